@@ -1,0 +1,199 @@
+"""Fit a model from the shell and print its summary: ``python -m glmclf MODEL DATA FORMULA``."""
+
+import argparse
+import ast
+import os
+import re
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+MODELS = {"logit": "Logit", "probit": "Probit", "cloglog": "CLogLog"}
+FORMATS = ("text", "latex", "html", "csv", "markdown")
+SUFFIXES = (".csv", ".parquet", ".dta")
+BAD_INPUT, NO_ESTIMATE = 2, 1
+
+EPILOG = """\
+shipped data sets:
+{data}
+
+examples:
+  python -m glmclf logit spector "GRADE ~ GPA + TUCE + PSI"
+  python -m glmclf logit penguins "sex ~ body_mass_g + species" --event male --exponentiate
+  python -m glmclf probit fair "I(affairs > 0) ~ age + yrs_married + religious" --cov-type HC0
+  python -m glmclf cloglog beetles "killed + survived ~ dose" --format markdown
+  cut -d, -f1-5 survey.csv | python -m glmclf logit - "answer ~ age" --event yes
+
+exit status: 0, 1 where the data give no estimate, 2 where the input cannot be used
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors take one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"glmclf: error: {message}; see python -m glmclf --help\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Arguments of the command."""
+    from glmclf import __version__, datasets
+
+    data = "\n".join(f"  {name:10} {datasets.CATALOGUE[name][2]}" for name in datasets.names())
+    p = Parser(prog="python -m glmclf", description="Fit a model and print its summary.", allow_abbrev=False,
+               formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EPILOG.format(data=data))
+    p.add_argument("model", metavar="MODEL", choices=list(MODELS), help=", ".join(MODELS))
+    p.add_argument("data", metavar="DATA", help="shipped data set, .csv, .parquet or .dta file or - (csv on stdin)")
+    p.add_argument("formula", metavar="FORMULA", help='as in "y ~ x1 + C(g)"')
+    p.add_argument("--event", metavar="LEVEL", help="level of the response whose probability is modelled")
+    p.add_argument("--offset", metavar="COL", help="column added to the linear predictor")
+    p.add_argument("--freq-weights", metavar="COL", help="column of counts: how many equal rows a row stands for")
+    p.add_argument("--weights", metavar="COL", help="column of sampling weights")
+    p.add_argument("--subset", metavar="QUERY", help='rows to use, as in "age > 20 and region == \'north\'"')
+    p.add_argument("--cov-type", metavar="TYPE", help="nonrobust (default), expected, HC0, HC1 or cluster")
+    p.add_argument("--groups", metavar="COL", action="append", help="column of clusters; twice for two-way clusters")
+    p.add_argument("--method", metavar="M", default="irls", help="solver: irls (default), newton, bfgs or lbfgs")
+    p.add_argument("--exponentiate", action="store_true", help="odds ratios in place of coefficients")
+    p.add_argument("--format", choices=FORMATS, default="text", help="form of the summary (default: text)")
+    p.add_argument("--version", action="version", version=f"glmclf {__version__}")
+    return p
+
+
+def read(source: str) -> Any:
+    """The table that DATA names: a shipped data set, a file, or csv on standard input."""
+    import pandas as pd
+
+    from glmclf import datasets
+
+    if source in datasets.names():
+        return datasets.load(source)
+    suffix = os.path.splitext(source)[1].lower()
+    if source != "-" and suffix not in SUFFIXES:
+        raise ValueError(f"DATA {source!r} is neither a shipped data set ({', '.join(datasets.names())}) "
+                         f"nor a {', '.join(SUFFIXES)} file nor -")
+    readers = {".csv": datasets.read_csv, ".parquet": pd.read_parquet, ".dta": pd.read_stata}
+    try:
+        return datasets.read_csv(sys.stdin) if source == "-" else readers[suffix](source)
+    except ImportError:
+        raise ValueError(f'reading {source!r} needs pyarrow: pip install "glmclf[parquet]"') from None
+    except Exception as error:  # a file that is none of its kind breaks a reader in many ways
+        raise ValueError(f"cannot read {source!r}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def event_level(text: str, formula: str, frame: Any) -> Any:
+    """The level of the response that is written as `text`: the data decide between 1, 1.0, True and "1"."""
+    name = formula.partition("~")[0].strip()
+    values = frame[name].dropna().unique() if name in frame else []
+    for value in values:
+        if str(value) == text:
+            return value.item() if hasattr(value, "item") else value
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return value if isinstance(value, bool | int | float) else text
+
+
+ALLOWED = (
+    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.Invert, ast.USub, ast.Compare, ast.cmpop,
+    ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr,
+    ast.Name, ast.Load, ast.Constant, ast.List, ast.Tuple,
+)
+
+
+def check_query(query: str) -> str:
+    """Refuse a row query with anything but columns, constants, comparisons, + - * / and logical operators."""
+    try:
+        tree = ast.parse(re.sub("`[^`]*`", "name", query).strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        raise ValueError(f"--subset {query!r} is not a condition on columns, as in \"age > 20\"") from None
+    for node in ast.walk(tree):
+        folded = isinstance(node, ast.BinOp) and all(isinstance(n, ast.Constant) for n in (node.left, node.right))
+        if not isinstance(node, ALLOWED) or folded:
+            raise ValueError(f"--subset {query!r} may hold only columns, constants, comparisons, + - * / % and "
+                             f"and/or/not: found {ast.unparse(node)!r}")
+    return query
+
+
+def chosen(query: str, frame: Any) -> Any:
+    """A bool for each row: whether it meets the condition."""
+    try:
+        return frame.eval(check_query(query), engine="python")
+    except (NameError, TypeError, AttributeError, SyntaxError, NotImplementedError) as error:
+        raise ValueError(f"--subset {query!r}: {error}; the columns are {', '.join(map(str, frame.columns))}") from None
+
+
+def fit(args: argparse.Namespace) -> Any:
+    """The results that the arguments ask for."""
+    import glmclf
+
+    frame = read(args.data)
+    keywords = {name: getattr(args, name) for name in ("offset", "freq_weights", "weights")}
+    keywords["event"] = None if args.event is None else event_level(args.event, args.formula, frame)
+    keywords["subset"] = None if args.subset is None else chosen(args.subset, frame)
+    fit_keywords: dict[str, Any] = {"method": args.method, "cov_type": args.cov_type}
+    if args.groups:
+        groups = args.groups[0] if len(args.groups) == 1 else args.groups
+        fit_keywords |= {"cov_type": args.cov_type or "cluster", "cov_kwds": {"groups": groups}}
+    model = getattr(glmclf, MODELS[args.model])
+    return model._from_formula(args.formula, frame, {}, restricted=True, **keywords).fit(**fit_keywords)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit, print the summary on stdout and each warning as a line on stderr; the exit status."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        results = fit(args)
+        text = getattr(results.summary(exponentiate=args.exponentiate), f"as_{args.format}")()
+    for message in dict.fromkeys(one_line(w.message) for w in caught):
+        print(f"glmclf: warning: {message}", file=sys.stderr)
+    print(text, flush=True)
+    return 0 if results.converged else NO_ESTIMATE
+
+
+def one_line(message: object) -> str:
+    """A message on a single line."""
+    return " ".join(str(message).split())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; 0, or 1 where the data give no estimate, or 2 where the input cannot be used.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; default: those of the process.
+
+    Returns
+    -------
+    int
+        Exit status. A usage error raises SystemExit(2), as argparse does.
+
+    Examples
+    --------
+    >>> from glmclf.__main__ import main
+    >>> main(["logit", "nowhere", "y ~ x"])
+    2
+    """
+    from glmclf.errors import EstimationError
+
+    args = parser().parse_args(argv)
+    try:
+        return run(args)
+    except BrokenPipeError:
+        # the reader has seen enough; the interpreter's own flush at exit must not complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except (ValueError, TypeError, NotImplementedError) as error:
+        print(f"glmclf: error: {one_line(error)}", file=sys.stderr)
+        return NO_ESTIMATE if isinstance(error, EstimationError) else BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

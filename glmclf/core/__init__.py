@@ -1,0 +1,1 @@
+"""The numerical heart: arrays in, arrays out; no tables, no names."""

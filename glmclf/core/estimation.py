@@ -1,0 +1,127 @@
+"""From an objective to its maximum: a start, a solver, and the basis that an ill-conditioned design needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import ndarray
+from scipy.linalg import eigh, solve_triangular
+
+from glmclf.core.objective import Factor, Objective
+from glmclf.core.rank import dependencies, triangular_factor
+from glmclf.core.solvers import Fit, solve
+
+WELL_CONDITIONED = 1e-9  # reciprocal condition of the scaled information below which Cholesky is left
+VANISHED = 1e-6  # an information that has fallen to this share of its start in some direction
+SUBSAMPLE = 25_000  # rows from which a large problem gets its start
+LARGE = 8 * SUBSAMPLE
+
+
+class RankDeficiency(Exception):
+    """Columns that are combinations of others: column -> {column: coefficient}."""
+
+    def __init__(self, combinations: dict[int, dict[int, float]]):
+        super().__init__(combinations)
+        self.combinations = combinations
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A `Fit` in the coordinates of its objective, and the way back to those of X.
+
+    Attributes
+    ----------
+    fit : Fit
+    objective : Objective
+        The one maximised; its columns are ``X @ inv(basis)`` where there is a basis.
+    basis : (k, k) upper triangular ndarray or None
+    vanished : bool
+        Whether the information has all but vanished in some direction: the symptom of separation.
+    """
+
+    fit: Fit
+    objective: Objective
+    basis: ndarray | None
+    vanished: bool
+
+    @property
+    def theta(self) -> ndarray:
+        """The estimate in the coordinates of X."""
+        return from_basis(self.basis, self.fit.theta)
+
+
+def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:
+    """inv(basis) b: parameters, or the rows of a square root of their covariance, in the coordinates of X."""
+    return b if basis is None else solve_triangular(basis, b, check_finite=False)
+
+
+def estimate(method: str, objective: Objective, start: ndarray, *, warm: bool = True, **options) -> Estimate:
+    """Maximise `objective` from `start`.
+
+    Parameters
+    ----------
+    method : str
+        Name of a solver.
+    objective : Objective
+    start : (p,) ndarray
+    warm : bool
+        Whether a large problem may begin at the estimate on a fixed subsample of its rows.
+    **options
+        Of the solver.
+
+    Raises
+    ------
+    RankDeficiency
+        The columns are linearly dependent.
+    """
+    reference = None
+    if warm and objective.blocks.n >= LARGE:
+        start, reference = _from_subsample(objective, start)
+    opening = objective(start)
+    if not _well_conditioned(opening.information):
+        return _estimate_in_basis(method, objective, start, options)
+    fit = solve(method, objective, start, opening=opening, **options)
+    reference = opening.information if reference is None else reference
+    return Estimate(fit, objective, None, _vanished(reference, fit.evaluation.information))
+
+
+def _estimate_in_basis(method, objective, start, options) -> Estimate:
+    R = triangular_factor(objective.blocks)
+    combinations = dependencies(R)
+    if combinations:
+        raise RankDeficiency(combinations)
+    rotated, start = objective.rotated(R), R @ start
+    opening = rotated(start)
+    fit = solve(method, rotated, start, opening=opening, **options)
+    return Estimate(fit, rotated, R, _vanished(opening.information, fit.evaluation.information))
+
+
+def _from_subsample(objective, start) -> tuple[ndarray, ndarray | None]:
+    """The estimate on every s-th row and the information those rows had at `start`, scaled up; or `start` itself."""
+    step = objective.blocks.n // SUBSAMPLE
+    part = objective.thinned(step)
+    opening = part(start)
+    if not _well_conditioned(opening.information):
+        return start, None
+    fit = solve("irls", part, start, opening=opening, tol=1e-4, maxiter=25)
+    if not fit.converged or _vanished(opening.information, fit.evaluation.information):
+        return start, None
+    return fit.theta, step * opening.information
+
+
+def _well_conditioned(information: ndarray) -> bool:
+    try:
+        return Factor(information).rcond > WELL_CONDITIONED
+    except np.linalg.LinAlgError:
+        return False
+
+
+def _vanished(before: ndarray, after: ndarray) -> bool:
+    """Whether `after` is negligible against `before` in some direction (smallest generalised eigenvalue)."""
+    try:
+        T = Factor(before).root
+    except np.linalg.LinAlgError:
+        return False
+    A = T.T @ after @ T
+    return not np.isfinite(A).all() or float(eigh(A, eigvals_only=True)[0]) < VANISHED

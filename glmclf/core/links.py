@@ -1,0 +1,257 @@
+"""Links of a binary response: four functions of the linear predictor in log space, and the quantile.
+
+A link is a distribution function F with P(event) = F(eta). Everything a binary model computes follows from log F,
+log(1 - F), log f and d log f / d eta, each correct in both tails: no probability is ever formed as a difference from one,
+and none is clipped.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy import ndarray
+from scipy.special import erfcx, expit, log_expit, log_ndtr, logit, ndtr, ndtri
+
+LOG_SQRT_2PI = 0.9189385332046727418
+SQRT_HALF = 0.7071067811865475244
+SQRT_2PI = 2.5066282746310005024
+LOG_LOG_2 = -0.3665129205816643270
+LOG_MAX = 709.782712893384
+
+
+class Terms(NamedTuple):
+    """What a likelihood needs of a link at eta, each (n,).
+
+    log F, log(1-F), their slopes r1 = f/F and r0 = f/(1-F) (the latter with its sign turned), and their curvatures
+    w1 = -(log F)'' = r1 (r1 - g) and w0 = -(log(1-F))'' = r0 (r0 + g), g = d log f / d eta. The curvatures are here,
+    and not g, because those differences cancel in the tails: a link knows a form of its own that does not.
+    """
+
+    logcdf: ndarray
+    logsf: ndarray
+    r1: ndarray
+    r0: ndarray
+    w1: ndarray
+    w0: ndarray
+
+
+class Link:
+    """Inverse link F, a distribution function on the real line.
+
+    Subclasses define `logcdf`, `logsf`, `logpdf`, `dlogpdf` and `quantile`; the rest is derived.
+    `canonical` says that observed and expected information coincide for every response, `symmetric` that
+    F(-eta) = 1 - F(eta): a failure at eta is then a success at -eta, and `success` is all that 0/1 data need.
+    """
+
+    name = ""
+    canonical = False
+    symmetric = False
+
+    def logcdf(self, eta: ndarray) -> ndarray:
+        """log F(eta)."""
+        raise NotImplementedError
+
+    def logsf(self, eta: ndarray) -> ndarray:
+        """log(1 - F(eta))."""
+        raise NotImplementedError
+
+    def logpdf(self, eta: ndarray) -> ndarray:
+        """log f(eta), f the derivative of F."""
+        raise NotImplementedError
+
+    def dlogpdf(self, eta: ndarray) -> ndarray:
+        """d log f / d eta."""
+        raise NotImplementedError
+
+    def quantile(self, mu: ndarray) -> ndarray:
+        """The eta with F(eta) = mu."""
+        raise NotImplementedError
+
+    def cdf(self, eta: ndarray) -> ndarray:
+        """F(eta), the probability of the event."""
+        return np.exp(self.logcdf(eta))
+
+    def sf(self, eta: ndarray) -> ndarray:
+        """1 - F(eta), right where F rounds to one."""
+        return np.exp(self.logsf(eta))
+
+    def pdf(self, eta: ndarray) -> ndarray:
+        """f(eta)."""
+        return np.exp(self.logpdf(eta))
+
+    def terms(self, eta: ndarray) -> Terms:
+        """All that a likelihood needs, at once."""
+        logcdf, logsf, logpdf, g = self.logcdf(eta), self.logsf(eta), self.logpdf(eta), self.dlogpdf(eta)
+        r1, r0 = np.exp(logpdf - logcdf), np.exp(logpdf - logsf)
+        return Terms(logcdf, logsf, r1, r0, r1 * (r1 - g), r0 * (r0 + g))
+
+    def success(self, eta: ndarray, expected: bool) -> tuple[ndarray, ndarray, ndarray]:
+        """log F, r1 and the weight r1 r0 (expected) or w1 (observed) of a success at eta."""
+        t = self.terms(eta)
+        return t.logcdf, t.r1, t.r1 * t.r0 if expected else t.w1
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Logit(Link):
+    """F(eta) = 1 / (1 + exp(-eta)), the standard logistic distribution function."""
+
+    name = "logit"
+    canonical = True
+    symmetric = True
+
+    def logcdf(self, eta):
+        return log_expit(eta)
+
+    def logsf(self, eta):
+        return log_expit(-eta)
+
+    def logpdf(self, eta):
+        return log_expit(eta) + log_expit(-eta)
+
+    def dlogpdf(self, eta):
+        return -np.tanh(0.5 * eta)
+
+    def quantile(self, mu):
+        return logit(mu)
+
+    def cdf(self, eta):
+        return expit(eta)
+
+    def sf(self, eta):
+        return expit(-eta)
+
+    def pdf(self, eta):
+        return expit(eta) * expit(-eta)
+
+    def terms(self, eta):
+        """r1 = 1 - F, r0 = F, w1 = w0 = F (1 - F); one exponential, exp(-|eta|), serves all."""
+        e = np.exp(-np.abs(eta))
+        small, large = e / (1.0 + e), 1.0 / (1.0 + e)
+        up = eta >= 0
+        F, S = np.where(up, large, small), np.where(up, small, large)
+        base = -np.log1p(e)
+        w = small * large
+        return Terms(base + np.minimum(eta, 0.0), base - np.maximum(eta, 0.0), S, F, w, w)
+
+    def success(self, eta, expected):
+        """Two exponentials and a logarithm a row; minimum(eta, 0) - eta is -max(eta, 0) exactly."""
+        e, low = np.exp(-np.abs(eta)), np.minimum(eta, 0.0)
+        d = 1.0 + e
+        return low - np.log1p(e), np.exp(low - eta) / d, e / (d * d)
+
+
+class Probit(Link):
+    """F = Phi, the standard normal distribution function."""
+
+    name = "probit"
+    symmetric = True
+
+    def logcdf(self, eta):
+        return log_ndtr(eta)
+
+    def logsf(self, eta):
+        return log_ndtr(-eta)
+
+    def logpdf(self, eta):
+        return -0.5 * eta * eta - LOG_SQRT_2PI
+
+    def dlogpdf(self, eta):
+        return -eta
+
+    def quantile(self, mu):
+        return ndtri(mu)
+
+    def cdf(self, eta):
+        return ndtr(eta)
+
+    def sf(self, eta):
+        return ndtr(-eta)
+
+    def terms(self, eta):
+        """With a = |eta|: the small tail is Q = phi(a) M(a), M = Mills' ratio from the scaled erfc, so that
+        phi/Q = 1/M loses no digit where phi and Q underflow."""
+        a = np.abs(eta)
+        half_erfcx = 0.5 * erfcx(a * SQRT_HALF)
+        log_kernel = -0.5 * a * a
+        hazard = 1.0 / (SQRT_2PI * half_erfcx)
+        log_tail = np.log(half_erfcx) + log_kernel
+        log_bulk = np.log1p(-half_erfcx * np.exp(log_kernel))
+        reverse = np.exp(log_kernel - LOG_SQRT_2PI - log_bulk)
+        w_tail, w_bulk = hazard * _hazard_excess(a, hazard), reverse * (reverse + a)
+        up = eta >= 0
+        return Terms(
+            np.where(up, log_bulk, log_tail),
+            np.where(up, log_tail, log_bulk),
+            np.where(up, reverse, hazard),
+            np.where(up, hazard, reverse),
+            np.where(up, w_bulk, w_tail),
+            np.where(up, w_tail, w_bulk),
+        )
+
+
+def _hazard_excess(a: ndarray, hazard: ndarray) -> ndarray:
+    """phi/Q - a at a >= 0; beyond 10 by Laplace's continued fraction 1/(a + 2/(a + 3/(a + ...))), where it cancels."""
+    excess = hazard - a
+    far = a > 10.0
+    if far.any():
+        z = a[far]
+        tail = z.copy()
+        for j in range(30, 1, -1):
+            tail = z + j / tail
+        excess[far] = 1.0 / tail
+    return excess
+
+
+class CLogLog(Link):
+    """F(eta) = 1 - exp(-exp(eta)), the complementary log-log link (minimum extreme value distribution)."""
+
+    name = "cloglog"
+
+    def logcdf(self, eta):
+        return self.terms(np.asarray(eta, float)).logcdf
+
+    def logsf(self, eta):
+        with np.errstate(over="ignore"):
+            return -np.exp(eta)
+
+    def logpdf(self, eta):
+        with np.errstate(over="ignore"):
+            return eta - np.exp(eta)
+
+    def dlogpdf(self, eta):
+        with np.errstate(over="ignore"):
+            return 1.0 - np.exp(eta)
+
+    def quantile(self, mu):
+        return np.log(-np.log1p(-mu))
+
+    def cdf(self, eta):
+        with np.errstate(over="ignore"):
+            return -np.expm1(-np.exp(eta))
+
+    def terms(self, eta):
+        """With h = exp(eta): log(1-F) = -h, r0 = w0 = h, r1 = h/(exp(h)-1), w1 = r1 (h - 1 + exp(-h))/(1 - exp(-h)).
+
+        log F = log(1 - exp(-h)) changes form at h = log 2 and is eta itself where h is below rounding. h stops at the
+        largest double, where the log-likelihood of a failure leaves the range of doubles.
+        """
+        h = np.exp(np.minimum(eta, LOG_MAX))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            F, growth = -np.expm1(-h), np.expm1(h)
+            logcdf = np.where(eta > LOG_LOG_2, np.log1p(-np.exp(-h)), np.log(F))
+            r1, ratio = h / growth, _exp_remainder(h) / F
+        tiny = eta < -36.0
+        if tiny.any():
+            logcdf, r1, ratio = np.where(tiny, eta, logcdf), np.where(tiny, 1.0, r1), np.where(tiny, 0.5 * h, ratio)
+        return Terms(logcdf, -h, r1, h, r1 * ratio, h)
+
+
+def _exp_remainder(h: ndarray) -> ndarray:
+    """h - 1 + exp(-h) for h >= 0; below 1/2 by its series h^2/2 (1 - h/3 (1 - h/4 (...))), where it cancels."""
+    series = np.ones_like(h)
+    for j in range(16, 2, -1):
+        series = 1.0 - np.minimum(h, 0.5) / j * series
+    return np.where(h < 0.5, 0.5 * h * h * series, h + np.expm1(-h))

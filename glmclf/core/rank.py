@@ -1,0 +1,56 @@
+"""Rank of a design, and the basis in which an ill-conditioned one is well-conditioned."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+from scipy.linalg import solve_triangular
+
+from glmclf.core.blocks import Blocks
+
+ROUNDINGS = 8  # a column within this many roundings (times k) of others' span is dependent
+
+
+def triangular_factor(blocks: Blocks) -> ndarray:
+    """R of X = Q R, (k, k) upper triangular, combined block by block; X is the first array of the blocks."""
+    k = blocks.arrays[0].shape[1]
+    R = np.zeros((0, k))
+    for X, *_ in blocks:
+        R = np.linalg.qr(np.vstack([R, X.toarray()]), mode="r")
+    return np.vstack([R, np.zeros((k - len(R), k))])
+
+
+def dependencies(R: ndarray) -> dict[int, dict[int, float]]:
+    """Columns of X that are combinations of earlier ones: dependent column -> {column: coefficient}.
+
+    Parameters
+    ----------
+    R : (k, k) ndarray
+        Triangular factor of X.
+
+    Notes
+    -----
+    Columns are taken from left to right, as R's `lm` does, and compared with their own length, so that units do not
+    matter. The tolerance is a few roundings: a design of condition 1e13 has full rank.
+    """
+    k = R.shape[1]
+    length = np.linalg.norm(R, axis=0)
+    S = R / np.where(length > 0, length, 1.0)
+    tolerance = ROUNDINGS * k * np.finfo(float).eps
+    Q, kept, found = np.zeros((k, 0)), [], {}
+    for j in range(k):
+        rest = S[:, j] - Q @ (Q.T @ S[:, j])
+        rest -= Q @ (Q.T @ rest)
+        size = np.linalg.norm(rest)
+        if length[j] > 0 and size > tolerance:
+            Q, kept = np.column_stack([Q, rest / size]), [*kept, j]
+        else:
+            found[j] = _combination(S, Q, kept, j, length)
+    return found
+
+
+def _combination(S, Q, kept, j, length) -> dict[int, float]:
+    if length[j] == 0 or not kept:
+        return {}
+    b = solve_triangular(np.triu(Q.T @ S[:, kept]), Q.T @ S[:, j])
+    return {i: float(v * length[j] / length[i]) for i, v in zip(kept, b, strict=True) if abs(v) > 1e-9}

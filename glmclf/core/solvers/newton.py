@@ -1,0 +1,88 @@
+"""Newton's method with step-halving: on the expected information ("irls", Fisher scoring) or the observed ("newton")."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.objective import Evaluation, Objective
+from glmclf.core.solvers import Fit
+
+TOL = 1e-24  # squared decrement: theta within 1e-12 standard errors even before the last step
+SWITCH = 1e-2  # Fisher scoring goes on with the observed information here: its last digits come slowly
+FLOOR = 1e-8  # a squared decrement below this that no longer falls is rounding
+ARMIJO = 1e-4
+MAX_HALVINGS = 60
+
+
+def irls(objective: Objective, start: ndarray, **options) -> Fit:
+    """Fisher scoring: each step a weighted least squares fit (iteratively reweighted least squares)."""
+    return _maximise(objective, start, expected=not objective.canonical, **options)
+
+
+def newton(objective: Objective, start: ndarray, **options) -> Fit:
+    """Newton-Raphson on the observed information."""
+    return _maximise(objective, start, expected=False, **options)
+
+
+def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None, callback=None) -> Fit:
+    """The loop of both.
+
+    Convergence is scale-free: the squared Newton decrement d = s' I^-1 s is the squared distance to the maximum in
+    standard errors (Boyd & Vandenberghe 2004, section 9.5.1). Below `tol` the step is taken without another pass.
+    """
+    tol = TOL if tol is None else tol
+    theta, evaluation, trace = start, opening or objective(start, expected), []
+    converged, message, previous = False, f"no maximum within {maxiter} iterations", np.inf
+    iteration = 0
+    while True:
+        step, decrement = _step(evaluation)
+        trace.append((evaluation.value, decrement))
+        if step is None:
+            message = "the information matrix is singular"
+            break
+        if expected and decrement < SWITCH:
+            expected, evaluation = False, objective(theta, False)
+            continue
+        if decrement <= tol:
+            theta, converged, message = theta + step, True, "converged"
+            break
+        if decrement < FLOOR and decrement > 0.25 * previous:
+            converged, message = True, "converged to rounding"
+            break
+        if iteration == maxiter:
+            break
+        moved = _halve(objective, theta, evaluation, step, decrement, expected)
+        if moved is None:
+            message = "no step increases the log-likelihood"
+            break
+        previous, iteration = decrement, iteration + 1
+        theta, evaluation = moved
+        if callback is not None:
+            callback(iteration, theta, evaluation.value)
+    if expected:
+        evaluation = objective(theta, False)
+    return Fit(theta, evaluation, iteration, converged, message, float(decrement), tuple(trace))
+
+
+def _step(evaluation: Evaluation) -> tuple[ndarray | None, float]:
+    """Newton step and squared decrement; (None, nan) where the information is singular."""
+    try:
+        step = evaluation.factor.solve(evaluation.score)
+    except np.linalg.LinAlgError:
+        return None, np.nan
+    decrement = float(step @ evaluation.score)
+    return (step, decrement) if np.isfinite(decrement) else (None, np.nan)
+
+
+def _halve(objective, theta, evaluation, step, decrement, expected) -> tuple[ndarray, Evaluation] | None:
+    """The longest of step, step/2, step/4, ... that increases the log-likelihood enough, with its evaluation."""
+    slack = 1e-13 * abs(evaluation.value)
+    length = 1.0
+    for _ in range(MAX_HALVINGS):
+        candidate = theta + length * step
+        new = objective(candidate, expected)
+        if new.value >= evaluation.value + ARMIJO * length * decrement - slack:
+            return candidate, new
+        length *= 0.5
+    return None

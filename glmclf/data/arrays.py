@@ -1,0 +1,333 @@
+"""Designs from arrays: endog and exog as the caller has them, in statsmodels' manner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.frame import as_frame, close_to, quoted, read_column, row_labels
+from glmclf.data.sample import (
+    Respond,
+    Rows,
+    Sample,
+    check_missing_option,
+    finish,
+    leave_out_no_trials,
+    read_extras,
+    weigh,
+)
+from glmclf.errors import DataError
+
+
+@dataclass
+class ArrayDesign:
+    """Columns of X that came as an array or a table of numbers.
+
+    Attributes
+    ----------
+    xnames : list of str
+        Column names: the table's own, or ``const, x1, x2, ...``.
+    k_constant : int
+        1 where a constant is among the columns or spanned by them.
+    endog_name : str
+        Name of the response.
+    """
+
+    xnames: list[str]
+    k_constant: int
+    endog_name: str
+    formula: None = None
+    levels: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def terms(self) -> dict[str, slice]:
+        """Each column is a term."""
+        return {name: slice(j, j + 1) for j, name in enumerate(self.xnames)}
+
+    @property
+    def variables(self) -> list[str]:
+        """The columns."""
+        return list(self.xnames)
+
+    def matrix(self, newdata: Any) -> ndarray:
+        """X for other rows: a table with these columns in any order, k columns, or one row of k numbers.
+
+        Returns
+        -------
+        (rows, k) ndarray
+            float64, column-contiguous; a row with a missing value is NaN throughout.
+
+        Raises
+        ------
+        DataError
+            Columns that are not there, another number of columns, values that are not numbers.
+        """
+        if isinstance(newdata, Mapping) or _is_frame(newdata):
+            X = self._by_name(as_frame(newdata, empty=True, scalars=True))
+        else:
+            X = self._by_place(newdata)
+        X = np.array(X, dtype=np.float64, order="F")
+        X[np.isnan(X).any(axis=1)] = np.nan
+        return X
+
+    def __call__(self, newdata: Any) -> tuple[None, ndarray]:
+        """The pair (None, X) of `matrix`."""
+        return None, self.matrix(newdata)
+
+    def _by_name(self, frame: pd.DataFrame) -> ndarray:
+        names = {str(c): c for c in frame.columns}
+        absent = [name for name in self.xnames if name not in names]
+        if not absent:
+            frame = frame[[names[name] for name in self.xnames]]
+        elif frame.shape[1] != len(self.xnames) or set(names) & set(self.xnames):
+            raise DataError(
+                f"the new data have no column {quoted(absent)}, which the model needs. {close_to(absent[0], frame.columns)}"
+            )
+        return table_numbers(frame)
+
+    def _by_place(self, newdata: Any) -> ndarray:
+        if (
+            isinstance(newdata, pd.Series)
+            and len(self.xnames) > 1
+            and set(self.xnames) <= {str(i) for i in newdata.index}
+        ):
+            newdata = newdata.rename(index=str)[self.xnames]
+        X = numbers_of(newdata, "the new data")
+        k = len(self.xnames)
+        if X.ndim < 2:
+            X = X.reshape(-1, 1) if k == 1 else X.reshape(1, -1)
+        if X.ndim != 2 or X.shape[1] != k:
+            raise DataError(
+                f"the new data have shape {np.shape(newdata)}; the model has {k} columns ({quoted(self.xnames)})."
+            )
+        return X
+
+
+# ------------------------------------------------------------------------------------------------------- reading
+def read_arrays(
+    endog: Any,
+    exog: Any,
+    *,
+    missing: str = "drop",
+    extras: Mapping[str, Any] | None = None,
+    response: Respond,
+) -> Sample:
+    """Read a response and a design given as arrays: rows that are complete, X uncopied where it can be.
+
+    Parameters
+    ----------
+    endog : (n,) or (n, 2) array-like, Series or DataFrame
+        Response; two columns are successes and failures.
+    exog : (n, k) or (n,) array-like, Series or DataFrame
+        Regressors, numbers only; the caller adds a constant.
+    missing : {"drop", "raise", "none"}
+        What becomes of rows with a missing value.
+    extras : mapping
+        "offset", "freq_weights", "weights": a Series or an array, or None.
+    response : callable
+        Makes the response of the names and the values of the columns of `endog`, on the kept rows.
+
+    Returns
+    -------
+    Sample
+        Design, response, X and extras of the kept rows.
+
+    Raises
+    ------
+    MissingDataError, DataError, NotImplementedError
+        Naming what was found, where, and what to do.
+    """
+    check_missing_option(missing)
+    X, names, index = _read_exog(exog)
+    left, left_index = _read_endog(endog)
+    index = _common_index(left, left_index, X, index)
+    frame = pd.DataFrame(index=index)
+    for name, value in (extras or {}).items():
+        if isinstance(value, str):
+            raise DataError(f'{name}="{value}" names a column, but the model was given arrays: pass the values.')
+    beside = read_extras(extras, frame, None)
+    rows = Rows(index, missing)
+    weigh(rows, beside)
+    notes: list[str] = []
+    columns = {name: read_column(series, name) for name, series in left.items()}
+    rows.lose({name: column.missing for name, column in columns.items()})
+    if len(left) > 1:
+        leave_out_no_trials(rows, [np.asarray(column.values) for column in columns.values()], notes)
+    rows.lose(_missing_columns(X, names))
+    keep = rows.selection
+    X = X if keep is None else X[keep]
+    _finite(X, names, rows)
+    made = response(list(left), [series if keep is None else series[keep] for series in left.values()])
+    design = ArrayDesign(names, constant(X), " + ".join(left))
+    return Sample(design=design, response=made, pieces=None, X=X, notes=notes, frame=None, **finish(rows, beside))
+
+
+def _is_frame(value: Any) -> bool:
+    if isinstance(value, (np.ndarray, pd.Series, list, tuple)):
+        return False
+    return isinstance(value, pd.DataFrame) or (hasattr(value, "columns") and not hasattr(value, "tocsr"))
+
+
+def _read_exog(exog: Any) -> tuple[ndarray, list[str], pd.Index | None]:
+    if exog is None:
+        raise DataError("exog is None: pass the regressors, with a constant column for an intercept.")
+    index = exog.index if isinstance(exog, (pd.DataFrame, pd.Series)) else None
+    if _is_frame(exog):
+        frame = as_frame(exog)
+        names = [".".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns]
+        X = table_numbers(frame)
+    else:
+        X = numbers_of(exog, "exog")
+        X = X[:, None] if X.ndim == 1 else X
+        if X.ndim != 2:
+            raise DataError(f"exog has shape {np.shape(exog)}; it needs rows and columns.")
+        named = isinstance(exog, pd.Series) and exog.name is not None
+        names = [str(exog.name)] if named else array_names(X)
+    if X.shape[1] == 0 or X.shape[0] == 0:
+        raise DataError(f"exog has shape {X.shape}: it needs at least one row and one column.")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(f"columns of exog occur more than once: {quoted(repeated)}. Rename or drop the copies.")
+    return X, names, index
+
+
+def array_names(X: ndarray) -> list[str]:
+    """statsmodels' names: ``const`` for the first constant column, ``x1, x2, ...`` for the others.
+
+    Examples
+    --------
+    >>> array_names(np.array([[1.0, 3.0], [1.0, 4.0]]))
+    ['const', 'x1']
+    """
+    constants = [j for j in range(X.shape[1]) if len(X) and X[0, j] != 0 and (X[:, j] == X[0, j]).all()]
+    names = [f"x{j + 1}" for j in range(X.shape[1] - bool(constants))]
+    if constants:
+        names.insert(constants[0], "const")
+    return names
+
+
+def numbers_of(values: Any, what: str) -> ndarray:
+    """An array of floats: float64 and float32 as they are, other numbers as float64."""
+    if hasattr(values, "tocsr"):
+        raise NotImplementedError(f"a scipy.sparse exog is not available yet ({what}): pass an array, exog.toarray().")
+    if isinstance(values, pd.Series):
+        return table_numbers(values.to_frame(name="x" if values.name is None else values.name))[:, 0]
+    array = np.asarray(values)
+    if array.dtype == object:
+        return _from_objects(array, what)
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{what} has dtype {array.dtype}, not numbers: use from_formula() for text and categories.")
+    if array.dtype in (np.float64, np.float32) and (array.flags.c_contiguous or array.flags.f_contiguous):
+        return array
+    return np.array(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
+
+
+def _from_objects(array: ndarray, what: str) -> ndarray:
+    if array.ndim == 2:
+        return table_numbers(pd.DataFrame(array))
+    if array.ndim != 1:
+        raise DataError(f"{what} is a ragged or nested list; its rows need equal lengths.")
+    return table_numbers(pd.DataFrame({"x1": array}))[:, 0]
+
+
+def table_numbers(frame: pd.DataFrame) -> ndarray:
+    """The numbers of a table, (n, k), uncopied where they are one block of floats.
+
+    Raises
+    ------
+    DataError
+        A column of text, categories or dates.
+    """
+    kinds = set(frame.dtypes)
+    if len(kinds) == 1 and kinds <= {np.dtype(np.float64), np.dtype(np.float32)}:
+        return frame.to_numpy()
+    out = np.empty(frame.shape, order="F")
+    for j, name in enumerate(frame.columns):
+        column = read_column(frame.iloc[:, j], name)
+        if column.kind not in ("number", "bool"):
+            raise DataError(
+                f'column "{name}" of exog has dtype {frame.dtypes.iloc[j]}, not numbers: '
+                f"use from_formula() for text and categories."
+            )
+        out[:, j] = column.marked()
+    return out
+
+
+def _read_endog(endog: Any) -> tuple[dict[str, pd.Series], pd.Index | None]:
+    """Columns of the response by name, and the index if it has one."""
+    if isinstance(endog, pd.Series):
+        return {"y" if endog.name is None else str(endog.name): endog}, endog.index
+    if _is_frame(endog):
+        frame = as_frame(endog)
+        left = {str(c): frame[c] for c in frame.columns}
+        return left, frame.index if isinstance(endog, pd.DataFrame) else None
+    if hasattr(endog, "to_pandas"):
+        return {str(getattr(endog, "name", "") or "y"): endog.to_pandas()}, None
+    if isinstance(endog, pd.Categorical):
+        return {"y": pd.Series(endog)}, None
+    array = np.asarray(endog)
+    if array.dtype.kind == "U":  # numpy turns a list of labels and numbers into text
+        array = np.asarray(endog, dtype=object)
+    if array.ndim == 1:
+        return {"y": pd.Series(array, copy=False)}, None
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise DataError(f"endog has shape {array.shape}; it needs one column, or two for successes and failures.")
+    names = ["y"] if array.shape[1] == 1 else [f"y{j + 1}" for j in range(array.shape[1])]
+    return {name: pd.Series(array[:, j]) for j, name in enumerate(names)}, None
+
+
+def _common_index(
+    left: dict[str, pd.Series], left_index: pd.Index | None, X: ndarray, index: pd.Index | None
+) -> pd.Index:
+    n = len(next(iter(left.values())))
+    if n != len(X):
+        raise DataError(f"endog has {n} rows and exog {len(X)}: they need the same rows.")
+    if left_index is not None and index is not None and not left_index.equals(index):
+        raise DataError("The indices for endog and exog are not aligned: give both the same index, or pass arrays.")
+    return index if index is not None else left_index if left_index is not None else pd.RangeIndex(n)
+
+
+def _missing_columns(X: ndarray, names: list[str]) -> dict[str, ndarray]:
+    with np.errstate(all="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return {}
+    masks = {name: np.isnan(X[:, j]) for j, name in enumerate(names)}
+    return {name: mask for name, mask in masks.items() if mask.any()}
+
+
+def _finite(X: ndarray, names: list[str], rows: Rows) -> None:
+    with np.errstate(all="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return
+    for j, name in enumerate(names):
+        infinite = np.isinf(X[:, j])
+        if infinite.any():
+            where = row_labels(infinite, rows.index[rows.keep])
+            raise DataError(
+                f'"{name}" is infinite in {int(infinite.sum())} of {len(X)} rows ({where}). Correct or drop them.'
+            )
+
+
+def constant(X: ndarray, some: int = 2000) -> int:
+    """1 where a constant is among the columns of X, or in their span; 0 otherwise.
+
+    A constant outside the span of some rows is outside the span of all: only designs that pass on `some` rows are
+    looked at whole.
+    """
+    if any(X[0, j] != 0 and (X[:, j] == X[0, j]).all() for j in range(X.shape[1])):
+        return 1
+    part = np.asarray(X[:: max(1, len(X) // some)], dtype=np.float64)
+    part = part / np.maximum(np.abs(part).max(axis=0), np.finfo(float).tiny)
+    if not _spans(part):
+        return 0
+    return int(_spans(np.asarray(X, dtype=np.float64) / np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)))
+
+
+def _spans(X: ndarray) -> bool:
+    solution = np.linalg.lstsq(X, np.ones(len(X)), rcond=None)[0]
+    return bool(np.abs(X @ solution - 1.0).max() < 1e-8)

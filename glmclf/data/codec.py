@@ -1,0 +1,367 @@
+"""A design, and the labels of a response, as JSON and back: no training row, no pickle, no foreign code.
+
+`encode` gives dicts, lists, text and numbers whose JSON text restores every bit. `decode` checks each factor against
+the closed list of `glmclf.data.expressions` before anything of it is evaluated. `pickled` serves ``pickle``: the same
+record, with the caller's functions by reference.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import pickle
+from collections.abc import Mapping
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data import expressions
+from glmclf.data.arrays import ArrayDesign
+from glmclf.data.design import Design, Subterm, Variable
+from glmclf.data.factors import Expression, Factor, resolve
+from glmclf.data.response import BinaryResponse
+from glmclf.errors import DataError, FormulaError
+
+VERSION = 1
+# What a transform remembers once its training rows are gone; anything else in a file is refused.
+STATES = {
+    "bs": {"_degree", "_all_knots"},
+    "cr": {"_name", "_cyclic", "_all_knots", "_constraints"},
+    "cc": {"_name", "_cyclic", "_all_knots", "_constraints"},
+    "te": {"_constraints"},
+    "center": {"_sum", "_count"},
+    "standardize": {"current_n", "current_mean", "current_M2"},
+    "scale": {"current_n", "current_mean", "current_M2"},
+}
+
+
+# --------------------------------------------------------------------------------------------------------- values
+def pack(value: Any) -> Any:
+    """A level, number, array or container of them as JSON-able values that `unpack` restores with its Python type.
+
+    Examples
+    --------
+    >>> unpack(pack([1, 2.5, "a", True, None, float("inf")]))
+    [1, 2.5, 'a', True, None, inf]
+    >>> unpack(pack(np.array([[0.1, 0.2]])))
+    array([[0.1, 0.2]])
+    """
+    if isinstance(value, ndarray):
+        if value.dtype.kind not in "biuf":
+            return {"array": [pack(v) for v in value.ravel().tolist()], "shape": list(value.shape), "dtype": "object"}
+        flat = [pack(v) for v in value.ravel().tolist()]
+        return {"array": flat, "shape": list(value.shape), "dtype": value.dtype.str}
+    if isinstance(value, np.generic):
+        return {"scalar": pack(value.item()), "dtype": value.dtype.str} if value.dtype.kind in "biuf" else value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, list):
+        return [pack(v) for v in value]
+    if isinstance(value, tuple):
+        return {"tuple": [pack(v) for v in value]}
+    raise DataError(
+        f"{value!r} ({type(value).__name__}) cannot be stored as JSON; use pickle, or text or numbers instead."
+    )
+
+
+def unpack(value: Any) -> Any:
+    """The value that `pack` was given."""
+    if isinstance(value, list):
+        return [unpack(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return np.array(unpack(value["array"]), dtype=_dtype(value["dtype"])).reshape(value["shape"])
+    if "scalar" in value:
+        return _dtype(value["dtype"]).type(unpack(value["scalar"]))
+    if "float" in value:
+        return float(value["float"])
+    return tuple(unpack(v) for v in value["tuple"])
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    dtype = np.dtype(name)
+    if dtype.kind not in "biufO":
+        raise DataError(f"a stored array has dtype {name}; only numbers are read.")
+    return dtype
+
+
+# --------------------------------------------------------------------------------------------------------- record
+def _record(design: Design | ArrayDesign) -> dict[str, Any]:
+    """A design as plain Python objects and arrays, without the caller's functions."""
+    if isinstance(design, ArrayDesign):
+        names = {"xnames": list(design.xnames), "k_constant": design.k_constant, "endog_name": design.endog_name}
+        return {"kind": "arrays", **names}
+    return {
+        "kind": "formula",
+        "formula": design.formula,
+        "endog_name": design.endog_name,
+        "xnames": list(design.xnames),
+        "terms": [[name, s.start, s.stop] for name, s in design.terms.items()],
+        "k_constant": design.k_constant,
+        "columns": [[name, v.kind, v.categories, v.ordered] for name, v in design.columns.items()],
+        "factors": [_factor_record(factor) for factor in design.factors.values()],
+        "subterms": [
+            {"factors": list(s.factors), "contrasts": [[code, matrix] for code, matrix in s.contrasts.items()]}
+            for s in design.subterms
+        ],
+    }
+
+
+def _factor_record(factor: Factor) -> dict[str, Any]:
+    e = factor.expression
+    return {
+        "code": e.code,
+        "levels": factor.levels,
+        "width": factor.width,
+        "left_out": list(factor.left_out),
+        "transforms": [[name, dict(vars(transform))] for name, transform in e.transforms.items()],
+    }
+
+
+def _design(record: Mapping[str, Any], borrowed: Mapping[str, Any], *, safe: bool) -> Design | ArrayDesign:
+    if record["kind"] == "arrays":
+        return ArrayDesign(record["xnames"], record["k_constant"], record["endog_name"])
+    columns = {name: Variable(kind, categories, ordered) for name, kind, categories, ordered in record["columns"]}
+    factors = {f["code"]: _factor(f, columns, borrowed, safe=safe) for f in record["factors"]}
+    return Design(
+        xnames=record["xnames"],
+        terms={name: slice(start, stop) for name, start, stop in record["terms"]},
+        k_constant=record["k_constant"],
+        formula=record["formula"],
+        endog_name=record["endog_name"],
+        factors=factors,
+        subterms=[Subterm(tuple(s["factors"]), {code: m for code, m in s["contrasts"]}) for s in record["subterms"]],
+        columns=columns,
+    )
+
+
+def _factor(
+    record: Mapping[str, Any], columns: Mapping[str, Variable], borrowed: Mapping[str, Any], *, safe: bool
+) -> Factor:
+    expression = resolve(record["code"], columns, borrowed, safe=safe)
+    if expression.bare is None:
+        expression.prepare()
+    stored = record["transforms"]
+    if [name for name, _ in stored] != list(expression.transforms):
+        raise DataError(f'the stored states of "{expression.code}" do not belong to its transforms.')
+    for name, state in stored:
+        if safe:
+            _check_state(name, state, expression)
+        vars(expression.transforms[name]).clear()
+        vars(expression.transforms[name]).update(state)
+    return Factor(expression, record["levels"], record["width"], record["left_out"])
+
+
+def _check_state(name: str, state: Mapping[str, Any], expression: Expression) -> None:
+    function = _function_of(name)
+    known = STATES.get(function)
+    if known is not None and set(state) != known:
+        raise DataError(
+            f'the stored state of {function}() in "{expression.code}" has other parts than {sorted(known)}.'
+        )
+
+
+def _function_of(name: str) -> str:
+    """``bs`` of patsy's internal name ``_patsy_stobj0__bs__``."""
+    return name.partition("__")[2].removesuffix("__")
+
+
+# ----------------------------------------------------------------------------------------------------------- JSON
+def encode(design: Design | ArrayDesign) -> dict[str, Any]:
+    """A design as a JSON-able dict: levels, contrasts, knots and transform states; no training row.
+
+    Parameters
+    ----------
+    design : Design or ArrayDesign
+        The design.
+
+    Returns
+    -------
+    dict
+        For ``json.dumps``; numbers survive to the last bit.
+
+    Raises
+    ------
+    FormulaError, DataError
+        A factor that no file may hold (methods of columns, Python's own functions), or state that is not numbers.
+    """
+    record = _record(design)
+    packed: dict[str, Any] = {"version": VERSION, **{k: _packed(v) for k, v in record.items()}}
+    if isinstance(design, Design):
+        constants, functions = _borrowed(design)
+        packed["constants"] = [[name, pack(value)] for name, value in constants.items()]
+        packed["functions"] = functions
+        for factor in design.factors.values():
+            _storable(factor.expression, design, functions, constants)
+    return packed
+
+
+def _packed(value: Any) -> Any:
+    """pack() through the dicts of a record."""
+    if isinstance(value, dict):
+        return {"dict": [[k, _packed(v)] for k, v in value.items()]}
+    if isinstance(value, list):
+        return [_packed(v) for v in value]
+    return pack(value)
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, dict) and set(value) == {"dict"}:
+        return {k: _unpacked(v) for k, v in value["dict"]}
+    if isinstance(value, list):
+        return [_unpacked(v) for v in value]
+    return unpack(value)
+
+
+def _borrowed(design: Design) -> tuple[dict[str, Any], list[str]]:
+    """The caller's constants by name, and the (dotted) names of the caller's functions."""
+    constants, functions = {}, set()
+    for factor in design.factors.values():
+        found = expressions.names(factor.expression.code)
+        for name, value in factor.expression.borrowed.items():
+            if name in found.called or name in found.rooted or callable(value) or isinstance(value, ModuleType):
+                functions |= expressions.dotted_names(factor.expression.code, name)
+            else:
+                constants[name] = value
+    return constants, sorted(functions)
+
+
+def _storable(expression: Expression, design: Design, functions: list[str], constants: Mapping[str, Any]) -> None:
+    try:
+        expressions.check(expression.code, list(design.columns), functions, constants)
+    except FormulaError as error:
+        raise FormulaError(
+            f'"{expression.code}" cannot be stored in a file ({error}) Write it with numpy\'s functions, make it a column '
+            f"of the table, or use pickle."
+        ) from None
+
+
+def decode(stored: Mapping[str, Any], functions: Mapping[str, Any] | None = None) -> Design | ArrayDesign:
+    """The design that `encode` stored.
+
+    Parameters
+    ----------
+    stored : dict
+        What ``json.loads`` gives.
+    functions : dict, optional
+        Functions of the formula that are not on the closed list, by name: ``{"f": f, "sp.expit": expit}``.
+
+    Returns
+    -------
+    Design or ArrayDesign
+        `matrix` gives the same numbers, bit for bit.
+
+    Raises
+    ------
+    FormulaError
+        A factor off the closed list, naming the expression.
+    DataError
+        A newer format version, or something that is no stored design.
+    """
+    check_version(stored, "design")
+    functions = dict(functions or {})
+    try:
+        record = {k: _unpacked(v) for k, v in stored.items() if k not in ("version", "constants", "functions")}
+        constants = {name: unpack(value) for name, value in stored.get("constants", [])}
+        columns = [c[0] for c in record.get("columns", [])]
+        for factor in record.get("factors", []):
+            expressions.check(factor["code"], columns, functions, constants)
+        return _design(record, {**constants, **_nested(functions)}, safe=True)
+    except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
+        raise DataError(f"this is not a stored design: {type(error).__name__} {error}.") from None
+
+
+def check_version(stored: Mapping[str, Any], what: str) -> None:
+    """Refuse what a newer release wrote."""
+    version = stored.get("version") if isinstance(stored, Mapping) else None
+    if not isinstance(version, int) or version < 1:
+        raise DataError(f"this is not a stored {what}: it has no format version.")
+    if version > VERSION:
+        raise DataError(
+            f"the stored {what} has format version {version}; this release reads up to {VERSION}. Upgrade glmclf to read it."
+        )
+
+
+def _nested(functions: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted names as objects with attributes: {"sp.expit": f} serves the code ``sp.expit(x)``."""
+    out: dict[str, Any] = {}
+    for name, function in functions.items():
+        *path, last = name.split(".")
+        scope = out
+        for part in path:
+            scope = vars(scope.setdefault(part, SimpleNamespace()))
+        scope[last] = function
+    return out
+
+
+# --------------------------------------------------------------------------------------------------------- pickle
+def pickled(design: Design) -> dict[str, Any]:
+    """State for pickle: the record, and the caller's functions and constants by reference or value."""
+    borrowed: dict[str, Any] = {}
+    for factor in design.factors.values():
+        for name, value in factor.expression.borrowed.items():
+            borrowed[name] = _reference(name, value, factor.expression.code)
+    return {"version": VERSION, "record": _record(design), "borrowed": borrowed}
+
+
+def _reference(name: str, value: Any, code: str) -> tuple[str, Any]:
+    if isinstance(value, ModuleType):
+        return "module", value.__name__
+    try:
+        pickle.dumps(value)
+    except Exception as error:
+        raise FormulaError(
+            f'the function "{name}" in "{code}" cannot be pickled ({error}): define it at the top level of a module.'
+        ) from None
+    return "value", value
+
+
+def unpickled(state: Mapping[str, Any]) -> Design | ArrayDesign:
+    """The design whose state `pickled` gave."""
+    check_version(state, "design")
+    loaded = {
+        name: importlib.import_module(value) if kind == "module" else value
+        for name, (kind, value) in state["borrowed"].items()
+    }
+    return _design(state["record"], loaded, safe=False)
+
+
+# ------------------------------------------------------------------------------------------------------ responses
+def encode_response(response: BinaryResponse) -> dict[str, Any]:
+    """The labels of a response as a JSON-able dict, without its rows."""
+    dtype: Any = response.dtype
+    stored: dict[str, Any] = {"version": VERSION, "kind": response.kind, "name": response.name}
+    stored |= {"levels": pack(list(response.levels)), "notes": list(response.notes)}
+    if isinstance(dtype, pd.CategoricalDtype):
+        categories = [pack(c) for c in dtype.categories.tolist()]
+        return stored | {"dtype": "category", "categories": categories, "ordered": bool(dtype.ordered)}
+    return stored | {"dtype": str(dtype)}
+
+
+def decode_response(stored: Mapping[str, Any]) -> BinaryResponse:
+    """The response that `encode_response` stored, without rows."""
+    check_version(stored, "response")
+    try:
+        dtype: Any = stored["dtype"]
+        if dtype == "category":
+            dtype = pd.CategoricalDtype([unpack(c) for c in stored["categories"]], stored["ordered"])
+        else:
+            dtype = _label_dtype(dtype)
+        levels = unpack(stored["levels"])
+        return BinaryResponse(None, None, stored["kind"], stored["name"], levels, dtype, list(stored["notes"]))
+    except (KeyError, TypeError) as error:
+        raise DataError(f"this is not a stored response: {type(error).__name__} {error}.") from None
+
+
+def _label_dtype(name: str) -> Any:
+    """The dtype of that name; plain objects where this pandas does not have it."""
+    try:
+        return pd.api.types.pandas_dtype(name)
+    except TypeError:
+        return np.dtype(object)

@@ -1,0 +1,347 @@
+"""The syntax trees of formula factors: which names they use, and whether they stay on a closed list.
+
+A design read from a file, or a formula typed into the shell command, may call numpy's element-wise functions, patsy's
+functions and functions the caller supplies by name, and nothing else: `check` walks the tree before anything runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from glmclf.errors import FormulaError
+
+MAX_LENGTH = 10_000  # characters of one factor: deeper trees exhaust the parser's stack
+FUNCTIONS = frozenset(
+    {
+        "C",
+        "I",
+        "Q",
+        "bs",
+        "cr",
+        "cc",
+        "te",
+        "center",
+        "standardize",
+        "scale",
+        "Treatment",
+        "Sum",
+        "Poly",
+        "Helmert",
+        "Diff",
+    }
+)
+CONTRASTS = frozenset({"Treatment", "Sum", "Poly", "Helmert", "Diff"})
+NUMPY_NAMES = frozenset({"np", "numpy"})
+NUMPY_CONSTANTS = frozenset({"pi", "e", "inf", "nan", "euler_gamma"})
+NUMPY_OTHERS = {"where": (3, frozenset[str]()), "clip": (3, frozenset({"a_min", "a_max", "min", "max"}))}
+# Factors that look at missing values themselves: a missing value in their columns need not make the row incomplete.
+MISSING_AWARE = frozenset(
+    {"isnan", "isna", "isnull", "notna", "notnull", "isfinite", "fillna", "nan_to_num", "combine_first", "fmax", "fmin"}
+)
+
+_OPERATORS = (
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.BitAnd, ast.BitOr, ast.BitXor),
+    *(ast.UAdd, ast.USub, ast.Not, ast.Invert, ast.And, ast.Or),
+    *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
+)
+
+
+class Names(NamedTuple):
+    """What one factor's code refers to.
+
+    Attributes
+    ----------
+    called, rooted, used : sets of str
+        Names called as functions, names whose attributes are taken, and all other names.
+    quoted : set of str
+        Columns named by ``Q("...")``.
+    keyword : set of str
+        Names that occur only as keyword arguments, hence settings rather than columns.
+    attributes : set of str
+        Every attribute and function name in the code.
+    on_columns : bool
+        Whether an attribute is taken of anything but numpy: the code wants pandas objects.
+    """
+
+    called: set[str]
+    rooted: set[str]
+    used: set[str]
+    quoted: set[str]
+    keyword: set[str]
+    attributes: set[str]
+    on_columns: bool
+
+
+def parse(code: str) -> ast.expr:
+    """The syntax tree of a factor; FormulaError where it is not a Python expression."""
+    if len(code) > MAX_LENGTH:
+        raise FormulaError(
+            f'the expression "{code[:60]}..." has {len(code)} characters; at most {MAX_LENGTH} are read.'
+        )
+    try:
+        return ast.parse(code, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise FormulaError(f'"{code[:200]}" in the formula is not a valid expression: {error}.') from None
+
+
+def names(code: str) -> Names:
+    """The names that a factor's code refers to, by the role they play."""
+    tree = parse(code)
+    found = Names(set(), set(), set(), set(), set(), set(), False)
+    _collect(tree, found, in_keyword=False)
+    bound = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    bound |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    for group in (found.called, found.rooted, found.used, found.keyword):
+        group -= bound
+    columns = any(isinstance(n, ast.Attribute) and _dotted(n).split(".")[0] not in NUMPY_NAMES for n in ast.walk(tree))
+    return found._replace(keyword=found.keyword - found.used, on_columns=columns)
+
+
+def _collect(node: ast.AST, found: Names, in_keyword: bool) -> None:
+    if isinstance(node, ast.Name):
+        (found.keyword if in_keyword else found.used).add(node.id)
+    elif isinstance(node, ast.Attribute):
+        found.attributes.add(node.attr)
+        if isinstance(node.value, ast.Name):
+            found.rooted.add(node.value.id)
+        else:
+            _collect(node.value, found, in_keyword)
+    elif isinstance(node, ast.Call):
+        _collect_call(node, found, in_keyword)
+    else:
+        for child in ast.iter_child_nodes(node):
+            _collect(child, found, in_keyword)
+
+
+def _collect_call(node: ast.Call, found: Names, in_keyword: bool) -> None:
+    if isinstance(node.func, ast.Name) and node.func.id == "Q":
+        found.quoted.add(_quoted_name(node))
+        return
+    if isinstance(node.func, ast.Name):
+        found.called.add(node.func.id)
+        found.attributes.add(node.func.id)
+    else:
+        _collect(node.func, found, in_keyword)
+    for argument in node.args:
+        _collect(argument, found, in_keyword)
+    for keyword in node.keywords:
+        _collect(keyword.value, found, True)
+
+
+def _quoted_name(node: ast.Call) -> str:
+    argument = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+        return argument.value
+    raise FormulaError(f'{ast.unparse(node)}: Q() takes one column name in quotes, as in Q("odd name").')
+
+
+def dotted_names(code: str, root: str) -> set[str]:
+    """How the code calls a name of the caller: ``f``, or ``sp.expit`` for a module ``sp``."""
+    called = {_dotted(node.func) for node in ast.walk(parse(code)) if isinstance(node, ast.Call)}
+    return {name for name in called if name == root or name.startswith(root + ".")} or {root}
+
+
+def bare_column(code: str) -> str | None:
+    """The column that a factor is and nothing else, ``x`` or ``Q("odd name")``; None for any other code."""
+    tree = parse(code)
+    if isinstance(tree, ast.Name):
+        return tree.id
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "Q":
+        return _quoted_name(tree)
+    return None
+
+
+def categorised(code: str) -> str | None:
+    """The column inside ``C(column, ...)``; None for any other code."""
+    tree = parse(code)
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "C" and tree.args:
+        return bare_column(ast.unparse(tree.args[0]))
+    return None
+
+
+def innermost_arguments(code: str, functions: Collection[str]) -> list[str]:
+    """Code of the positional arguments of those calls to `functions` that hold no other such call."""
+
+    def calls(node: ast.AST) -> list[ast.Call]:
+        nodes = [n for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+        return [n for n in nodes if n.func.id in functions]  # type: ignore[attr-defined]
+
+    inner = [call for call in calls(parse(code)) if len(calls(call)) == 1]
+    return [ast.unparse(a) for call in inner for a in call.args if not isinstance(a, ast.Constant)]
+
+
+# --------------------------------------------------------------------------------------------------- closed list
+def check(
+    code: str,
+    columns: Collection[str],
+    functions: Collection[str] = (),
+    constants: Mapping[str, Any] | None = None,
+) -> None:
+    """Refuse code that does anything but arithmetic on columns and calls on a closed list.
+
+    Parameters
+    ----------
+    code : str
+        A factor, say ``bs(np.log(x), df=4)``.
+    columns : collection of str
+        Names of the table's columns.
+    functions : collection of str
+        Functions the caller supplies: a name, or a dotted name such as ``sp.expit``.
+    constants : mapping, optional
+        Numbers and arrays that the code may use by name.
+
+    Raises
+    ------
+    FormulaError
+        Naming the expression that is not on the list.
+    """
+    tree = parse(code)
+    try:
+        _Checker(set(columns), set(functions), dict(constants or {})).visit(tree)
+    except RecursionError:
+        raise FormulaError(f'the expression "{code[:60]}..." is nested too deeply.') from None
+
+
+class _Checker:
+    def __init__(self, columns: set[str], functions: set[str], constants: dict[str, Any]):
+        self.columns, self.functions, self.constants = columns, functions, constants
+
+    def visit(self, node: ast.AST) -> None:
+        rule = getattr(self, "_" + type(node).__name__.lower(), None)
+        if rule is None:
+            raise refused(node)
+        rule(node)
+
+    def _constant(self, node: ast.Constant) -> None:
+        if not (node.value is None or isinstance(node.value, (bool, int, float, str))):
+            raise refused(node)
+        if isinstance(node.value, int):
+            self._folded(node)
+
+    def _name(self, node: ast.Name) -> None:
+        if node.id not in self.columns and node.id not in self.constants and node.id not in CONTRASTS:
+            raise refused(node)
+
+    def _list(self, node: ast.List | ast.Tuple) -> None:
+        for element in node.elts:
+            self.visit(element)
+
+    _tuple = _list
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        root, _, name = _dotted(node).partition(".")
+        if root not in NUMPY_NAMES or root in self.columns or name not in NUMPY_CONSTANTS:
+            raise refused(node)
+
+    def _unaryop(self, node: ast.UnaryOp) -> None:
+        self._operator(node.op, node)
+        self.visit(node.operand)
+
+    def _boolop(self, node: ast.BoolOp) -> None:
+        for value in node.values:
+            self.visit(value)
+
+    def _compare(self, node: ast.Compare) -> None:
+        for op in node.ops:
+            self._operator(op, node)
+        for side in (node.left, *node.comparators):
+            self.visit(side)
+
+    def _binop(self, node: ast.BinOp) -> None:
+        self._operator(node.op, node)
+        for side in (node.left, node.right):
+            self.visit(side)
+            if self._sequence(side):  # "a" * 10**9 and [0] * 10**9 exhaust the memory
+                raise refused(node, "arithmetic on text and lists")
+        self._folded(node)
+
+    def _operator(self, op: ast.AST, node: ast.AST) -> None:
+        if not isinstance(op, _OPERATORS):
+            raise refused(node)
+
+    def _sequence(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Name) and node.id in self.constants and node.id not in self.columns:
+            return isinstance(self.constants[node.id], (str, list, tuple))
+        return isinstance(node, (ast.List, ast.Tuple)) or (
+            isinstance(node, ast.Constant) and isinstance(node.value, str)
+        )
+
+    def _folded(self, node: ast.AST) -> float | None:
+        """Bound of a constant expression, None where columns are in it: 9**9**9 must not be evaluated in integers."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float)):
+            return self._bounded(lambda: abs(float(node.value)), node)
+        if isinstance(node, ast.Name) and isinstance(self.constants.get(node.id), (bool, int, float)):
+            return self._bounded(lambda: abs(float(self.constants[node.id])), node)
+        if isinstance(node, ast.UnaryOp):
+            return self._folded(node.operand)
+        if not isinstance(node, ast.BinOp):
+            return None
+        left, right = self._folded(node.left), self._folded(node.right)
+        if left is None or right is None:
+            return None
+        if isinstance(node.op, ast.Pow):
+            return self._bounded(lambda: max(left, 1.0) ** max(right, 1.0), node)
+        return self._bounded(lambda: max(left, 1.0) * max(right, 1.0) + left + right, node)
+
+    def _bounded(self, value: Any, node: ast.AST) -> float:
+        try:
+            bound = value()
+        except OverflowError:
+            bound = np.inf
+        if isinstance(node, ast.BinOp) and not bound < 1e300:
+            raise refused(node, "constants this large")
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and not bound < 1e300:
+            raise refused(node, "constants this large")
+        return bound
+
+    def _call(self, node: ast.Call) -> None:
+        if any(k.arg is None for k in node.keywords):
+            raise refused(node)
+        name = _dotted(node.func)
+        if name in self.functions:
+            pass
+        elif name.partition(".")[0] in NUMPY_NAMES - self.columns and "." in name:
+            _check_numpy(node, name.partition(".")[2])
+        elif name not in FUNCTIONS or (name == "Q" and _quoted_name(node) not in self.columns):
+            raise refused(node)
+        for argument in (*node.args, *(k.value for k in node.keywords)):
+            self.visit(argument)
+
+
+def _check_numpy(node: ast.Call, name: str) -> None:
+    """A numpy call with inputs only: the third argument of np.add would be written into."""
+    if name in NUMPY_OTHERS:
+        most, keywords = NUMPY_OTHERS[name]
+    else:
+        function = getattr(np, name, None) if name.isidentifier() and not name.startswith("_") else None
+        if not isinstance(function, np.ufunc) or function.signature is not None:
+            raise refused(node)
+        most, keywords = function.nin, frozenset()
+    if len(node.args) > most or any(k.arg not in keywords for k in node.keywords):
+        raise refused(node, "these arguments of a numpy function")
+
+
+def _dotted(node: ast.AST) -> str:
+    """``a.b.c`` as text; empty for anything else than names joined by dots."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        root = _dotted(node.value)
+        return f"{root}.{node.attr}" if root else ""
+    return ""
+
+
+def refused(node: ast.AST, what: str = "this") -> FormulaError:
+    """The error for an expression off the closed list."""
+    code = ast.unparse(node)
+    name = _dotted(node.func) if isinstance(node, ast.Call) else ""
+    name = name or (_dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else "") or "f"
+    return FormulaError(
+        f'"{code[:200]}": {what} is not among what a stored or restricted formula may do (columns, operators, numpy\'s '
+        f"element-wise functions, patsy's functions). If you trust it, supply the function: "
+        f'load(path, functions={{"{name}": ...}}).'
+    )

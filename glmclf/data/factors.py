@@ -1,0 +1,446 @@
+"""Factors of a formula: their names resolved, their transforms memorised, their values as numbers or level codes.
+
+One path serves the training rows, new data and a design read from a file: `Expression.evaluate` on `Column` objects of
+complete rows, then `Factor.values`.
+"""
+
+from __future__ import annotations
+
+import builtins as python_builtins
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import patsy.builtins
+from numpy import ndarray
+from patsy import PatsyError
+from patsy.eval import EvalEnvironment, EvalFactor
+from patsy.state import Standardize, stateful_transform
+
+from glmclf.data import expressions
+from glmclf.data.frame import Column, close_to, quoted, read_column, row_labels, unusable
+from glmclf.errors import DataError, FormulaError, UnseenLevelError
+
+PATSY = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
+Box: Any = type(PATSY["C"]([0]))  # what patsy's C() returns: data, contrast, levels
+
+
+class FastStandardize(Standardize):
+    """patsy's `standardize` with its per-row loop replaced by two passes over the array; same state, same transform."""
+
+    def memorize_chunk(self, x: Any, center: bool = True, rescale: bool = True, ddof: int = 0) -> None:
+        """Add one block of rows to the count, the mean and the sum of squares about the mean."""
+        x = np.asarray(x, dtype=np.float64)
+        x = x[:, None] if x.ndim == 1 else x
+        if self.current_n:
+            raise NotImplementedError("standardize() of data in several blocks is not available.")
+        self.current_n = len(x)
+        self.current_mean = x.mean(axis=0)
+        self.current_M2 = ((x - self.current_mean) ** 2).sum(axis=0)
+
+
+_standardize = stateful_transform(FastStandardize)
+BUILTINS: dict[str, Any] = {**PATSY, "standardize": _standardize, "scale": _standardize}
+del BUILTINS["Q"]  # evaluated on the columns of the rows at hand
+
+
+def stateful(value: Any) -> bool:
+    """Whether a function remembers something about the training rows (patsy's protocol)."""
+    return hasattr(value, "__patsy_stateful_transform__")
+
+
+# --------------------------------------------------------------------------------------------------- expressions
+@dataclass
+class Expression:
+    """Code of one factor with everything but the data bound to it.
+
+    Attributes
+    ----------
+    code : str
+        As patsy normalises it; the factor's name.
+    columns : tuple of str
+        Columns of the table that the code uses.
+    namespace : dict
+        Functions and constants that it uses.
+    borrowed : dict
+        The part of `namespace` that came from the caller.
+    transforms, eval_code
+        patsy's stateful transforms by internal name, and the code that calls them.
+    safe : bool
+        Evaluate without Python's builtins (the code was checked against the closed list).
+    """
+
+    code: str
+    columns: tuple[str, ...]
+    namespace: dict[str, Any] = field(default_factory=dict)
+    borrowed: dict[str, Any] = field(default_factory=dict)
+    transforms: dict[str, Any] = field(default_factory=dict)
+    eval_code: str = ""
+    safe: bool = False
+
+    def __post_init__(self) -> None:
+        found = expressions.names(self.code)
+        self.bare = expressions.bare_column(self.code)
+        self.categorised = expressions.categorised(self.code)
+        self.missing_aware = bool(found.attributes & expressions.MISSING_AWARE)
+        # methods of columns and functions of the caller may want pandas objects
+        self.wants_series = found.on_columns or bool(found.called & set(self.borrowed))
+        self.eval_code = self.eval_code or self.code
+
+    def prepare(self) -> list[list[str]]:
+        """Create the stateful transforms; returns the code that memorises them, pass by pass."""
+        state: dict[str, Any] = {}
+        factor = EvalFactor(self.code)
+        passes = factor.memorize_passes_needed(state, EvalEnvironment([self.namespace]))
+        self.transforms, self.eval_code = state["transforms"], state["eval_code"]
+        self._passes = [sorted(names) for names in state["pass_bins"][:passes]]
+        return [[state["memorize_code"][name] for name in names] for names in self._passes]
+
+    def memorise(self, columns: Mapping[str, Column]) -> None:
+        """Let the stateful transforms see the training rows."""
+        if self.bare is not None:
+            return
+        for codes, names in zip(self.prepare(), self._passes):
+            for code in codes:
+                self.run(code, columns)
+            for name in names:
+                self._guarded(self.transforms[name].memorize_finish, self.code)
+
+    def transform_arguments(self) -> list[str]:
+        """Code whose value must be finite before a transform may see it."""
+        names = [name for name, value in self.namespace.items() if stateful(value)]
+        return expressions.innermost_arguments(self.code, names) if names else []
+
+    def evaluate(self, columns: Mapping[str, Column]) -> Any:
+        """The factor's value on complete rows: whatever the code returns."""
+        if self.bare is not None:
+            column = columns[self.bare]
+            if column.kind == "other":
+                raise unusable(column.values, self.bare)
+            return column.marked()
+        return self.run(self.eval_code, columns)
+
+    def run(self, code: str, columns: Mapping[str, Column]) -> Any:
+        """Evaluate any code that uses this expression's names."""
+        values = {name: self._argument(columns[name], name) for name in self.columns}
+        scope = {**values, **self.namespace, **self.transforms, "Q": values.__getitem__}
+        if self.safe:
+            scope["__builtins__"] = {}
+        with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name
+            return self._guarded(lambda: eval(compile(code, "<formula>", "eval"), scope), code)
+
+    def _guarded(self, function: Any, code: str) -> Any:
+        try:
+            return function()
+        except (DataError, NotImplementedError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f'"{self.code}" cannot be evaluated: {error}') from error
+        except Exception as error:
+            raise DataError(f'"{self.code}" cannot be evaluated: {type(error).__name__}: {error}') from error
+
+    def _argument(self, column: Column, name: str) -> Any:
+        if column.kind == "other":
+            return column.values
+        if name == self.categorised:
+            return column.marked()
+        values = column.marked()
+        if isinstance(values, pd.Categorical) and not (column.kind == "category" and self.wants_series):
+            values = _objects(values)
+        return pd.Series(values, copy=False) if self.wants_series else values
+
+
+def _objects(values: pd.Categorical) -> ndarray:
+    labels = np.empty(len(values.categories) + 1, dtype=object)
+    labels[:-1] = values.categories.tolist()
+    labels[-1] = np.nan
+    return labels[np.asarray(values.codes)]
+
+
+def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = False) -> Expression:
+    """Bind the names of a factor: patsy's functions, then the table's columns, then the caller's variables.
+
+    Parameters
+    ----------
+    code : str
+        The factor.
+    columns : collection of names
+        The table's columns.
+    caller : mapping
+        The caller's variables (functions and constants; arrays with a value a row are columns already).
+    safe : bool
+        Evaluate without Python's builtins.
+
+    Raises
+    ------
+    FormulaError
+        A name that is nowhere; a column that is called like a function.
+    """
+    found = expressions.names(code)
+    absent = found.quoted - {name for name in found.quoted if name in columns}
+    if absent:
+        name = sorted(absent)[0]
+        raise FormulaError(f'Q("{name}"): no such column. {close_to(name, columns)}')
+    used, namespace, borrowed = set(found.quoted), {}, {}
+    for name in sorted(found.called | found.rooted | found.used | found.keyword):
+        if _is_column(name, found, columns, caller, code):
+            used.add(name)
+        elif name in BUILTINS:
+            namespace[name] = BUILTINS[name]
+        elif name in expressions.NUMPY_NAMES:
+            namespace[name] = np
+        elif name in caller:
+            namespace[name] = borrowed[name] = caller[name]
+        elif safe or not hasattr(python_builtins, name):
+            raise _not_found(name, code, columns, name in found.called)
+    return Expression(code, tuple(sorted(used)), namespace, borrowed, safe=safe)
+
+
+def _is_column(name: str, found: expressions.Names, columns: Any, caller: Mapping[str, Any], code: str) -> bool:
+    if name not in columns:
+        return False
+    function = name in found.called or (name in found.rooted and name in expressions.NUMPY_NAMES)
+    if not function:
+        return True
+    if name not in BUILTINS and name not in expressions.NUMPY_NAMES and name not in caller:
+        raise FormulaError(f'"{code}" calls "{name}", which is a column of the table, not a function.')
+    if name in found.used or name in found.keyword:
+        raise FormulaError(
+            f'in "{code}", "{name}" is a function and a column at once: write Q("{name}") for the column.'
+        )
+    return False
+
+
+def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError:
+    where = "" if name == code else f' in "{code}"'
+    if called and name == "offset":
+        return FormulaError(
+            f'"{code}": formulas have no offset() term. Pass offset= to the model: a column\'s name or an array.'
+        )
+    if called and name in ("factor", "as_factor"):
+        return FormulaError(f'no function "{name}"{where}: write C(...) for a factor.')
+    if called:
+        hint = f"Did you mean np.{name}?" if isinstance(getattr(np, name, None), np.ufunc) else close_to(name, BUILTINS)
+        return FormulaError(f'no function "{name}"{where}. {hint.replace("The columns are", "Functions are")}')
+    return FormulaError(f'no column or variable "{name}"{where}. {close_to(name, columns)}')
+
+
+# -------------------------------------------------------------------------------------------------------- values
+class Value(NamedTuple):
+    """What a factor's code returned: (n, c) float64 numbers or a Categorical, with the coding C() asked for."""
+
+    data: Any
+    contrast: Any = None
+    levels: list[Any] | None = None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether this is a factor with levels."""
+        return isinstance(self.data, pd.Categorical)
+
+    def missing(self) -> ndarray:
+        """Rows without a value."""
+        return np.asarray(self.data.codes) < 0 if self.labelled else np.isnan(self.data).any(axis=1)
+
+
+def as_value(raw: Any, code: str, n: int, *, labels: bool = False) -> Value:
+    """Bring what a factor's code returned into one of two forms.
+
+    Raises
+    ------
+    DataError
+        A single value or another number of rows than `n`, more than two dimensions, neither numbers nor labels.
+    """
+    if isinstance(raw, Box):
+        inner = as_value(raw.data, code, n, labels=True)
+        levels = inner.levels if raw.levels is None else list(raw.levels)
+        contrast = inner.contrast if raw.contrast is None else raw.contrast
+        return Value(_with_levels(inner.data, levels, code), contrast, levels)
+    if np.ndim(raw) == 0:
+        raise DataError(f'"{code}" is a single value ({raw!r}), not a column of numbers or labels.')
+    if len(raw) != n:
+        raise DataError(f'"{code}" has {len(raw)} values where the table has {n} rows.')
+    if np.ndim(raw) == 2:
+        numbers = _matrix(raw, code)
+        return Value(_categorise(_only_column(numbers, code)) if labels else numbers)
+    if np.ndim(raw) != 1:
+        raise DataError(f'"{code}" has {np.ndim(raw)} dimensions; a factor has one or two.')
+    return _vector(raw, code, labels)
+
+
+def _vector(raw: Any, code: str, labels: bool) -> Value:
+    if isinstance(raw, pd.Categorical):
+        return Value(raw)
+    if not isinstance(raw, pd.Series):
+        raw = pd.Series(raw, dtype=object) if isinstance(raw, (list, tuple)) else pd.Series(raw, copy=False)
+    column = read_column(raw, code)
+    if column.kind == "other":
+        raise unusable(column.values, code)
+    if column.kind == "bool" and column.missing is None:
+        return Value(
+            pd.Categorical.from_codes(column.values.view(np.int8), categories=[False, True]), levels=[False, True]
+        )
+    if column.kind in ("label", "category"):
+        return Value(column.values)
+    if labels:
+        return Value(_categorise(column.values, column.missing))
+    return Value(np.asarray(column.marked(), dtype=np.float64)[:, None])
+
+
+def _matrix(raw: Any, code: str) -> ndarray:
+    values = np.asarray(raw)
+    if values.dtype == object or values.dtype.kind not in "biuf":
+        try:
+            if values.dtype.kind in "cmM":
+                raise TypeError
+            values = values.astype(np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f'"{code}" gives a table that is not all numbers (dtype {values.dtype}).') from None
+    return np.asarray(values, dtype=np.float64)
+
+
+def _only_column(numbers: ndarray, code: str) -> ndarray:
+    if numbers.shape[1] != 1:
+        raise DataError(f'"{code}" makes a factor of {numbers.shape[1]} columns; it takes one.')
+    return numbers[:, 0]
+
+
+def _categorise(values: ndarray, missing: ndarray | None = None) -> pd.Categorical:
+    codes, levels = pd.factorize(values, sort=True)
+    if missing is not None:
+        codes[missing] = -1
+    return pd.Categorical.from_codes(codes, categories=levels)
+
+
+def _with_levels(data: pd.Categorical, levels: list[Any] | None, code: str) -> pd.Categorical:
+    if levels is None:
+        return data
+    codes, unknown = recode(data, levels)
+    if unknown:
+        raise DataError(f'"{code}": the data hold {quoted(unknown)}, which levels= ({quoted(levels)}) leaves out.')
+    return pd.Categorical.from_codes(codes, categories=pd.Index(levels, dtype=object))
+
+
+def recode(data: pd.Categorical, levels: list[Any]) -> tuple[ndarray, list[Any]]:
+    """Codes of labels with respect to `levels`, matched by value, and the labels that are not among them.
+
+    Examples
+    --------
+    >>> codes, unknown = recode(pd.Categorical(["b", "z", "a"]), ["a", "b"])
+    >>> codes.tolist(), unknown
+    ([1, -1, 0], ['z'])
+    """
+    categories, codes = data.categories.tolist(), np.asarray(data.codes)
+    if categories == levels:
+        return codes, []
+    place = {level: i for i, level in enumerate(levels)}
+    target = np.array([*(place.get(c, -1) for c in categories), -1], dtype=np.min_scalar_type(-len(levels) - 1))
+    lost = [i for i, c in enumerate(categories) if c not in place]
+    unknown = [categories[i] for i in lost if (codes == i).any()] if len(lost) < 50 else _used(categories, codes, lost)
+    return target[codes], unknown
+
+
+def _used(categories: list[Any], codes: ndarray, among: list[int]) -> list[Any]:
+    counts = np.bincount(codes[codes >= 0], minlength=len(categories))
+    return [categories[i] for i in among if counts[i]]
+
+
+# ------------------------------------------------------------------------------------------------------- factors
+@dataclass
+class Factor:
+    """An expression whose kind, levels or width the training rows have fixed.
+
+    Attributes
+    ----------
+    expression : Expression
+        The code.
+    levels : list or None
+        Levels in order; None for a numerical factor.
+    width : int
+        Columns of a numerical factor; 0 with levels.
+    left_out : list
+        Levels seen without a row, hence left out.
+    """
+
+    expression: Expression
+    levels: list[Any] | None
+    width: int
+    left_out: list[Any] = field(default_factory=list)
+
+    def values(self, value: Value) -> ndarray:
+        """(n,) level codes or (n, width) numbers; rows without a value hold -1 or NaN.
+
+        Raises
+        ------
+        UnseenLevelError, DataError
+            A level or a kind of value that the training rows did not have.
+        """
+        code = self.expression.code
+        if self.levels is None:
+            return self._numbers(value)
+        data = value.data if value.labelled else _categorise(_only_column(value.data, code))
+        codes, unknown = recode(data, self.levels)
+        if unknown:
+            raise self._unseen(unknown)
+        return codes
+
+    def _numbers(self, value: Value) -> ndarray:
+        code = self.expression.code
+        data = value.data
+        if value.labelled:
+            if value.levels != [False, True]:
+                raise DataError(
+                    f'"{code}" holds labels ({quoted(data.categories, 3)}) where the model was fitted on numbers.'
+                )
+            data = np.asarray(data.codes, dtype=np.float64)[:, None]
+        if data.shape[1] != self.width:
+            raise DataError(f'"{code}" gives {data.shape[1]} columns where the model was fitted on {self.width}.')
+        return data
+
+    def _unseen(self, unknown: list[Any]) -> UnseenLevelError:
+        code, dropped = self.expression.code, [u for u in unknown if u in self.left_out]
+        why = f" ({quoted(dropped)} had no rows when the model was fitted)" if dropped else ""
+        plural, known = "levels" if len(unknown) > 1 else "level", quoted(self.levels or [])
+        return UnseenLevelError(
+            f'"{code}" has {plural} {quoted(unknown)}, which the model does not know{why}; it knows {known}.'
+        )
+
+
+def fit_factor(expression: Expression, value: Value) -> tuple[Factor, ndarray, str | None]:
+    """Fix a factor on complete training rows: the Factor, its values, and a note on levels left out.
+
+    Levels given by ``C(..., levels=)`` and the two of a bool all stay; otherwise a level needs a row.
+    """
+    if not value.labelled:
+        return Factor(expression, None, value.data.shape[1]), value.data, None
+    categories, codes = value.data.categories.tolist(), np.asarray(value.data.codes)
+    if value.levels is not None:
+        return Factor(expression, list(value.levels), 0), codes, None
+    used = np.bincount(codes, minlength=len(categories)) > 0
+    if used.all():
+        return Factor(expression, categories, 0), codes, None
+    left_out = [c for c, there in zip(categories, used) if not there]
+    place = np.cumsum(used) - 1
+    codes = place.astype(codes.dtype)[codes]
+    plural = ("levels", "have", "were") if len(left_out) > 1 else ("level", "has", "was")
+    note = f"{plural[0]} {quoted(left_out)} of {expression.code} {plural[1]} no rows and {plural[2]} left out"
+    return Factor(expression, [c for c, there in zip(categories, used) if there], 0, left_out), codes, note
+
+
+def not_finite(data: Any, code: str, index: pd.Index | None) -> None:
+    """Raise DataError where numbers are infinite."""
+    if isinstance(data, pd.Categorical) or np.isfinite(data.sum()):
+        return
+    infinite = np.isinf(data).any(axis=1)
+    if infinite.any():
+        raise DataError(
+            f'"{code}" is infinite in {int(infinite.sum())} of {len(data)} rows ({row_labels(infinite, index)}). '
+            f"Correct or drop them; a logarithm of 0 is infinite."
+        )
+
+
+def patsy_failed(error: PatsyError, what: str) -> FormulaError:
+    """patsy's complaint as ours, with its pointer into the formula."""
+    return FormulaError(f"{what}: {error}")

@@ -1,0 +1,399 @@
+"""Raw tables at the border: any frame to pandas, any column to plain numpy or a categorical, aligned variables.
+
+Nothing here changes what the user passed in. A `Column` holds the values of one column without missing-value tricks
+(integers stay integers, bools stay bools) beside the mask of the rows in which it is missing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import numbers
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.errors import DataError
+
+
+class Column(NamedTuple):
+    """One column of a table.
+
+    Attributes
+    ----------
+    values : (n,) ndarray, Categorical or Series
+        float64, int64, uint64 or bool numbers, or a Categorical; the Series itself where `kind` is "other". What stands
+        in a missing row has no meaning.
+    missing : (n,) bool ndarray or None
+        Rows without a value; None if there are none.
+    kind : str
+        "number", "bool", "label" (text or other objects), "category" (a categorical column) or "other" (dates,
+        durations and the like, which a formula must turn into numbers or labels).
+    """
+
+    values: Any
+    missing: ndarray | None
+    kind: str
+
+    def take(self, rows: ndarray | None) -> Column:
+        """The same column for some rows (a bool mask or positions); None for all."""
+        if rows is None:
+            return self
+        values = self.values.iloc[np.arange(len(self.values))[rows]] if self.kind == "other" else self.values[rows]
+        missing = None if self.missing is None else self.missing[rows]
+        return Column(values, missing if missing is not None and missing.any() else None, self.kind)
+
+    def marked(self) -> Any:
+        """Values with missing rows as NaN (numbers, as float64) or code -1 (labels)."""
+        if self.missing is None or self.kind not in ("number", "bool"):
+            return self.values
+        out = self.values.astype(np.float64)
+        out[self.missing] = np.nan
+        return out
+
+
+# ------------------------------------------------------------------------------------------------------- tables
+def as_frame(data: Any, *, empty: bool = False, scalars: bool = False) -> pd.DataFrame:
+    """`data` as a pandas DataFrame; a pandas one is returned as it is, uncopied.
+
+    Parameters
+    ----------
+    data : DataFrame, Mapping of columns, record array, or any frame that narwhals reads (polars, pyarrow)
+        The table.
+    empty : bool
+        Whether a table without rows is fine.
+    scalars : bool
+        Whether a mapping of names to single values is fine: one row.
+
+    Raises
+    ------
+    DataError
+        Not a table, repeated column names, columns of unequal length, no rows.
+    NotImplementedError
+        A path, a Dask frame or a callable: data from a file or stream.
+    """
+    frame = data if isinstance(data, pd.DataFrame) else _converted(data, scalars)
+    if not frame.columns.is_unique:
+        repeated = list(frame.columns[frame.columns.duplicated()].unique())
+        raise DataError(f"column names occur more than once: {quoted(repeated)}. Rename or drop the copies.")
+    if len(frame) == 0 and not empty:
+        raise DataError(f"the table has no rows (columns: {quoted(list(frame.columns))}).")
+    return frame
+
+
+def _converted(data: Any, scalars: bool) -> pd.DataFrame:
+    if callable(data) or isinstance(data, (str, bytes)) or hasattr(data, "__fspath__") or _module(data) == "dask":
+        raise NotImplementedError(
+            f"data from a file or stream (found {type(data).__name__}) is not available yet: pass a DataFrame."
+        )
+    if isinstance(data, Mapping):
+        return _from_mapping(data, scalars)
+    if isinstance(data, np.ndarray) and data.dtype.names:
+        return pd.DataFrame({name: data[name] for name in data.dtype.names})
+    if isinstance(data, pd.Series) or isinstance(data, (np.ndarray, list, tuple)) or data is None:
+        raise DataError(f"data= needs a table with named columns, found {type(data).__name__}.")
+    return _through_narwhals(data)
+
+
+def _from_mapping(data: Mapping[Any, Any], scalars: bool) -> pd.DataFrame:
+    if scalars and data and all(np.ndim(value) == 0 for value in data.values()):
+        return pd.DataFrame({name: [value] for name, value in data.items()})
+    try:
+        return pd.DataFrame(dict(data))
+    except ValueError as error:
+        lengths = {name: np.size(value) for name, value in data.items()}
+        raise DataError(f"the columns of data= do not make a table ({error}); their lengths: {lengths}.") from None
+
+
+def _through_narwhals(data: Any) -> pd.DataFrame:
+    import narwhals
+
+    try:
+        frame: Any = narwhals.from_native(data)
+    except TypeError:
+        raise DataError(f"data= needs a table with named columns, found {type(data).__name__}.") from None
+    if isinstance(frame, narwhals.LazyFrame):
+        frame = frame.collect()
+    return frame.to_pandas()
+
+
+def _module(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def quoted(values: Iterable[Any], most: int = 8) -> str:
+    """A short list of names or levels for a message: strings in double quotes, a count where it is cut."""
+    items = list(values)
+    shown = [f'"{v}"' if isinstance(v, str) else f"{_python(v)!r}" for v in items[:most]]
+    return ", ".join(shown) + (f" and {len(items) - most} more" if len(items) > most else "")
+
+
+def _python(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def close_to(name: str, names: Iterable[Any]) -> str:
+    """A hint for a name that is not there: near names, or the first few."""
+    known = [str(n) for n in names]
+    lower = {n.lower(): n for n in reversed(known)}
+    near = [lower[n] for n in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
+    if near:
+        return f"Did you mean {' or '.join(f'{n!r}' for n in near)}?"
+    return f"The columns are {quoted(known)}." if known else "There are no columns."
+
+
+def row_labels(mask: ndarray, index: pd.Index | None, most: int = 5) -> str:
+    """Where a mask is true, as a phrase: ``rows 3, 7, 9 and 12 more``."""
+    where = np.flatnonzero(mask)
+    shown = [str(i if index is None else index[i]) for i in where[:most]]
+    more = f" and {len(where) - most} more" if len(where) > most else ""
+    return f"row{'s' if len(where) > 1 else ''} {', '.join(shown)}{more}"
+
+
+# ------------------------------------------------------------------------------------------------------ columns
+def plain(series: pd.Series, name: Any) -> ndarray | pd.Categorical:
+    """One column as float64, int64 or bool numbers (missing: NaN), or as a Categorical (missing: code -1).
+
+    Text and other objects become a Categorical with sorted levels; a categorical column keeps the order of its
+    categories.
+
+    Raises
+    ------
+    DataError
+        Dates, durations, complex or nested values, labels of types that have no common order.
+    """
+    column = read_column(series, name)
+    if column.kind == "other":
+        raise unusable(column.values, name)
+    return column.marked()
+
+
+def read_column(series: pd.Series, name: Any) -> Column:
+    """One column of a table as a `Column`, whatever its dtype; see `plain`."""
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _read_categorical(series)
+    if isinstance(dtype, pd.StringDtype):
+        return _read_labels(series, name)
+    if isinstance(dtype, pd.ArrowDtype):
+        return _read_arrow(series, name)
+    if isinstance(dtype, pd.SparseDtype):
+        return read_column(pd.Series(np.asarray(series)), name)
+    if isinstance(dtype, np.dtype) and dtype.kind == "O":
+        return _read_objects(series, name)
+    if dtype.kind in "biuf":
+        return _read_numbers(series, dtype.kind)
+    if dtype.kind == "c":
+        raise DataError(f'column "{name}" is complex ({dtype}). Use its real part, imaginary part or modulus.')
+    return Column(series, _mask(series.isna().to_numpy()), "other")
+
+
+def unusable(series: Any, name: Any) -> DataError:
+    """The error for a column that is neither numbers nor labels."""
+    return DataError(
+        f'"{name}" holds {getattr(series, "dtype", type(series).__name__)} values, neither numbers nor labels. '
+        f"Turn them into numbers first (days since a date, seconds), or into text for a factor."
+    )
+
+
+def _mask(missing: ndarray) -> ndarray | None:
+    return missing if missing.any() else None
+
+
+def _read_numbers(series: pd.Series, kind: str) -> Column:
+    """Numpy or nullable numbers and bools, also Arrow's."""
+    if isinstance(series.dtype, np.dtype):
+        values = series.to_numpy()
+        missing = _mask(np.isnan(values)) if kind == "f" else None
+    else:
+        missing = _mask(series.isna().to_numpy(dtype=bool))
+        fill: Any = {} if missing is None else {"na_value": False if kind == "b" else 0}
+        values = series.to_numpy(dtype={"b": bool, "f": np.float64, "i": np.int64, "u": np.uint64}[kind], **fill)
+        if kind == "f" and np.isnan(values).any():  # a NaN inside a nullable float is missing, too
+            missing = np.isnan(values) if missing is None else missing | np.isnan(values)
+    return Column(_widest(values), missing, "bool" if kind == "b" else "number")
+
+
+def _widest(values: ndarray) -> ndarray:
+    """bool, int64 or float64, so that arithmetic in a formula does not wrap around at 127 or 255."""
+    if values.dtype.kind == "b":
+        return values
+    if (
+        values.dtype.kind == "u"
+        and values.dtype.itemsize == 8
+        and values.size
+        and values.max() > np.iinfo(np.int64).max
+    ):
+        return values.astype(np.float64)
+    return values.astype(np.int64 if values.dtype.kind in "iu" else np.float64, copy=False)
+
+
+def _read_categorical(series: pd.Series) -> Column:
+    cat: Any = series.array
+    if cat.categories.dtype.kind not in "biufO" or not isinstance(cat.categories.dtype, np.dtype):
+        categories = pd.Index(cat.categories.tolist(), dtype=object)
+        cat = pd.Categorical.from_codes(cat.codes, dtype=pd.CategoricalDtype(categories, cat.ordered))
+    return Column(cat, _mask(np.asarray(cat.codes) < 0), "category")
+
+
+def _read_labels(series: pd.Series, name: Any) -> Column:
+    try:
+        codes, uniques = pd.factorize(series)
+    except TypeError:
+        raise DataError(
+            f'column "{name}" holds nested values (lists, dicts). Expand them into columns first.'
+        ) from None
+    levels = uniques.tolist()
+    return _sorted_labels(codes, levels, name)
+
+
+def _sorted_labels(codes: ndarray, levels: list[Any], name: Any) -> Column:
+    try:
+        order = sorted(range(len(levels)), key=levels.__getitem__)
+    except TypeError:
+        types = sorted({type(level).__name__ for level in levels})
+        raise DataError(
+            f'column "{name}" mixes values of types {", ".join(types)}, which have no common order '
+            f"(found {quoted(levels, 4)}). Convert it to one type, or to an ordered categorical."
+        ) from None
+    rank = np.full(len(levels) + 1, -1, dtype=np.min_scalar_type(-len(levels) - 1))  # the last entry serves code -1
+    rank[order] = np.arange(len(levels))
+    categories = pd.Index([levels[i] for i in order], dtype=object)
+    recoded = rank[codes]
+    return Column(pd.Categorical.from_codes(recoded, categories=categories), _mask(recoded < 0), "label")
+
+
+def _read_arrow(series: pd.Series, name: Any) -> Column:
+    import pyarrow
+
+    dtype: Any = series.dtype
+    kind, types = dtype.pyarrow_dtype, pyarrow.types
+    if types.is_dictionary(kind):
+        return read_column(series.astype(pd.ArrowDtype(kind.value_type)), name)
+    if types.is_boolean(kind):
+        return _read_numbers(series, "b")
+    if types.is_integer(kind):
+        return _read_numbers(series, "i" if types.is_signed_integer(kind) else "u")
+    if types.is_floating(kind):
+        return _read_numbers(series, "f")
+    if types.is_decimal(kind) or types.is_null(kind):
+        values = np.array([np.nan if v is None or v is pd.NA else float(v) for v in series.array], dtype=np.float64)
+        return Column(values, _mask(np.isnan(values)), "number")
+    if types.is_nested(kind):
+        raise DataError(f'column "{name}" holds nested values ({dtype}). Expand them into columns first.')
+    if types.is_temporal(kind):
+        return Column(series, _mask(series.isna().to_numpy(dtype=bool)), "other")
+    return _read_labels(series, name)
+
+
+NUMBERS = (numbers.Real, Decimal, np.bool_)
+
+
+def _read_objects(series: pd.Series, name: Any) -> Column:
+    inferred = pd.api.types.infer_dtype(series, skipna=True)
+    if inferred == "string":
+        return _read_labels(series, name)
+    values = series.to_numpy()
+    missing = pd.isna(values)
+    found = values[~missing]
+    types = {type(value) for value in found}
+    if any(issubclass(t, (complex, np.complexfloating)) for t in types):
+        raise DataError(f'column "{name}" holds complex numbers. Use the real part, imaginary part or modulus.')
+    if all(issubclass(t, NUMBERS) for t in types):
+        return _read_number_objects(values, missing, found, types)
+    if inferred in ("datetime", "datetime64", "date", "timedelta", "timedelta64", "time", "period", "interval"):
+        return Column(series, _mask(missing), "other")
+    return _read_labels(series, name)
+
+
+def _read_number_objects(values: ndarray, missing: ndarray, found: ndarray, types: set[type]) -> Column:
+    if types and all(issubclass(t, (bool, np.bool_)) for t in types):
+        return Column(np.where(missing, False, values).astype(bool), _mask(missing), "bool")
+    whole = bool(types) and all(issubclass(t, (numbers.Integral, np.bool_)) for t in types)
+    filled = np.where(missing, 0, values)
+    if whole and all(-(2**63) <= v < 2**63 for v in found):
+        return Column(filled.astype(np.int64), _mask(missing), "number")
+    return Column(filled.astype(np.float64), _mask(missing), "number")
+
+
+# ---------------------------------------------------------------------------------------------------- alignment
+def align(values: Any, *, name: str, frame: pd.DataFrame) -> ndarray:
+    """A variable beside the table (offset, weights, groups) as an array with one value a row of `frame`.
+
+    Parameters
+    ----------
+    values : str, Series or array-like
+        A column's name; a Series, matched by index label (by position if its index equals the frame's); or an array of
+        the frame's length.
+    name : str
+        The keyword, for messages.
+    frame : DataFrame
+        The table.
+
+    Returns
+    -------
+    (len(frame),) ndarray
+        Numbers with NaN where missing; labels as objects.
+
+    Raises
+    ------
+    DataError
+        No such column, wrong length, labels absent, labels repeated in another order.
+    """
+    if isinstance(values, str):
+        return _as_array(find_column(values, frame, name), values)
+    if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
+        values = values.iloc[:, 0]
+    if not isinstance(values, pd.Series) and hasattr(values, "to_pandas"):
+        values = values.to_pandas().array
+    if not isinstance(values, pd.Series):
+        return _as_array(_by_position(values, name, len(frame)), name)
+    if values.index.equals(frame.index):
+        return _as_array(values, name)
+    if not values.index.is_unique:
+        repeated = quoted(values.index[values.index.duplicated()].unique(), 3)
+        raise DataError(
+            f"{name}: the Series repeats index labels ({repeated}) and its "
+            f"index differs from the table's, so its rows cannot be matched. Pass an array in the table's row order."
+        )
+    where = values.index.get_indexer(frame.index)
+    if (where < 0).any():
+        absent = frame.index[where < 0]
+        raise DataError(
+            f"{name}: the Series has no value for {len(absent)} of the table's {len(frame)} index labels "
+            f"({quoted(absent, 5)}). Give it the table's index, or pass an array of length {len(frame)}."
+        )
+    return _as_array(values.iloc[where], name)
+
+
+def find_column(column: str, frame: pd.DataFrame, keyword: str) -> pd.Series:
+    """The column that a keyword names."""
+    if column not in frame.columns:
+        raise DataError(f'{keyword}="{column}": no such column. {close_to(column, frame.columns)}')
+    return frame[column]
+
+
+def _by_position(values: Any, name: str, n: int) -> pd.Series:
+    if np.ndim(values) != 1:
+        raise DataError(f"{name}: needs one value a row or a column's name, found {_shape(values)}.")
+    if len(values) != n:
+        raise DataError(
+            f"{name} has {len(values)} values, but the table has {n} rows (before subset= and missing rows)."
+        )
+    if isinstance(values, (list, tuple)):
+        return pd.Series(values, dtype=object)
+    return pd.Series(values, copy=False)
+
+
+def _shape(values: Any) -> str:
+    return f"an array of shape {np.shape(values)}" if np.ndim(values) else f"{values!r}"
+
+
+def _as_array(series: pd.Series, name: Any) -> ndarray:
+    column = read_column(series, name)
+    if column.kind == "other":
+        return column.values.to_numpy()
+    return np.asarray(column.marked())

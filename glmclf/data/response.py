@@ -1,0 +1,258 @@
+"""Responses: the left side of a model coded once, so that nothing later looks at labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.frame import Column, quoted, read_column, unusable
+from glmclf.errors import DataError
+
+
+@dataclass
+class BinaryResponse:
+    """A response of successes and failures.
+
+    Attributes
+    ----------
+    y : (n,) float64 ndarray or None
+        0/1, a count of successes, or a fraction; None in a response read from a file.
+    trials : (n,) float64 ndarray or None
+        Trials of each row; None stands for one a row.
+    kind : {"binary", "counts", "fraction"}
+        What the left side was.
+    name : str
+        The column, the expression, or ``a + b``.
+    levels : list
+        [non-event, event], in the data's own values; [0, 1] for counts and fractions.
+    dtype : object
+        dtype of the labels, which `decode` gives back.
+    notes : list of str
+        What the summary should say.
+
+    Examples
+    --------
+    >>> r = BinaryResponse.build("answer", ["yes", "no", "yes"])
+    >>> r.y.tolist(), r.event, r.describe()
+    ([1.0, 0.0, 1.0], 'yes', "P(answer = 'yes')")
+    """
+
+    y: ndarray | None
+    trials: ndarray | None
+    kind: str
+    name: str
+    levels: list[Any]
+    dtype: Any = "int64"
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def event(self) -> Any:
+        """The level whose probability is modelled."""
+        return self.levels[1]
+
+    @classmethod
+    def build(cls, names: str | Sequence[str], values: Any, event: Any = None) -> BinaryResponse:
+        """Code the left side of a model on complete rows.
+
+        Parameters
+        ----------
+        names : str or list of str
+            Name of the response, or of successes and failures.
+        values : (n,) array-like, Series or Categorical, or a list of one or two of them
+            0/1 numbers, bools, two labels, fractions; or counts of successes and of failures.
+        event : object, optional
+            The level whose probability is modelled; default 1, True, or the second level (sorted, or in the order of
+            the categories).
+
+        Returns
+        -------
+        BinaryResponse
+            y, trials and labels.
+
+        Raises
+        ------
+        DataError
+            One class only, more than two, numbers other than 0 and 1, an unknown event, counts that are no counts.
+        """
+        if isinstance(names, str):
+            names, values = [names], [values]
+        if len(names) > 2:
+            raise DataError(
+                f"the left side has {len(names)} parts ({' + '.join(names)}); a binary model takes one response, or "
+                f"successes + failures. Counts of more classes are for MNLogit."
+            )
+        if len(names) == 2:
+            return cls._from_counts(list(names), values, event)
+        return cls._from_column(names[0], values[0], event)
+
+    @classmethod
+    def _from_column(cls, name: str, values: Any, event: Any) -> BinaryResponse:
+        series = _series(values)
+        column = _complete(read_column(series, name), name)
+        if column.kind == "number":
+            return _from_numbers(name, column.values, series.dtype, event)
+        if column.kind == "bool":
+            _two_classes(name, sorted(set(column.values.tolist())), None)
+            return _labelled(name, [False, True], column.values, series.dtype, event)
+        codes, categories = np.asarray(column.values.codes), column.values.categories.tolist()
+        used = [c for i, c in enumerate(categories) if (codes == i).any()] if len(categories) < 50 else _used(column)
+        _two_classes(name, used, len(categories))
+        second = codes == categories.index(used[1])
+        response = _labelled(name, used, second, series.dtype, event)
+        if len(categories) > 2:
+            left_out = [c for c in categories if c not in used]
+            plural = "levels {} have" if len(left_out) > 1 else "level {} has"
+            response.notes.append(f"{plural.format(quoted(left_out))} no rows in {name}")
+        return response
+
+    @classmethod
+    def _from_counts(cls, names: list[str], values: Any, event: Any) -> BinaryResponse:
+        name = " + ".join(names)
+        if event is not None:
+            raise DataError(f"event={event!r} with counts ({name}): the first term of the left side counts the events.")
+        successes, failures = (_count(n, v) for n, v in zip(names, values))
+        trials = successes + failures
+        if not successes.any() or not failures.any():
+            only = "failures" if not successes.any() else "successes"
+            raise DataError(f'"{name}" holds {only} only: all {int(trials.sum())} trials. A model needs both.')
+        return cls(successes, trials, "counts", name, [0, 1])
+
+    def describe(self) -> str:
+        """What is modelled, as ``P(y = 'yes')`` or ``successes of died + alive``."""
+        if self.kind == "counts":
+            return f"successes of {self.name}"
+        if self.kind == "fraction":
+            return f"mean of {self.name}, a fraction"
+        event = self.event
+        if isinstance(event, float) and event.is_integer():
+            event = int(event)
+        return f"P({self.name} = {event!r})"
+
+    def decode(self, mask: Any, missing: Any = None) -> Any:
+        """Labels in the data's own dtype: the event where `mask` is true.
+
+        Parameters
+        ----------
+        mask : (n,) bool array-like
+            Whether each row is classified as an event.
+        missing : (n,) bool array-like, optional
+            Rows without a class: NaN, None or NA, as the dtype has it.
+
+        Returns
+        -------
+        (n,) ndarray, Categorical or extension array
+            One label a row.
+        """
+        codes = np.asarray(mask, dtype=bool).astype(np.intp)
+        some = missing is not None and np.any(missing)
+        if some:
+            codes[np.asarray(missing, dtype=bool)] = -1
+        labels = pd.Series(self.levels, dtype=self.dtype).array
+        if isinstance(self.dtype, np.dtype):
+            labels = np.asarray(labels)
+            labels = labels.astype(object) if some and self.dtype.kind == "b" else labels
+        return pd.api.extensions.take(labels, codes, allow_fill=bool(some))
+
+    def without_rows(self) -> BinaryResponse:
+        """The labels alone, for predictions."""
+        return BinaryResponse(None, None, self.kind, self.name, list(self.levels), self.dtype, list(self.notes))
+
+
+def _series(values: Any) -> pd.Series:
+    if isinstance(values, pd.Series):
+        return values
+    if isinstance(values, (list, tuple)):
+        return pd.Series(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "US":
+        return pd.Series(values.astype(object))
+    return pd.Series(values, copy=False)
+
+
+def _complete(column: Column, name: str) -> Column:
+    if column.kind == "other":
+        raise unusable(column.values, name)
+    if column.missing is not None:
+        raise DataError(f'the response "{name}" is missing in {int(column.missing.sum())} rows.')
+    return column
+
+
+def _used(column: Column) -> list[Any]:
+    codes = np.asarray(column.values.codes)
+    counts = np.bincount(codes, minlength=len(column.values.categories))
+    return [c for c, count in zip(column.values.categories.tolist(), counts) if count]
+
+
+def _two_classes(name: str, used: list[Any], known: int | None) -> None:
+    if len(used) == 1:
+        raise DataError(f'the response "{name}" has one class only: every row is {quoted(used)}. A model needs both.')
+    if len(used) > 2:
+        raise DataError(
+            f'the response "{name}" has {len(used)} levels ({quoted(used, 5)}); a binary model takes two. '
+            f"Select two, or use MNLogit."
+        )
+
+
+def _labelled(name: str, levels: list[Any], second: ndarray, dtype: Any, event: Any) -> BinaryResponse:
+    """Two labels, of which `second` marks levels[1]; the event may turn them round."""
+    if event is None or _same(event, levels[1]):
+        return BinaryResponse(second.astype(np.float64), None, "binary", name, list(levels), dtype)
+    if _same(event, levels[0]):
+        return BinaryResponse((~second).astype(np.float64), None, "binary", name, levels[::-1], dtype)
+    raise DataError(f'event={event!r} is not a level of "{name}", which has {quoted(levels)}.')
+
+
+def _same(event: Any, level: Any) -> bool:
+    try:
+        return bool(event == level)
+    except (TypeError, ValueError):
+        return False
+
+
+def _from_numbers(name: str, values: ndarray, dtype: Any, event: Any) -> BinaryResponse:
+    """0/1, two numbers when an event is named, or fractions."""
+    binary = bool(((values == 0) | (values == 1)).all())
+    found = np.unique(values) if binary or event is not None else np.unique(values[:1000])
+    if not np.isfinite(found).all():
+        raise DataError(f'the response "{name}" has infinite values.')
+    if binary or (event is not None and len(found) == 2):
+        _two_classes(name, found.tolist(), None)
+        return _labelled(name, found.tolist(), values == found[1], dtype, event)
+    if values.min() >= 0 and values.max() <= 1:
+        if event is not None:
+            raise DataError(f'event={event!r} with fractions: "{name}" holds numbers between 0 and 1, not two levels.')
+        return BinaryResponse(np.asarray(values, dtype=np.float64), None, "fraction", name, [0, 1])
+    raise _not_binary(name, np.unique(values), event)
+
+
+def _not_binary(name: str, found: ndarray, event: Any) -> DataError:
+    levels = found.tolist()
+    what = f'the response "{name}" holds numbers other than 0 and 1 ({len(levels)} values: {quoted(levels, 5)})'
+    if len(levels) == 1:
+        return DataError(f"{what}: one class only. A model needs both.")
+    if len(levels) == 2:
+        return DataError(f"{what}. Name the event, event={levels[1]!r}, or code the response as 0 and 1.")
+    hint = "More than two classes are for MNLogit" if len(levels) <= 20 else "Numbers need a linear model"
+    return DataError(f"{what}. {hint}; a cut such as I({name} > {levels[len(levels) // 2]:g}) makes two classes.")
+
+
+def _count(name: str, values: Any) -> ndarray:
+    column = _complete(read_column(_series(values), name), name)
+    if column.kind != "number" and column.kind != "bool":
+        raise DataError(
+            f'"{name}" counts successes or failures but holds labels ({quoted(column.values.categories, 3)}).'
+        )
+    counts = np.asarray(column.values, dtype=np.float64)
+    for what, wrong in {
+        "negative": counts < 0,
+        "infinite": np.isinf(counts),
+        "not whole numbers": counts != np.floor(counts),
+    }.items():
+        if wrong.any():
+            first = f"first: {counts[wrong][0]:g}"
+            raise DataError(f'counts in "{name}" are {what} in {int(wrong.sum())} of {len(counts)} rows ({first}).')
+    return counts

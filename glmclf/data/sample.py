@@ -1,0 +1,217 @@
+"""The rows a model uses: which are kept and why, and the variables that stand beside the design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.columns import Piece
+from glmclf.data.frame import align, quoted, row_labels
+from glmclf.errors import DataError, MissingDataError
+
+Respond = Callable[[list[str], list[Any]], Any]  # names and values of the left side -> a response
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What reading a table, or arrays, gives a model.
+
+    Attributes
+    ----------
+    design : Design or ArrayDesign
+        Rows of a table -> rows of X, for these and for new data.
+    response : object
+        What the `response` callable made of the left side.
+    pieces : list of Piece, or None
+        The design of the kept rows, from a formula.
+    X : (n, k) ndarray or None
+        The design of the kept rows, from arrays.
+    extras : dict of (n,) float64 ndarrays
+        "offset", "freq_weights" or "weights" of the kept rows.
+    rows : (n,) intp ndarray
+        Positions of the kept rows in the table after `subset`.
+    index : Index
+        Their labels.
+    given_index : Index
+        Labels of the rows of the table after `subset`.
+    n_given : int
+        Rows of the table after `subset`.
+    dropped : dict
+        Column or factor -> in how many of the dropped rows it is missing.
+    n_dropped, n_absent : int
+        Rows with missing values; rows of weight zero or without trials.
+    notes : list of str
+        What was left out, for the summary.
+    frame : DataFrame or None
+        The table after `subset`.
+    """
+
+    design: Any
+    response: Any
+    pieces: list[Piece] | None
+    X: ndarray | None
+    extras: dict[str, ndarray]
+    rows: ndarray
+    index: pd.Index
+    given_index: pd.Index
+    n_given: int
+    dropped: dict[str, int]
+    n_dropped: int
+    n_absent: int
+    notes: list[str]
+    frame: pd.DataFrame | None
+
+
+MISSING = ("drop", "raise", "none")
+
+
+def check_missing_option(missing: Any) -> None:
+    """Refuse any `missing=` but the three that these models have."""
+    if missing in ("skip", "level"):
+        raise NotImplementedError(f'missing="{missing}" is NaiveBayes\'; this model has {quoted(MISSING)}.')
+    if missing not in MISSING:
+        raise ValueError(f"missing={missing!r}: choose one of {quoted(MISSING)}.")
+
+
+# -------------------------------------------------------------------------------------------------------- extras
+def read_extras(extras: Mapping[str, Any] | None, frame: pd.DataFrame, cut: ndarray | None) -> dict[str, ndarray]:
+    """Offset and weights as float64 arrays beside the rows of the table after `cut`; NaN where missing.
+
+    Raises
+    ------
+    DataError
+        Not numbers, infinite, negative weights, frequency weights that are not whole numbers, two kinds of weights.
+    """
+    given = {name: value for name, value in (extras or {}).items() if value is not None}
+    if "weights" in given and "freq_weights" in given:
+        raise DataError("weights= and freq_weights= were both given: use one (freq_weights counts equal rows).")
+    out = {}
+    for name, value in given.items():
+        array = align(value, name=name, frame=frame)
+        index = frame.index if cut is None else frame.index[cut]
+        label = f'{name}="{value}"' if isinstance(value, str) else name
+        out[name] = _numbers(name, label, array if cut is None else array[cut], index)
+    return out
+
+
+def _numbers(name: str, label: str, array: ndarray, index: pd.Index) -> ndarray:
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{label} must be numbers, found {quoted(pd.unique(array), 3)}.")
+    values = np.array(array, dtype=np.float64)
+    _refuse(np.isinf(values), label, "infinite values", index)
+    if name != "offset":
+        _refuse(values < 0, label, "negative values", index)
+    if name == "freq_weights":
+        fraction = np.isfinite(values) & (values != np.floor(values))
+        _refuse(fraction, label, "values other than whole numbers (sampling weights go into weights=)", index)
+    return values
+
+
+def _refuse(mask: ndarray, label: str, what: str, index: pd.Index) -> None:
+    if mask.any():
+        raise DataError(f"{label} has {what} in {int(mask.sum())} of {len(mask)} rows ({row_labels(mask, index)}).")
+
+
+# ---------------------------------------------------------------------------------------------------------- rows
+@dataclass
+class Rows:
+    """Which rows stay, and the reasons of those that go.
+
+    `masks` maps a variable to the rows (of the table) in which it is missing.
+    """
+
+    index: pd.Index
+    missing: str
+    keep: ndarray = field(init=False)
+    masks: dict[str, ndarray] = field(default_factory=dict)
+    n_absent: int = 0
+
+    def __post_init__(self) -> None:
+        self.keep = np.ones(len(self.index), dtype=bool)
+        self._absent = np.zeros(len(self.index), dtype=bool)
+
+    def absent(self, mask: ndarray) -> int:
+        """Leave out rows that count for nothing; returns how many of them were still in."""
+        new = mask & self.keep
+        self._absent |= new
+        self.keep &= ~mask
+        self.n_absent = int(self._absent.sum())
+        return int(new.sum())
+
+    def lose(self, masks: Mapping[str, ndarray | None]) -> None:
+        """Take note of missing values; the rows go, or an error says where they are."""
+        new = {name: mask & ~self._absent for name, mask in masks.items() if mask is not None}
+        self.masks.update({name: mask for name, mask in new.items() if mask.any()})
+        if self.missing != "drop" and self.masks:
+            raise self._refused()
+        for mask in new.values():
+            self.keep &= ~mask
+        if not self.keep.any():
+            raise self._all_gone()
+
+    def _counts(self) -> str:
+        return ", ".join(f'"{name}" ({int(mask.sum())} rows)' for name, mask in self.masks.items())
+
+    def _refused(self) -> MissingDataError:
+        some = np.logical_or.reduce(list(self.masks.values()))
+        return MissingDataError(
+            f"missing values in {self._counts()}: {row_labels(some, self.index)}; missing={self.missing!r} "
+            f'leaves none out. Use missing="drop", or fill them.'
+        )
+
+    def _all_gone(self) -> MissingDataError:
+        n, zero = len(self.index), self.n_absent
+        if not self.masks:
+            return MissingDataError(f"no rows are left: all {n} have weight 0 or no trials.")
+        absent = f"; {zero} more have weight 0 or no trials" if zero else ""
+        return MissingDataError(f"no complete row is left of {n}: missing values in {self._counts()}{absent}.")
+
+    @property
+    def selection(self) -> ndarray | None:
+        """The mask of kept rows, or None for all."""
+        return None if self.keep.all() else self.keep
+
+    def dropped(self) -> dict[str, int]:
+        """In how many of the dropped rows each variable is missing."""
+        return {name: int(mask.sum()) for name, mask in self.masks.items()}
+
+    def n_dropped(self) -> int:
+        """Rows that went because something was missing."""
+        return int((~self.keep & ~self._absent).sum())
+
+
+def weigh(rows: Rows, extras: Mapping[str, ndarray]) -> None:
+    """Leave out rows of weight zero, then those with a missing offset or weight."""
+    for name, values in extras.items():
+        if name != "offset":
+            rows.absent(values == 0)
+    rows.lose({name: np.isnan(values) for name, values in extras.items()})
+
+
+def leave_out_no_trials(rows: Rows, counts: list[ndarray], notes: list[str]) -> None:
+    """Leave out rows whose counts are all zero: no trial, no information."""
+    none = rows.absent(np.logical_and.reduce([np.asarray(c) == 0 for c in counts]))
+    if none:
+        notes.append(f"{none} row{'s' if none > 1 else ''} with no trials left out")
+    rows.lose({})
+
+
+def finish(rows: Rows, extras: Mapping[str, ndarray]) -> dict[str, Any]:
+    """The fields of a `Sample` that describe rows."""
+    where = np.flatnonzero(rows.keep)
+    keep = rows.selection
+    return {
+        "extras": {name: values if keep is None else values[keep] for name, values in extras.items()},
+        "rows": where,
+        "index": rows.index if keep is None else rows.index[keep],
+        "given_index": rows.index,
+        "n_given": len(rows.index),
+        "dropped": rows.dropped(),
+        "n_dropped": rows.n_dropped(),
+        "n_absent": rows.n_absent,
+    }

@@ -1,0 +1,45 @@
+"""Every exception and warning that glmclf raises.
+
+Bad input is a `DataError` (a `ValueError`); data for which an estimate does not exist, or is not unique, is an
+`EstimationError` (also a `ValueError`). Existing ``except ValueError`` clauses therefore work.
+"""
+
+
+class DataError(ValueError):
+    """Input that no model can use: the message names the column, the values and the rows."""
+
+
+class FormulaError(DataError):
+    """A formula that cannot be read, or that uses a name or function which is not there."""
+
+
+class MissingDataError(DataError):
+    """Missing values where none are allowed, or no complete row left."""
+
+
+class UnseenLevelError(DataError):
+    """New data hold a level of a factor that the model was not fitted on."""
+
+
+class EstimationError(ValueError):
+    """The data are well-formed, but the model has no estimate, or no unique one."""
+
+
+class PerfectSeparationError(EstimationError):
+    """The maximum likelihood estimate of some coefficients is infinite (Albert & Anderson 1984)."""
+
+
+class CollinearityError(EstimationError):
+    """Some columns of the design are linear combinations of others."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped before its estimate was a maximum."""
+
+
+class DataWarning(UserWarning):
+    """Something in the data that the user should know before trusting the result."""
+
+
+class InferenceWarning(UserWarning):
+    """Standard errors or tests that rest on an assumption the data may not bear out."""

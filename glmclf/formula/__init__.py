@@ -1,0 +1,1 @@
+"""Lower-case functions for formulas, as in ``statsmodels.formula.api``."""

@@ -1,0 +1,542 @@
+"""Model: inputs, fitting, and the likelihood at any parameters; what every model class shares."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.linalg import solve_triangular
+
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense, dense
+from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis
+from glmclf.core.objective import Objective
+from glmclf.data import codec
+from glmclf.data.design import read_arrays, read_formula
+from glmclf.data.frame import align
+from glmclf.data.sample import Sample
+from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, MissingDataError
+from glmclf.inference.covariance import Context, Covariance, check, covariance
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that a model is fitted to, aligned.
+
+    Attributes
+    ----------
+    X : Dense
+        Columns of the design.
+    y, trials, offset, weights : (n,) ndarray or None
+        Response as coded; None stands for one trial, offset 0, weight 1.
+    index : Index
+        Labels of the rows in the table.
+    positions : (n,) integer ndarray
+        Places of the rows in the table.
+    """
+
+    X: Dense
+    y: ndarray
+    trials: ndarray | None
+    offset: ndarray | None
+    weights: ndarray | None
+    index: pd.Index
+    positions: ndarray
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+class ModelData:
+    """What code written for statsmodels looks for under ``model.data``."""
+
+    def __init__(self, design, frame, xnames):
+        self.design_info, self.frame, self.param_names, self.xnames = design, frame, list(xnames), list(xnames)
+
+
+class Model:
+    """A model of a response given regressors, before it is fitted.
+
+    Subclasses name their coding keywords (`event`, `reference`, ...), build the response and the likelihood, and say
+    where a fit starts.
+    """
+
+    _variables: ClassVar[tuple[str, ...]] = ("offset", "freq_weights", "weights")
+    _rows_: Rows | None
+    _results_class: ClassVar[type]
+
+    # ------------------------------------------------------------------------------------------------ input
+    def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
+        coding, extras = self._split(keywords)
+        self._start_with(read_arrays(endog, exog, missing=missing, extras=extras, response=self._coder(coding)), keywords)
+
+    @classmethod
+    def _from_formula(cls, formula, data, namespace, *, subset=None, missing="drop", restricted=False, **keywords):
+        self = cls.__new__(cls)
+        coding, extras = self._split(keywords)
+        sample = read_formula(
+            formula,
+            data,
+            namespace=namespace,
+            subset=subset,
+            missing=missing,
+            extras=extras,
+            response=self._coder(coding),
+            restricted=restricted,
+        )
+        self._start_with(sample, keywords)
+        return self
+
+    def _split(self, keywords):
+        extras = {name: value for name, value in keywords.items() if name in self._variables and value is not None}
+        return {name: value for name, value in keywords.items() if name not in self._variables}, extras
+
+    def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
+        self._design, self._response = sample.design, sample.response
+        self.formula = sample.design.formula
+        weights = sample.extras.get("freq_weights", sample.extras.get("weights"))
+        X = sample.X if sample.pieces is None else dense(sample.pieces, len(sample.rows))
+        response = sample.response
+        self._rows_ = Rows(
+            Dense(X), response.y, response.trials, sample.extras.get("offset"), weights, sample.index, sample.rows
+        )
+        self._frequency = "weights" not in sample.extras
+        self._names = {name: _label(keywords.get(name), name) for name in sample.extras}
+        self._has_offset = "offset" in sample.extras
+        self._weight_sum = None if weights is None else float(weights.sum())
+        self._offset_column = keywords["offset"] if isinstance(keywords.get("offset"), str) else None
+        self._facts = _sample_facts(sample)
+        self._notes = list(sample.notes)
+        self.data = ModelData(sample.design, sample.frame, sample.design.xnames)
+        self.nobs = self._count(weights)
+
+    def _count(self, weights) -> int | float:
+        return len(self._rows) if weights is None or not self._frequency else int(weights.sum())
+
+    @property
+    def _rows(self) -> Rows:
+        if self._rows_ is None:
+            raise DataError(
+                "this needs the rows the model was fitted to, which were removed or never saved; pass new data, or fit again"
+            )
+        return self._rows_
+
+    # ------------------------------------------------------------------------------------- names of statsmodels
+    @property
+    def endog_names(self) -> str:
+        """Name of the response."""
+        return self._response.name
+
+    @property
+    def exog_names(self) -> list[str]:
+        """Names of the columns of the design."""
+        return self._design.xnames
+
+    @property
+    def endog(self) -> ndarray:
+        """The response as coded, (n,): 1 for the event, successes, or a fraction."""
+        return self._rows.y
+
+    @property
+    def exog(self) -> ndarray:
+        """The design, (n, k)."""
+        return self._rows.X.X
+
+    @property
+    def offset(self) -> ndarray | None:
+        """The offset, (n,), or None."""
+        return self._rows.offset
+
+    @cached_property
+    def k_constant(self) -> int:
+        """1 if the columns hold or span a constant, else 0."""
+        return 1 if self._design.k_constant else int(_spans_constant(self._rows.X))
+
+    @property
+    def df_model(self) -> int:
+        """Parameters, the constant not counted."""
+        return len(self.exog_names) - self.k_constant
+
+    @property
+    def df_resid(self) -> float:
+        """Observations less parameters."""
+        return self.nobs - len(self.exog_names)
+
+    # -------------------------------------------------------------------------------------------- likelihood
+    def _objective(self, n_threads: int | None = None) -> Objective:
+        r = self._rows
+        return Objective(self._likelihood, Blocks(r.X, r.y, r.trials, r.offset, r.weights, n_threads=n_threads))
+
+    @cached_property
+    def _constant(self) -> float:
+        """The part of the log-likelihood without parameters: the log binomial coefficients."""
+        c = self._constant_rows()
+        return float(np.sum(c if self._rows.weights is None else self._rows.weights * c))
+
+    def _constant_rows(self):
+        return self._likelihood.constant(self._rows.y, self._rows.trials)
+
+    def _flat(self, params) -> ndarray:
+        theta = np.asarray(params, dtype=float).ravel(order="F")
+        if theta.shape != (len(self.exog_names),):
+            raise ValueError(f"params has {theta.size} values; the model has {len(self.exog_names)}: {self.exog_names}")
+        return theta
+
+    def _pointwise(self, params, expected=False):
+        r = self._rows
+        eta = r.X[:] @ self._flat(params)
+        if r.offset is not None:
+            eta += r.offset
+        return self._likelihood.pointwise(r.y, r.trials, eta, expected)
+
+    def _weighted(self, values):
+        return values if self._rows.weights is None else self._rows.weights * values
+
+    def loglike(self, params) -> float:
+        """Log-likelihood at `params`: sum of w_i l_i, with the binomial coefficients of counts."""
+        return float(self._objective().gradient(self._flat(params)).value + self._constant)
+
+    def loglikeobs(self, params) -> ndarray:
+        """Log-likelihood of each row at `params`, times its weight, (n,)."""
+        return self._weighted(self._pointwise(params)[0] + self._constant_rows())
+
+    def score(self, params) -> ndarray:
+        """Derivative of `loglike`, (p,)."""
+        return self._objective().gradient(self._flat(params)).score
+
+    def score_factor(self, params) -> ndarray:
+        """Derivative of `loglikeobs` in the linear predictor, (n,)."""
+        return self._weighted(self._pointwise(params)[1])
+
+    def score_obs(self, params) -> ndarray:
+        """Derivative of `loglikeobs` in the parameters, (n, p)."""
+        return self.score_factor(params)[:, None] * self._rows.X[:].toarray()
+
+    def hessian_factor(self, params) -> ndarray:
+        """Second derivative of `loglikeobs` in the linear predictor, (n,)."""
+        return -self._weighted(self._pointwise(params)[2])
+
+    def hessian(self, params) -> ndarray:
+        """Second derivative of `loglike`, (p, p)."""
+        return -self.information(params)
+
+    def information(self, params, expected: bool = False) -> ndarray:
+        """Observed information, minus the Hessian, or the expected (Fisher) information, (p, p)."""
+        return self._objective()(self._flat(params), expected).information
+
+    # --------------------------------------------------------------------------------------------------- fit
+    def fit(
+        self,
+        method: str = "irls",
+        start_params=None,
+        maxiter: int = 100,
+        tol: float | None = None,
+        cov_type: str | None = None,
+        cov_kwds: Mapping[str, Any] | None = None,
+        bias_reduction: str | None = None,
+        separation: str = "raise",
+        collinear: str = "raise",
+        n_threads: int | None = None,
+        progress: bool = False,
+        callback=None,
+        disp: bool = False,
+    ):
+        """Maximum likelihood estimate, by default through iteratively reweighted least squares.
+
+        Parameters
+        ----------
+        method : {"irls", "newton", "bfgs", "lbfgs"}
+            Fisher scoring, Newton-Raphson on the observed information, or a quasi-Newton method. All end at the same
+            maximum: the last steps are Newton steps.
+        start_params : (p,) array_like, optional
+            Where to start.
+        maxiter : int
+            Most iterations.
+        tol : float, optional
+            Convergence: the squared Newton decrement s' I^-1 s, the squared distance to the maximum in standard errors,
+            is at most `tol`. The default, 1e-24, is rounding.
+        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}, optional
+            Covariance of the estimate. "nonrobust", the inverse observed information, unless the log-likelihood is a
+            pseudo-likelihood (sampling weights, fractions): then "HC0".
+        cov_kwds : dict, optional
+            `groups` for "cluster": one or two variables, by column name or value.
+        bias_reduction : None
+            "firth" and "median" are not available in this version.
+        separation : {"raise"}
+            What to do where the estimate is infinite; "warn" is not available in this version.
+        collinear : {"raise"}
+            What to do about linearly dependent columns; "drop" is not available in this version.
+        n_threads : int, optional
+            Threads for large data; by default one a processor. The numbers do not depend on it.
+        progress : bool
+            Not available in this version.
+        callback : callable, optional
+            Called as ``callback(iteration, params, llf)`` after each iteration.
+        disp : bool
+            Whether to print a line an iteration.
+
+        Returns
+        -------
+        Results
+            A new object; the model is not changed.
+
+        Raises
+        ------
+        PerfectSeparationError
+            The estimate is infinite; the message names the columns.
+        CollinearityError
+            Columns are linearly dependent; the message names them and their combination.
+        ValueError
+            More columns than rows, an unknown option, groups that do not fit.
+
+        Warns
+        -----
+        ConvergenceWarning
+            No maximum within `maxiter` iterations.
+        """
+        _refuse_later_options(bias_reduction, separation, collinear, progress)
+        cov_type = cov_type or ("HC0" if self._pseudo else "nonrobust")
+        check(cov_type)
+        groups = self._groups(cov_type, cov_kwds)
+        if len(self._rows) < len(self.exog_names):
+            raise CollinearityError(
+                f"{len(self.exog_names)} columns need at least as many rows; {self.endog_names} has {len(self._rows)}"
+            )
+        found = self._maximise(method, start_params, maxiter, tol, n_threads, callback, disp)
+        self._verify(found, method)
+        return self._results_class(self, found, self._covariance(found, cov_type, groups), method)
+
+    def _maximise(self, method, start_params, maxiter, tol, n_threads, callback, disp) -> Estimate:
+        start = self._start() if start_params is None else self._flat(start_params)
+        report = _reporter(callback, disp, self.exog_names)
+        objective = self._objective(n_threads)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return estimate(
+                    method,
+                    objective,
+                    start,
+                    warm=start_params is None,
+                    maxiter=maxiter,
+                    tol=tol,
+                    callback=report,
+                )
+        except RankDeficiency as deficiency:
+            raise self._collinearity_error(deficiency.combinations) from None
+
+    def _collinearity_error(self, combinations) -> CollinearityError:
+        names = self.exog_names
+        parts = []
+        for j, terms in combinations.items():
+            right = " + ".join(f"{v:.6g} * {names[i]}" if abs(v - 1) > 1e-9 else names[i] for i, v in terms.items())
+            parts.append(f'"{names[j]}" = {right or "0 in every row"}')
+        return CollinearityError(
+            f"the columns of the design are linearly dependent (perfect collinearity): {'; '.join(parts)}. "
+            f"Leave {'it' if len(parts) == 1 else 'them'} out, or merge levels of the factor."
+        )
+
+    def _verify(self, found: Estimate, method: str) -> None:
+        """An infinite estimate is an error, a maximum not reached a warning."""
+        fit = found.fit
+        if found.vanished or not fit.converged:
+            self._raise_if_separated()
+        if not fit.converged:
+            norm = float(np.linalg.norm(fit.evaluation.score))
+            warnings.warn(
+                f"{method}: {fit.message} (stopped after {fit.iterations} iterations, gradient norm {norm:.3g}, squared "
+                f"Newton decrement {fit.decrement:.3g}); the estimates are not a maximum. Raise maxiter=, or start elsewhere.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _groups(self, cov_type: str, cov_kwds) -> dict[str, Any]:
+        """Cluster codes of the kept rows from the `groups` a user gave."""
+        keywords = dict(cov_kwds or {})
+        if cov_type != "cluster":
+            if keywords:
+                raise TypeError(f'cov_type="{cov_type}" takes no keyword {", ".join(map(repr, keywords))}')
+            return {}
+        unknown = set(keywords) - {"groups"}
+        if unknown:
+            raise TypeError(f'cov_type="cluster" takes only "groups"; found {", ".join(sorted(map(repr, unknown)))}')
+        if keywords.get("groups") is None:
+            raise ValueError('cov_type="cluster" needs the groups: cov_kwds={"groups": column name or values}')
+        variables = _one_or_two(keywords["groups"])
+        return {"groups": [self._codes(v) for v in variables], "names": [_label(v, "groups") for v in variables]}
+
+    def _codes(self, variable) -> ndarray:
+        values = align(variable, name="groups", frame=self._table())[self._rows.positions]
+        codes, _ = pd.factorize(values)
+        if (codes < 0).any():
+            rows = self._rows.index[codes < 0]
+            raise MissingDataError(
+                f'{_label(variable, "groups")}: the group is missing in {len(rows)} rows of the fit '
+                f"(first: {list(rows[:5])}). Drop these rows from the data, or give them a group."
+            )
+        return codes
+
+    def _table(self) -> pd.DataFrame:
+        """The table that variables of fit() are aligned with."""
+        if self.data.frame is not None:
+            return self.data.frame
+        return pd.DataFrame(index=self._facts["given_index"])
+
+    def _covariance(self, found: Estimate, cov_type: str, groups: dict[str, Any]) -> tuple[Covariance, list[str]]:
+        context = Context(found.objective, found.fit.theta, found.fit.evaluation, self.nobs, self._frequency)
+        keywords = {"groups": groups["groups"]} if groups else {}
+        V = covariance(cov_type, context, **keywords)
+        matrix = from_basis(found.basis, from_basis(found.basis, V.matrix).T)
+        V = Covariance(V.name, 0.5 * (matrix + matrix.T), V.description, V.clusters)
+        return V, groups.get("names", [])
+
+
+    def _in_basis(self, X: ndarray, basis: ndarray | None) -> ndarray:
+        """Rows of the design in the coordinates of a fit."""
+        return X if basis is None else solve_triangular(basis, X.T, trans="T", check_finite=False).T
+
+    # --------------------------------------------------------------------------------------- keeping and moving
+    _kept: ClassVar[tuple[str, ...]] = (
+        "formula",
+        "nobs",
+        "k_constant",
+        "_constant",
+        "_frequency",
+        "_names",
+        "_has_offset",
+        "_offset_column",
+        "_weight_sum",
+        "_facts",
+        "_notes",
+    )
+
+    def _without_rows(self):
+        """A copy that holds nothing with one entry a row."""
+        other = object.__new__(type(self))
+        other.__dict__ = {name: getattr(self, name) for name in self._kept}
+        other._design, other._response, other._rows_ = self._design, self._response.without_rows(), None
+        other.data = ModelData(self._design, None, self._design.xnames)
+        other._facts = {**self._facts, "given_index": None}
+        return other
+
+    def _as_dict(self) -> dict[str, Any]:
+        small = self._without_rows()
+        kept = {name: getattr(small, name) for name in self._kept}
+        return {
+            "class": type(self).__name__,
+            "design": codec.encode(self._design),
+            "response": codec.encode_response(self._response),
+            "kept": kept,
+        }
+
+    @classmethod
+    def _rebuild(cls, stored: dict[str, Any], functions):
+        self = object.__new__(cls)
+        self.__dict__ = dict(stored["kept"])
+        self._design = codec.decode(stored["design"], functions)
+        self._response, self._rows_ = codec.decode_response(stored["response"]), None
+        self.data = ModelData(self._design, None, self._design.xnames)
+        return self
+
+    # ------------------------------------------------------------------------------------------ for the summary
+    def _fit_table(self) -> pd.DataFrame:
+        """The rows of the fit as a new table."""
+        if self.data.frame is not None:
+            return self.data.frame.iloc[self._rows.positions]
+        r = self._rows
+        return pd.DataFrame(r.X.X, index=r.index, columns=self.exog_names).assign(**{self.endog_names: r.y})
+
+    def _header(self) -> list[tuple[str, str]]:
+        f, names = self._facts, self._names
+        facts = [("Event:", self._response.describe()), ("Link:", self.link.name)]
+        if "freq_weights" in names:
+            facts.append(("Freq. weights:", f"{names['freq_weights']} (sum {self._weight_sum:g})"))
+        if "weights" in names:
+            facts.append(("Sampling weights:", f"{names['weights']} (sum {self._weight_sum:g})"))
+        if self._has_offset:
+            facts.append(("Offset:", names["offset"]))
+        if f["n_dropped"]:
+            why = ", ".join(f"{name}: {count}" for name, count in f["dropped"].items())
+            facts.append(("Rows dropped:", f"{f['n_dropped']} of {f['n_given']} with missing values ({why})"))
+        if f["n_absent"]:
+            facts.append(("Rows absent:", f"{f['n_absent']} of weight zero"))
+        return facts
+
+    def _summary_notes(self) -> list[str]:
+        notes = list(self._notes)
+        if self._pseudo:
+            what = "sampling weights" if not self._frequency else "a fractional response"
+            notes.append(
+                f"The log-likelihood is a pseudo-likelihood ({what}): AIC, BIC and likelihood ratio tests are not defined."
+            )
+        return notes
+
+
+# --------------------------------------------------------------------------------------------------- helpers
+def _refuse_later_options(bias_reduction, separation, collinear, progress) -> None:
+    later = {
+        f"bias_reduction={bias_reduction!r}": bias_reduction is not None,
+        f"separation={separation!r}": separation != "raise",
+        f"collinear={collinear!r}": collinear != "raise",
+        f"progress={progress!r}": bool(progress),
+    }
+    for option, asked in later.items():
+        if asked:
+            raise NotImplementedError(f"fit({option}) is not available in this version")
+
+
+def _reporter(callback, disp, names):
+    if not disp:
+        return callback
+
+    def report(iteration, theta, value):
+        print(f"iteration {iteration:3d}  log-likelihood {value:.10g}")
+        if callback is not None:
+            callback(iteration, theta, value)
+
+    return report
+
+
+def _label(value, keyword: str) -> str:
+    """What to call a variable in the summary: its column, its Series' name, or its keyword."""
+    if isinstance(value, str):
+        return value
+    name = getattr(value, "name", None)
+    return keyword if name is None else str(name)
+
+
+def _one_or_two(groups) -> list:
+    if isinstance(groups, pd.DataFrame):
+        variables = [groups[c] for c in groups.columns]
+    elif isinstance(groups, (list, tuple)) and all(isinstance(g, (str, pd.Series, np.ndarray)) for g in groups):
+        variables = list(groups)
+        if not any(isinstance(g, (pd.Series, np.ndarray)) for g in groups) and len(groups) > 2:
+            variables = [np.asarray(groups, dtype=object)]  # the labels themselves, as a list
+    elif isinstance(groups, np.ndarray) and groups.ndim == 2:
+        variables = list(groups.T)
+    else:
+        variables = [groups]
+    if not 1 <= len(variables) <= 2:
+        raise ValueError(f"groups: one or two groupings, found {len(variables)}")
+    return variables
+
+
+def _sample_facts(sample: Sample) -> dict[str, Any]:
+    return {
+        "n_given": sample.n_given,
+        "n_dropped": sample.n_dropped,
+        "dropped": dict(sample.dropped),
+        "n_absent": sample.n_absent,
+        "given_index": sample.given_index if sample.frame is None else None,
+    }
+
+
+def _spans_constant(X: Dense) -> bool:
+    """Whether some combination of the columns is one in every row."""
+    b, *_ = np.linalg.lstsq(X.toarray().astype(float), np.ones(X.shape[0]), rcond=None)
+    return bool(np.abs(X[:] @ b - 1.0).max() < 1e-8)

@@ -1,0 +1,292 @@
+"""Logit, Probit and CLogLog: models of a response with two outcomes."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core import links
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
+from glmclf.core.estimation import estimate
+from glmclf.core.likelihood import Binomial
+from glmclf.core.objective import Objective
+from glmclf.core.separation import separating_direction
+from glmclf.data.response import BinaryResponse
+from glmclf.errors import PerfectSeparationError
+from glmclf.models.base import Model
+from glmclf.results.binary import BinaryResults
+
+
+class BinaryModel(Model):
+    """P(event) = F(x'b + offset), F given by the link of the subclass.
+
+    Parameters
+    ----------
+    endog : array_like
+        Response: 0/1 numbers, bool or two labels, (n,); successes and failures, (n, 2); or fractions in [0, 1].
+    exog : array_like
+        Regressors, (n, k), the constant included; array or DataFrame.
+    event : label, optional
+        The level whose probability is modelled: by default 1, True, or the second of the sorted (or categorical) levels.
+    offset : (n,) array_like or str, optional
+        Added to the linear predictor.
+    freq_weights : (n,) array_like or str, optional
+        How many equal observations each row stands for.
+    weights : (n,) array_like or str, optional
+        Sampling weights.
+    missing : {"drop", "raise", "none"}
+        What to do with rows that hold a missing value.
+    """
+
+    link: ClassVar[links.Link]
+    _results_class = BinaryResults
+
+    def __init__(
+        self, endog, exog, *, event=None, offset=None, freq_weights=None, weights=None, missing: str = "drop"
+    ):
+        keywords = {"event": event, "offset": offset, "freq_weights": freq_weights, "weights": weights}
+        self._from_arrays(endog, exog, missing, keywords)
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data,
+        subset=None,
+        missing: str = "drop",
+        *,
+        event=None,
+        offset=None,
+        freq_weights=None,
+        weights=None,
+        eval_env: int = 0,
+    ):
+        """The model that a formula describes.
+
+        Parameters
+        ----------
+        formula : str
+            A patsy formula, ``"y ~ x1 + C(g)"``, or ``"successes + failures ~ x"``.
+        data : DataFrame
+            pandas, polars, pyarrow, or a mapping of columns.
+        subset : array_like of bool or str, optional
+            Rows to use: a mask, or a query such as ``"age > 20"``.
+        missing : {"drop", "raise", "none"}
+            What to do with rows in which a variable of the model is missing.
+        event : label, optional
+            The level of the response whose probability is modelled.
+        offset, freq_weights, weights : str or array_like, optional
+            A column's name or one value a row; see the class.
+        eval_env : int
+            How many callers up the formula's functions and variables are looked up: 0 is the caller of this method.
+
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        DataError, FormulaError, MissingDataError
+            Input that the model cannot use; the message names the column, the values and the rows.
+        """
+        frame = sys._getframe(1 + eval_env)
+        keywords = {"event": event, "offset": offset, "freq_weights": freq_weights, "weights": weights}
+        return cls._from_formula(
+            formula, data, {**frame.f_globals, **frame.f_locals}, subset=subset, missing=missing, **keywords
+        )
+
+    @classmethod
+    def _coder(cls, coding: dict[str, Any]):
+        return functools.partial(BinaryResponse.build, event=coding["event"])
+
+    @property
+    def _likelihood(self) -> Binomial:
+        return Binomial(self.link, binary=self._response.kind == "binary")
+
+    @property
+    def _pseudo(self) -> bool:
+        """Whether the log-likelihood is a pseudo-likelihood, without AIC, BIC and likelihood ratio tests."""
+        return not self._frequency or self._response.kind == "fraction"
+
+    # ------------------------------------------------------------------------------------------------- start
+    @property
+    def _totals(self) -> tuple[float, float]:
+        """Successes and trials, weighted."""
+        r = self._rows
+        m = np.ones(len(r)) if r.trials is None else r.trials
+        w = np.ones(len(r)) if r.weights is None else r.weights
+        return float(w @ r.y), float(w @ m)
+
+    def _start(self) -> ndarray:
+        """Zero slopes, and the intercept of the null model at the median offset."""
+        theta = np.zeros(len(self.exog_names))
+        constant = self._constant_column()
+        if constant is not None:
+            successes, trials = self._totals
+            middle = 0.0 if self._rows.offset is None else float(np.median(self._rows.offset))
+            value = float(self._rows.X.X[0, constant])
+            theta[constant] = (float(self.link.quantile(np.float64(successes / trials))) - middle) / value
+        return theta
+
+    def _constant_column(self) -> int | None:
+        X = self._rows.X.X
+        first = X[0]
+        likely = np.flatnonzero((first != 0) & (first == X[-1]) & (first == X[len(X) // 2]))
+        return next((int(j) for j in likely if (X[:, j] == first[j]).all()), None)
+
+    # ------------------------------------------------------------------------------------------------- fitting
+    def _null_loglike(self) -> float:
+        """Log-likelihood of the model without regressors, without the binomial coefficients.
+
+        The constant alone, with the same offset and weights; a model without a constant has eta = offset as its null.
+        """
+        r = self._rows
+        if not self.k_constant:
+            return self._without_regressors().gradient(np.zeros(1)).value
+        successes, trials = self._totals
+        if r.offset is None:
+            failures = trials - successes
+            return successes * np.log(successes / trials) + failures * np.log(failures / trials)
+        start = self.link.quantile(np.float64(successes / trials)) - np.median(r.offset)
+        return estimate("newton", self._without_regressors(), np.array([start])).fit.evaluation.value
+
+    def _without_regressors(self) -> Objective:
+        r = self._rows
+        return Objective(self._likelihood, Blocks(Dense(np.ones((len(r), 1))), r.y, r.trials, r.offset, r.weights))
+
+    def _raise_if_separated(self) -> None:
+        r = self._rows
+        direction = separating_direction(np.asarray(r.X.X, dtype=float), r.y, r.trials)
+        if direction is None:
+            return
+        named = [f'"{name}"' for name, d in zip(self.exog_names, direction, strict=True) if d != 0]
+        sure = int(np.count_nonzero(np.abs(r.X.X @ direction) > 1e-6 * np.abs(r.X.X * direction).max()))
+        kind = "complete separation: all" if sure == len(r) else f"quasi-complete separation: {sure} of"
+        raise PerfectSeparationError(
+            f"the maximum likelihood estimate of {', '.join(named)} is infinite ({kind} {len(r)} rows are predicted "
+            f"perfectly by {'it' if len(named) == 1 else 'a combination of them'}). Drop the term, merge its levels, or "
+            f"collect data in which both outcomes of {self.endog_names} occur there."
+        )
+
+    # ----------------------------------------------------------------------------------------------- predict
+    def predict(self, params, exog=None, which: str = "mean", offset=None) -> ndarray:
+        """Predictions at any parameters.
+
+        Parameters
+        ----------
+        params : (k,) array_like
+        exog : array_like or DataFrame, optional
+            Rows of the design, or a table with the formula's variables; by default the rows of the model.
+        which : {"mean", "linear", "var"}
+            F(eta), eta, or F(eta) (1 - F(eta)).
+        offset : array_like, optional
+            Offset of the rows; by default the model's own for its own rows, none for others.
+
+        Returns
+        -------
+        (n,) ndarray
+        """
+        if exog is None:
+            X = self._rows.X[:].toarray()
+            offset = self.offset if offset is None else offset
+        else:
+            X = self._design.matrix(exog)
+        eta = X @ self._flat(params)
+        return self._transform(eta if offset is None else eta + np.asarray(offset, dtype=float), which)
+
+    def _transform(self, eta: ndarray, which: str) -> ndarray:
+        if which == "linear":
+            return eta
+        if which == "mean":
+            return self.link.cdf(eta)
+        if which == "var":
+            return self.link.cdf(eta) * self.link.sf(eta)
+        raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or, of a result, "class"')
+
+
+class Logit(BinaryModel):
+    __doc__ = """Logistic regression: log(p / (1 - p)) = x'b.
+
+    `fit` maximises the Bernoulli (or binomial) log-likelihood sum_i w_i (y_i log p_i + (m_i - y_i) log(1 - p_i)); the
+    default standard errors assume that this model is right. exp(b) is the ratio of the odds for one unit of x.
+
+    {parameters}
+
+    References
+    ----------
+    McCullagh & Nelder (1989), Generalized Linear Models, chapter 4.
+
+    Examples
+    --------
+    >>> from glmclf import Logit, datasets
+    >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
+    >>> res.params.round(4)
+    Intercept   -13.0213
+    GPA           2.8261
+    TUCE          0.0952
+    PSI           2.3787
+    dtype: float64
+    """
+    link = links.Logit()
+
+
+class Probit(BinaryModel):
+    __doc__ = """Probit regression: p = Phi(x'b), Phi the standard normal distribution function.
+
+    `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
+    information. b is the change of a latent normal index, in its standard deviations, for one unit of x. The tails are exact:
+    a row 40 standard deviations on the wrong side counts for what it is.
+
+    {parameters}
+
+    References
+    ----------
+    Bliss (1935), The calculation of the dosage-mortality curve. Annals of Applied Biology 22, 134-167.
+
+    Examples
+    --------
+    >>> from glmclf import Probit, datasets
+    >>> res = Probit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
+    >>> res.params.round(4)
+    Intercept   -7.4523
+    GPA          1.6258
+    TUCE         0.0517
+    PSI          1.4263
+    dtype: float64
+    """
+    link = links.Probit()
+
+
+class CLogLog(BinaryModel):
+    __doc__ = """Complementary log-log regression: p = 1 - exp(-exp(x'b)).
+
+    `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
+    information. exp(b) is a ratio of hazards: the model of a proportional-hazards process seen once at the end of an interval.
+    The link is not symmetric: modelling the other event is another model.
+
+    {parameters}
+
+    References
+    ----------
+    McCullagh & Nelder (1989), Generalized Linear Models, section 4.3.
+
+    Examples
+    --------
+    >>> from glmclf import CLogLog, datasets
+    >>> res = CLogLog.from_formula("killed + survived ~ dose", datasets.load("beetles")).fit()
+    >>> res.params.round(3)
+    Intercept   -39.572
+    dose         22.041
+    dtype: float64
+    """
+    link = links.CLogLog()
+
+
+for _model in (Logit, Probit, CLogLog):
+    _model.__doc__ = _model.__doc__.format(parameters=BinaryModel.__doc__.split("\n", 2)[2].strip())

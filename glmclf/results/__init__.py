@@ -1,0 +1,1 @@
+"""Results: labels and presentation of what was estimated."""

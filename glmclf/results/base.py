@@ -1,0 +1,567 @@
+"""Results: everything that follows from the estimate, its covariance, the log-likelihood and the names."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.special import chdtrc
+
+from glmclf.core.estimation import Estimate
+from glmclf.core.objective import Evaluation
+from glmclf.core.solvers import Fit
+from glmclf.inference import wald
+from glmclf.inference.covariance import Covariance, check
+from glmclf.results import frames
+
+FORMAT = 1
+
+
+class row_property(cached_property):
+    """A cached quantity with one entry a row; `remove_data` drops it."""
+
+
+class Results:
+    """What was estimated, with its inference. Made by `fit`, not by hand.
+
+    Attributes
+    ----------
+    model : Model
+    method : str
+        The solver.
+    converged : bool
+    mle_retvals : dict
+        Iterations, message, squared Newton decrement and gradient norm of the fit.
+    cov_type : str
+    use_t : bool
+        Always False: inference uses the normal distribution.
+    """
+
+    use_t = False
+
+    def __init__(self, model, found: Estimate, cov: tuple[Covariance, list[str]], method: str):
+        fit = found.fit
+        self.model, self.method = model, method
+        self._fit, self._basis = fit, found.basis
+        self._theta, self._value = found.theta, fit.evaluation.value
+        self._cov, self._group_names = cov
+        self.converged = fit.converged
+        self.mle_retvals = {
+            "converged": fit.converged,
+            "iterations": fit.iterations,
+            "message": fit.message,
+            "decrement": fit.decrement,
+            "gradient_norm": float(np.linalg.norm(fit.evaluation.score)),
+            "method": method,
+        }
+
+    # ----------------------------------------------------------------------------------------------- numbers
+    def _series(self, values) -> pd.Series:
+        return pd.Series(np.asarray(values, dtype=float), index=self.model.exog_names)
+
+    @property
+    def cov_type(self) -> str:
+        """Name of the covariance type."""
+        return self._cov.name
+
+    @property
+    def cov_kwds(self) -> dict[str, Any]:
+        """What the covariance type was told: the names of the groupings and how many clusters each has."""
+        return {"groups": self._group_names, "n_groups": list(self._cov.clusters)} if self._group_names else {}
+
+    @cached_property
+    def params(self) -> pd.Series:
+        """The estimate."""
+        return self._series(self._theta)
+
+    @cached_property
+    def bse(self) -> pd.Series:
+        """Standard errors."""
+        return self._series(np.sqrt(self._variances()))
+
+    def _variances(self) -> ndarray:
+        v = np.diag(self._cov.matrix)
+        return np.where(v >= 0, v, np.nan)
+
+    @cached_property
+    def tvalues(self) -> pd.Series:
+        """Estimates over their standard errors."""
+        return self.params / self.bse
+
+    @cached_property
+    def pvalues(self) -> pd.Series:
+        """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution."""
+        return self._series(wald.z_pvalues(self.tvalues.to_numpy()))
+
+    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+        """Confidence intervals of the parameters, estimate -/+ z se.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, in (0, 1).
+        method : {"wald"}
+            "profile" is not available in this version.
+
+        Returns
+        -------
+        DataFrame
+            Columns 0 and 1: the ends.
+        """
+        if method == "profile":
+            raise NotImplementedError('conf_int(method="profile") is not available in this version')
+        if method != "wald":
+            raise ValueError(f'method={method!r}: choose "wald"')
+        ends = wald.intervals(self._theta, self.bse.to_numpy(), alpha)
+        return pd.DataFrame(ends, index=self.model.exog_names, columns=[0, 1])
+
+    def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
+        """Covariance matrix of the parameters, or of R params.
+
+        Parameters
+        ----------
+        r_matrix : (J, p) array_like, optional
+
+        Returns
+        -------
+        DataFrame (p, p), or ndarray (J, J)
+        """
+        if r_matrix is not None:
+            R = np.atleast_2d(np.asarray(r_matrix, dtype=float))
+            return R @ self._cov.matrix @ R.T
+        names = self.model.exog_names
+        return pd.DataFrame(self._cov.matrix, index=names, columns=names)
+
+    @cached_property
+    def llf(self) -> float:
+        """Log-likelihood, with the binomial coefficients of counts; a pseudo-likelihood under sampling weights."""
+        return float(self._value + self.model._constant)
+
+    @cached_property
+    def llnull(self) -> float:
+        """Log-likelihood of the model without regressors: the constant alone, with the same offset and weights."""
+        return float(self._null_value + self.model._constant)
+
+    @cached_property
+    def _null_value(self) -> float:
+        return float(self.model._null_loglike())
+
+    @property
+    def llr(self) -> float:
+        """Likelihood ratio statistic against the model without regressors, 2 (llf - llnull)."""
+        return 2.0 * (self._value - self._null_value)
+
+    @property
+    def llr_pvalue(self) -> float:
+        """Its p-value, chi-squared with df_model degrees of freedom; NaN for a pseudo-likelihood."""
+        if self.model._pseudo or self.df_model == 0:
+            return np.nan
+        return float(chdtrc(self.df_model, max(self.llr, 0.0)))
+
+    @property
+    def prsquared(self) -> float:
+        """McFadden's pseudo-R-squared, 1 - llf/llnull, both without the binomial coefficients of counts."""
+        return 1.0 - self._value / self._null_value
+
+    @property
+    def nobs(self) -> float:
+        """Rows, or the sum of the frequency weights."""
+        return self.model.nobs
+
+    @cached_property
+    def df_model(self) -> int:
+        """Parameters, the constant not counted."""
+        return self.model.df_model
+
+    @property
+    def df_resid(self) -> float:
+        """Observations less parameters."""
+        return self.model.df_resid
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood."""
+        return self.info_criteria("aic")
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion, -2 llf + p log(nobs); NaN for a pseudo-likelihood."""
+        return self.info_criteria("bic")
+
+    def info_criteria(self, crit: str, dk_params: float = 0) -> float:
+        """AIC or BIC with `dk_params` more parameters counted.
+
+        Parameters
+        ----------
+        crit : {"aic", "bic"}
+        dk_params : float
+
+        Returns
+        -------
+        float
+            NaN for a pseudo-likelihood.
+        """
+        p = len(self._theta) + dk_params
+        penalty = {"aic": 2.0 * p, "bic": p * np.log(self.nobs)}
+        if crit not in penalty:
+            raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
+        return np.nan if self.model._pseudo else float(-2.0 * self.llf + penalty[crit])
+
+    # ------------------------------------------------------------------------------------------------- tests
+    def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
+        """R and q of R theta = q from strings by name, a matrix, or a pair (R, q)."""
+        if isinstance(r_matrix, tuple) and len(r_matrix) == 2 and not isinstance(r_matrix[0], str):
+            R, q = np.atleast_2d(np.asarray(r_matrix[0], dtype=float)), np.atleast_1d(np.asarray(r_matrix[1], dtype=float))
+        elif isinstance(r_matrix, (str, dict)) or _all_strings(r_matrix):
+            R, q = self._parse(r_matrix)
+        else:
+            R = np.atleast_2d(np.asarray(r_matrix, dtype=float))
+            q = np.zeros(len(R))
+        return wald.constraints(R, q, len(self._theta))
+
+    def _parse(self, hypothesis) -> tuple[ndarray, ndarray]:
+        from patsy import DesignInfo, PatsyError
+
+        try:
+            parsed = DesignInfo(self.model.exog_names).linear_constraint(hypothesis)
+        except PatsyError as error:
+            raise ValueError(f"{hypothesis!r}: {error}. The parameters are {self.model.exog_names}") from None
+        return parsed.coefs, parsed.constants.ravel()
+
+    def t_test(self, r_matrix, *, use_t: bool | None = None):
+        """Wald test of each row of R theta = q.
+
+        Parameters
+        ----------
+        r_matrix : str, list of str, array_like or (R, q)
+            ``"x1 = x2"``, ``"x1 = 0, x2 = 1"``; a (J, p) matrix with q = 0; or both.
+        use_t : bool, optional
+            Student's t with df_resid degrees of freedom instead of the normal distribution.
+
+        Returns
+        -------
+        statsmodels ContrastResults
+        """
+        R, q = self._constraints(r_matrix)
+        return wald.t_test(self._theta, self._cov.matrix, R, q, df=self.df_resid if use_t else None)
+
+    def wald_test(self, r_matrix, *, use_f: bool | None = None, scalar: bool = True):
+        """Joint Wald test of R theta = q: chi-squared, or F with (J, df_resid) degrees of freedom.
+
+        Parameters
+        ----------
+        r_matrix : str, list of str, array_like or (R, q)
+            As in `t_test`.
+        use_f : bool, optional
+            The F distribution.
+        scalar : bool
+            Whether the statistic is a number, or a (1, 1) array as statsmodels used to return.
+
+        Returns
+        -------
+        statsmodels ContrastResults
+        """
+        R, q = self._constraints(r_matrix)
+        df = self.df_resid if use_f else None
+        return wald.wald_test(self._theta, self._cov.matrix, R, q, use_f=bool(use_f), df=df, scalar=scalar)
+
+    def f_test(self, r_matrix):
+        """`wald_test` with the F distribution."""
+        return self.wald_test(r_matrix, use_f=True)
+
+    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False, scalar: bool = True):
+        """Joint Wald test of each term of the formula: all columns of a factor, a spline or an interaction at once.
+
+        Parameters
+        ----------
+        skip_constant : bool
+            Whether to leave the intercept out.
+        use_f : bool
+            F instead of chi-squared.
+        scalar : bool
+            As in `wald_test`.
+
+        Returns
+        -------
+        statsmodels WaldTestResults
+            With the numbers in ``.table``.
+        """
+        df = self.df_resid if use_f else None
+        return wald.term_tests(
+            self._theta,
+            self._cov.matrix,
+            self.model._design.terms,
+            use_f=use_f,
+            df=df,
+            skip_constant=skip_constant,
+            scalar=scalar,
+        )
+
+    def compare_lr_test(self, restricted: Results):
+        """Likelihood ratio test of a restricted model nested in this one.
+
+        Parameters
+        ----------
+        restricted : Results
+            A fit of the same model class to the same rows with the same weights and offset.
+
+        Returns
+        -------
+        (statistic, pvalue, df_diff) namedtuple
+
+        Raises
+        ------
+        ValueError
+            Other rows, weights, offset, response or link; a pseudo-likelihood; or a model that is not nested.
+        """
+        self._check_comparable(restricted)
+        return wald.lr_test(self._value, restricted._value, self.df_model - restricted.df_model)
+
+    def _check_comparable(self, other: Results) -> None:
+        if type(self.model) is not type(other.model):
+            a, b = type(self.model).__name__, type(other.model).__name__
+            raise ValueError(f"a {b} is not nested in a {a}: a likelihood ratio test compares models of one class")
+        if self.model._pseudo or other.model._pseudo:
+            raise ValueError(
+                "sampling weights or fractions make the log-likelihood a pseudo-likelihood, which has no likelihood ratio "
+                "test; use wald_test"
+            )
+        differ = [name for name, value in self._fingerprint.items() if value != other._fingerprint[name]]
+        if differ:
+            raise ValueError(
+                f"the two models were fitted to different data (their {', '.join(differ)} differ). Fit both to the same "
+                "rows: drop rows with missing values of either first, for example with subset="
+            )
+
+    @cached_property
+    def _fingerprint(self) -> dict[str, str]:
+        """A digest of each thing that models compared must share."""
+        r = self.model._rows
+        parts = {"response": r.y, "trials": r.trials, "weights": r.weights, "offset": r.offset}
+        digests = {name: _digest(a) for name, a in parts.items()}
+        return {"rows": _digest(r.positions), **digests}
+
+    # ------------------------------------------------------------------------------------------- covariance
+    def with_cov(self, cov_type: str, **kwds):
+        """The same estimate with another covariance, without a new fit.
+
+        Parameters
+        ----------
+        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
+        **kwds
+            `groups` of "cluster".
+
+        Returns
+        -------
+        Results
+            A new object.
+        """
+        check(cov_type)
+        groups = self.model._groups(cov_type, kwds)
+        other = copy.copy(self)
+        other.__dict__ = {k: v for k, v in self.__dict__.items() if k not in ("bse", "tvalues", "pvalues")}
+        other._cov, other._group_names = self.model._covariance(self._estimate(), cov_type, groups)
+        return other
+
+    def _estimate(self) -> Estimate:
+        objective = self.model._objective()
+        if self._basis is not None:
+            objective = objective.rotated(self._basis)
+        return Estimate(self._fit, objective, self._basis, False)
+
+    # ---------------------------------------------------------------------------------------- presentation
+    def summary(self, yname=None, xname=None, title=None, alpha: float = 0.05, exponentiate: bool = False):
+        """The fit in one table, in statsmodels' layout, with what was modelled.
+
+        Parameters
+        ----------
+        yname : str, optional
+            Name of the response.
+        xname : list of str, optional
+            Names of the parameters.
+        title : str, optional
+        alpha : float
+            One minus the level of the intervals.
+        exponentiate : bool
+            Whether to show exp(params), their delta-method standard errors and exp of the intervals.
+
+        Returns
+        -------
+        Summary
+            `as_text, as_latex, as_html, as_csv, as_markdown`.
+        """
+        from glmclf.results.summary import summary
+
+        return summary(self, yname=yname, xname=xname, title=title, alpha=alpha, exponentiate=exponentiate)
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def summary_frame(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
+        """The parameter table of the summary as a DataFrame."""
+        return frames.summary_frame(self, alpha=alpha, exponentiate=exponentiate)
+
+    def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
+        """One row a parameter, with the column names of R's broom: term, estimate, std_error, statistic, p_value,
+        conf_low, conf_high."""
+        return frames.tidy(self, alpha=alpha, exponentiate=exponentiate)
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit, with the column names of R's broom."""
+        return frames.glance(self)
+
+    # ---------------------------------------------------------------------------------------- keeping, moving
+    def remove_data(self) -> None:
+        """Drop every array with one entry a row, and the table: predictions and inference remain."""
+        self._remember()
+        for cls in type(self).__mro__:
+            for name, value in vars(cls).items():
+                if isinstance(value, row_property):
+                    self.__dict__.pop(name, None)
+        self.model = self.model._without_rows()
+
+    def _remember(self) -> None:
+        """Compute what needs the rows while they are there."""
+        for name in self._facts:
+            getattr(self, name)
+
+    _facts = ("llf", "_null_value", "df_model", "_fingerprint")
+
+    def save(self, path) -> None:
+        """Write the result as JSON: formula, levels, transforms, estimate and covariance, no row of the data.
+
+        Parameters
+        ----------
+        path : str, path or open text or binary file
+            Where; read it back with `glmclf.load`.
+        """
+        self._remember()
+        text = json.dumps(self._as_dict(), ensure_ascii=False, default=_plain)
+        if not hasattr(path, "write"):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        elif "b" in getattr(path, "mode", "") or not isinstance(path, io.TextIOBase):
+            path.write(text.encode("utf-8"))
+        else:
+            path.write(text)
+
+    @staticmethod
+    def load(path, functions=None) -> Results:
+        """Read a result that `save` wrote; see `glmclf.load`."""
+        return load(path, functions)
+
+    def _as_dict(self) -> dict[str, Any]:
+        e = self._fit.evaluation
+        return {
+            "format": "glmclf",
+            "version": FORMAT,
+            "model": self.model._as_dict(),
+            "fit": {
+                "theta": self._theta,
+                "gamma": self._fit.theta,
+                "basis": self._basis,
+                "value": self._value,
+                "score": e.score,
+                "information": e.information,
+                **{k: getattr(self._fit, k) for k in ("iterations", "converged", "message", "decrement")},
+                "method": self.method,
+            },
+            "covariance": {**vars(self._cov), "groups": self._group_names},
+            "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._facts},
+        }
+
+    @classmethod
+    def _from_dict(cls, model, stored: dict[str, Any]) -> Results:
+        f = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["fit"].items()}
+        evaluation = Evaluation(f["value"], f["score"], f["information"])
+        fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
+        c = dict(stored["covariance"])
+        groups = c.pop("groups")
+        cov = Covariance(c["name"], np.array(c["matrix"]), c["description"], tuple(c["clusters"]))
+        self = cls(model, Estimate(fit, None, f["basis"], False), (cov, groups), f["method"])
+        self._theta = f["theta"]
+        self.__dict__.update(stored["facts"])
+        return self
+
+
+def load(path, functions=None) -> Results:
+    """Read a result that `Results.save` wrote.
+
+    Parameters
+    ----------
+    path : str, path or open file
+        The JSON.
+    functions : dict, optional
+        Functions of yours that the formula calls, by name. Numpy's element-wise functions and the transforms of formulas need
+        no mention; anything else is refused.
+
+    Returns
+    -------
+    Results
+        Predicts as before, without the data it was fitted to.
+
+    Raises
+    ------
+    ValueError
+        Not such a file, or one of a newer format.
+    FormulaError
+        The formula holds something that is not on the closed list.
+
+    Examples
+    --------
+    >>> import io, glmclf
+    >>> from glmclf import Logit, datasets
+    >>> spector = datasets.load("spector")
+    >>> file = io.StringIO()
+    >>> Logit.from_formula("GRADE ~ GPA", spector).fit().save(file)
+    >>> _ = file.seek(0)
+    >>> glmclf.load(file).predict({"GPA": [3.5]}).round(4)
+    0    0.5424
+    dtype: float64
+    """
+    if hasattr(path, "read"):
+        text = path.read()
+    else:
+        with open(path, "rb") as file:
+            text = file.read()
+    try:
+        stored = json.loads(text)
+    except ValueError:
+        raise ValueError(f"{path!r} is not a result that glmclf saved: it is not JSON") from None
+    if not isinstance(stored, dict) or stored.get("format") != "glmclf":
+        raise ValueError(f"{path!r} is not a result that glmclf saved")
+    if stored["version"] > FORMAT:
+        raise ValueError(
+            f"{path!r} has format version {stored['version']}; this glmclf reads versions up to {FORMAT}: upgrade glmclf"
+        )
+    from glmclf.models import rebuild
+
+    model = rebuild(stored["model"], functions)
+    return model._results_class._from_dict(model, stored)
+
+
+# --------------------------------------------------------------------------------------------------- helpers
+def _all_strings(value) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(v, str) for v in value)
+
+
+def _digest(a: ndarray | None) -> str:
+    if a is None:
+        return ""
+    return hashlib.blake2b(np.ascontiguousarray(a).tobytes(), digest_size=16).hexdigest()
+
+
+def _plain(value):
+    """Numpy to what JSON knows."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"cannot save a {type(value).__name__}")

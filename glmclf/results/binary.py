@@ -1,0 +1,394 @@
+"""Results of a binary model: probabilities, residuals, predictions, the classification table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.special import expit
+
+from glmclf.data.frame import as_frame, find_column
+from glmclf.errors import DataError
+from glmclf.inference import residuals
+from glmclf.inference.prediction import Prediction, linear_se
+from glmclf.results import frames
+from glmclf.results.base import Results, row_property
+
+
+class BinaryResults(Results):
+    """Results of Logit, Probit and CLogLog."""
+
+    _facts = (*Results._facts, "_saturated_value", "_event_share")
+
+    # ------------------------------------------------------------------------------------------------ numbers
+    @cached_property
+    def _saturated_value(self) -> float:
+        r = self.model._rows
+        return float(np.sum(self.model._weighted(self.model._likelihood.saturated(r.y, r.trials))))
+
+    @cached_property
+    def _event_share(self) -> float:
+        successes, trials = self.model._totals
+        return successes / trials
+
+    @property
+    def deviance(self) -> float:
+        """Twice the distance in log-likelihood from the saturated model."""
+        return 2.0 * (self._saturated_value - self._value)
+
+    @property
+    def null_deviance(self) -> float:
+        """The deviance of the model without regressors."""
+        return 2.0 * (self._saturated_value - self._null_value)
+
+    def odds_ratios(self, alpha: float = 0.05, units: Mapping[str, float] | None = None) -> pd.DataFrame:
+        """Odds ratios exp(u b) with delta-method standard errors and exp of the intervals; Logit only.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level.
+        units : dict, optional
+            The change of a regressor that counts as one unit, ``{"age": 10}``.
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        NotImplementedError
+            Another link: its coefficients are no log odds ratios.
+        """
+        if self.model.link.name != "logit":
+            name = type(self.model).__name__
+            raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio")
+        return frames.odds_ratios(self, alpha=alpha, units=units)
+
+    # ---------------------------------------------------------------------------------------------- row-sized
+    def _row_series(self, values) -> pd.Series:
+        return pd.Series(values, index=self.model._rows.index)
+
+    @row_property
+    def _eta(self) -> ndarray:
+        r = self.model._rows
+        X = r.X if self._basis is None else r.X.rotated(self._basis)
+        eta = X[:] @ self._fit.theta
+        return eta if r.offset is None else eta + r.offset
+
+    @row_property
+    def fittedvalues(self) -> pd.Series:
+        """Fitted probabilities of the event, by row."""
+        return self._row_series(self.model.link.cdf(self._eta))
+
+    def _residual(self, kind) -> pd.Series:
+        r = self.model._rows
+        return self._row_series(kind(self.model.link, r.y, r.trials, self._eta))
+
+    @row_property
+    def resid_response(self) -> pd.Series:
+        """y/m - p."""
+        return self._residual(residuals.response)
+
+    @row_property
+    def resid_pearson(self) -> pd.Series:
+        """(y - m p) / sqrt(m p (1 - p))."""
+        return self._residual(residuals.pearson)
+
+    @row_property
+    def resid_dev(self) -> pd.Series:
+        """Signed square roots of the rows' deviances."""
+        return self._residual(residuals.deviance)
+
+    @row_property
+    def resid_generalized(self) -> pd.Series:
+        """Derivative of the log-likelihood in the linear predictor: the residuals that are orthogonal to X."""
+        return self._residual(residuals.generalized)
+
+    @row_property
+    def resid_working(self) -> pd.Series:
+        """(y/m - p) / f(eta): the residuals of the weighted least squares fit at convergence."""
+        return self._residual(residuals.working)
+
+    # ---------------------------------------------------------------------------------------------- predicting
+    def predict(self, newdata=None, which: str = "mean", threshold: float = 0.5, priors=None, offset=None) -> pd.Series:
+        """Predicted probabilities of the event, linear predictors, variances or classes.
+
+        Parameters
+        ----------
+        newdata : DataFrame, array_like, optional
+            Rows to predict: a table with the variables of the formula, rows of the design, or one row as a vector or list; by
+            default the rows of the fit.
+        which : {"mean", "linear", "var", "class"}
+            P(event), x'b + offset, P(event) (1 - P(event)), or the label: the event where P(event) > `threshold`.
+        threshold : float
+            In [0, 1].
+        priors : dict or pair, optional
+            Prevalences of the two levels to predict for, instead of those of the data: p* is proportional to
+            p prior / share, level by level.
+        offset : array_like, optional
+            Offset of the rows. A model fitted with an offset asks for it: in the column that gave it, or here.
+
+        Returns
+        -------
+        Series
+            By the index of `newdata`; NaN (no label) where a value needed is missing.
+
+        Raises
+        ------
+        DataError
+            A variable or the offset is absent.
+        UnseenLevelError
+            A level the model was not fitted on.
+        """
+        _, eta, index = self._linear(newdata, offset)
+        if priors is not None:
+            eta = self._with_priors(eta, priors, which)
+            values = eta if which == "linear" else _from_log_odds(eta, which)
+        else:
+            values = self.model._transform(eta, "mean" if which == "class" else which)
+        if which != "class":
+            return pd.Series(values, index=index)
+        if not 0 <= threshold <= 1:
+            raise ValueError(f"threshold={threshold!r}: a probability between 0 and 1")
+        return pd.Series(self.model._response.decode(values > threshold, np.isnan(values)), index=index)
+
+    def get_prediction(self, newdata=None, which: str = "mean", offset=None) -> frames.PredictionResults:
+        """Predictions with delta-method standard errors and intervals that stay inside (0, 1).
+
+        Parameters
+        ----------
+        newdata, offset
+            As in `predict`.
+        which : {"mean", "linear"}
+
+        Returns
+        -------
+        PredictionResults
+            `predicted, se, conf_int(alpha), summary_frame(alpha)`.
+        """
+        X, eta, index = self._linear(newdata, offset)
+        se = linear_se(X, self._cov_in_basis)
+        return frames.PredictionResults(Prediction(eta, se, self.model.link, which), index)
+
+    @property
+    def _cov_in_basis(self) -> ndarray:
+        """Covariance of the coordinates in which predictions are formed."""
+        V = self._cov.matrix
+        return V if self._basis is None else self._basis @ V @ self._basis.T
+
+    def _linear(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
+        """Rows of the design in the fit's coordinates, linear predictors and their labels."""
+        model = self.model
+        if newdata is None:
+            r = model._rows
+            X, index = r.X.X, r.index
+            given = r.offset if offset is None else offset
+        else:
+            X = model._design.matrix(newdata)
+            index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(len(X))
+            index = index if len(index) == len(X) else pd.RangeIndex(len(X))
+            given = self._new_offset(newdata, offset, index)
+        X = model._in_basis(X, self._basis)
+        eta = X @ self._fit.theta
+        return X, eta if given is None else eta + _checked_offset(given, len(X)), index
+
+    def _new_offset(self, newdata, offset, index):
+        model = self.model
+        if offset is not None:
+            return find_column(offset, as_frame(newdata), "offset") if isinstance(offset, str) else offset
+        if not model._has_offset:
+            return None
+        column = model._offset_column
+        if column is None:
+            raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
+        frame = as_frame(newdata, empty=True, scalars=True) if not isinstance(newdata, (np.ndarray, list, tuple)) else None
+        if frame is None or column not in frame.columns:
+            raise DataError(f'the new data lack the offset "{column}": add the column, or give offset=')
+        return frame[column]
+
+    def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
+        """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""
+        link = self.model.link
+        if which == "linear" and link.name != "logit":
+            raise NotImplementedError(f'priors= with which="linear" is for Logit; with {link.name} use which="mean"')
+        event, other = self._prevalences(priors)
+        shift = np.log(event / self._event_share) - np.log(other / (1.0 - self._event_share))
+        return (eta if link.name == "logit" else link.logcdf(eta) - link.logsf(eta)) + shift
+
+    def _prevalences(self, priors) -> tuple[float, float]:
+        levels = self.model._response.levels
+        if isinstance(priors, Mapping):
+            absent = [level for level in levels if level not in priors]
+            if absent or len(priors) != 2:
+                raise ValueError(f"priors= needs one prevalence for each of the levels {levels}; found {dict(priors)}")
+            other, event = (float(priors[level]) for level in levels)
+        else:
+            if np.shape(priors) != (2,):
+                raise ValueError(f"priors= needs two prevalences, for {levels} in this order; found {priors!r}")
+            other, event = (float(p) for p in priors)
+        if not (event > 0 and other > 0 and abs(event + other - 1.0) < 1e-8):
+            raise ValueError(f"priors= must be two positive numbers that add up to 1; found {other:g} and {event:g}")
+        return event, other
+
+    # ------------------------------------------------------------------------------------------------- tables
+    def pred_table(self, threshold: float = 0.5) -> pd.DataFrame:
+        """Observed against predicted classes of the rows of the fit.
+
+        Parameters
+        ----------
+        threshold : float
+            The event is predicted where its probability is above this.
+
+        Returns
+        -------
+        DataFrame
+            2 x 2, rows observed, columns predicted, non-event first; observations are counted with their weights, counts by
+            successes and failures.
+        """
+        if not 0 <= threshold <= 1:
+            raise ValueError(f"threshold={threshold!r}: a probability between 0 and 1")
+        r = self.model._rows
+        m = np.ones(len(r)) if r.trials is None else r.trials
+        predicted = (self.fittedvalues.to_numpy() > threshold).astype(int)
+        failures, successes = (
+            np.bincount(predicted, weights=self.model._weighted(count), minlength=2) for count in (m - r.y, r.y)
+        )
+        levels = self.model._response.levels
+        index, columns = pd.Index(levels, name="observed"), pd.Index(levels, name="predicted")
+        return pd.DataFrame([failures, successes], index=index, columns=columns)
+
+    def augment(self, newdata=None) -> pd.DataFrame:
+        """The table with predictions beside it, in the column names of R's broom.
+
+        Parameters
+        ----------
+        newdata : DataFrame, optional
+            By default the rows of the fit.
+
+        Returns
+        -------
+        DataFrame
+            A copy with ``.fitted`` (probability of the event), ``.se_fit`` and, for the rows of the fit, ``.resid`` (deviance
+            residual), ``.hat`` (leverage), ``.std_resid`` and ``.cooksd``.
+        """
+        prediction = self.get_prediction(newdata)
+        new = {".fitted": prediction.predicted, ".se_fit": prediction.se}
+        if newdata is not None:
+            table = as_frame(newdata, empty=True, scalars=True)
+            return table.assign(**{name: np.asarray(column) for name, column in new.items()})
+        r = self.model._rows
+        table = self.model._fit_table()
+        hat = self._leverage
+        new |= {
+            ".resid": self.resid_dev,
+            ".hat": hat,
+            ".std_resid": self.resid_dev / np.sqrt(1.0 - hat),
+            ".cooksd": (self.resid_pearson / (1.0 - hat)) ** 2 * hat / len(self._theta),
+        }
+        return table.assign(**{name: np.asarray(column) for name, column in new.items()}).set_axis(r.index)
+
+    @row_property
+    def _leverage(self) -> ndarray:
+        r, model = self.model._rows, self.model
+        X = model._in_basis(r.X.X, self._basis)
+        objective = self._estimate().objective
+        evaluation = self._fit.evaluation if objective.canonical else objective(self._fit.theta, True)
+        w = model._likelihood.pointwise(r.y, r.trials, self._eta, True)[2]
+        if not model._frequency:
+            w = model._weighted(w)
+        part = X @ evaluation.factor.root
+        return w * (part * part).sum(axis=1)
+
+    def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
+        """Responses drawn from the fitted model.
+
+        Parameters
+        ----------
+        n : int
+            How many responses a row.
+        seed : int, SeedSequence or Generator, optional
+            Of numpy's generator: the same seed gives the same draws.
+
+        Returns
+        -------
+        DataFrame
+            Columns sim_1, ..., sim_n: labels as in the data, or successes for counts. A row of frequency weight f stands f times.
+        """
+        response, r = self.model._response, self.model._rows
+        if response.kind == "fraction":
+            raise NotImplementedError("simulate() needs a distribution; a fractional response has only its mean modelled")
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise ValueError(f"n={n!r}: how many responses to draw, at least 1")
+        repeat = np.ones(len(r), dtype=int)
+        if r.weights is not None and self.model._frequency:
+            repeat = r.weights.astype(int)
+        index, p = r.index.repeat(repeat), np.repeat(self.fittedvalues.to_numpy(), repeat)
+        generator = np.random.default_rng(seed)
+        if r.trials is None:
+            draws = [response.decode(generator.random(len(p)) < p) for _ in range(n)]
+        else:
+            trials = np.repeat(r.trials, repeat).astype(np.int64)
+            draws = [generator.binomial(trials, p) for _ in range(n)]
+        return pd.DataFrame({f"sim_{i + 1}": d for i, d in enumerate(draws)}, index=index)
+
+    def get_distribution(self, newdata=None, offset=None):
+        """The predicted distribution of the response as a frozen scipy.stats distribution.
+
+        Parameters
+        ----------
+        newdata, offset
+            As in `predict`.
+
+        Returns
+        -------
+        scipy.stats frozen distribution
+            Bernoulli; binomial with the rows' trials for counts of the rows of the fit.
+        """
+        from scipy import stats
+
+        p = self.predict(newdata, offset=offset).to_numpy()
+        if newdata is None and self.model._rows.trials is not None:
+            return stats.binom(self.model._rows.trials, p)
+        return stats.bernoulli(p)
+
+    # ------------------------------------------------------------------------------------------- for the summary
+    def _header(self) -> list[tuple[str, str]]:
+        """Facts for the summary's table beyond statsmodels'."""
+        return self.model._header() + self._fit_header()
+
+    def _fit_header(self) -> list[tuple[str, str]]:
+        n = self.mle_retvals["iterations"]
+        facts = [("Solver:", f"{self.method}, {n} iteration{'' if n == 1 else 's'}")]
+        if self._group_names:
+            pairs = zip(self._group_names, self._cov.clusters, strict=True)
+            facts.append(("Clusters:", ", ".join(f"{count} ({name})" for name, count in pairs)))
+        return facts
+
+    def _notes(self) -> list[str]:
+        """Lines under the summary."""
+        notes = [self._cov.description, *self.model._summary_notes()]
+        if not self.converged:
+            notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}.")
+        if (np.diag(self._cov.matrix) < 0).any():
+            notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
+        return notes
+
+
+def _from_log_odds(z: ndarray, which: str) -> ndarray:
+    if which == "var":
+        return expit(z) * expit(-z)
+    if which in ("mean", "class"):
+        return expit(z)
+    raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or "class"')
+
+
+def _checked_offset(offset, n: int) -> ndarray:
+    values = np.asarray(pd.array(offset, dtype="Float64").to_numpy(float, na_value=np.nan)) if np.ndim(offset) else offset
+    values = np.asarray(values, dtype=float)
+    if values.ndim and values.shape != (n,):
+        raise DataError(f"offset has {values.size} values for {n} rows to predict")
+    return values

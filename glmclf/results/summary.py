@@ -1,0 +1,407 @@
+"""The printed summary: statsmodels' layout to the letter, then what was modelled; text, LaTeX, HTML, CSV, Markdown.
+
+`Summary` and `Table` are statsmodels' `Summary` and `SimpleTable` with the renderers of this module: aligned for any
+script, escaped for each format, and linear in the number of parameters. Importing this module does not import
+statsmodels; the two classes are made when first asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+import textwrap
+import time
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from glmclf.results.frames import coefficients, headings, interval_headings
+
+TOP_WIDTHS = (18, 18, 21, 18)
+PARAM_WIDTHS = (10, 10, 10, 10, 10, 11, 11)
+LABEL_WIDTH, FACT_WIDTH = 18, 59
+RULE_WIDTH = 78
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "#": r"\#",
+    "$": r"\$",
+    "%": r"\%",
+    "&": r"\&",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+}
+
+
+def summary(
+    res: Any,
+    *,
+    yname: str | None = None,
+    xname: Sequence[str] | None = None,
+    title: str | None = None,
+    alpha: float = 0.05,
+    exponentiate: bool = False,
+) -> Any:
+    """Summary of a fitted model.
+
+    Parameters
+    ----------
+    res : Results
+        A fitted model.
+    yname : str, optional
+        Name of the response; the model's by default.
+    xname : sequence of str, optional
+        Names of the coefficients, as many as there are; the model's by default.
+    title : str, optional
+        Title, instead of the model's name and the event.
+    alpha : float
+        One minus the level of the intervals, in (0, 1).
+    exponentiate : bool
+        Ratios exp(coef) with delta-method standard errors and exp of the intervals; tests and p-values stay those of
+        coef = 0.
+
+    Returns
+    -------
+    Summary
+        statsmodels' `Summary`: `as_text, as_latex, as_html, as_csv`, and `as_markdown`. `tables` holds the header, the
+        coefficients and the facts about what was modelled.
+
+    Raises
+    ------
+    ValueError
+        If xname has another length than the coefficients, or alpha is not in (0, 1).
+    """
+    facts = [(label, text) for label, text in res._header() if text not in (None, "")]
+    if title is None:
+        event = dict(facts).get("Event:")
+        title = f"{type(res.model).__name__} Regression Results" + (f": {event}" if event else "")
+        facts = [(label, text) for label, text in facts if label != "Event:"]
+    names = [str(name) for name in (res.model.exog_names if xname is None else xname)]
+    if len(names) != len(res.params):
+        raise ValueError(f"xname= has {len(names)} names for {len(res.params)} coefficients: give one for each")
+    result = _classes()["Summary"]()
+    result.tables.append(_header(res, str(yname or res.model.endog_names), title))
+    result.tables.append(_coefficients(res, names, alpha, exponentiate))
+    if facts:
+        result.tables.append(_facts(facts))
+    notes = list(res._notes())
+    if notes:
+        result.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, start=1))])
+    return result
+
+
+def _header(res: Any, yname: str, title: str) -> Any:
+    """statsmodels' two-column table of the fit as a whole."""
+    now = time.localtime()
+    left = [
+        ("Dep. Variable:", yname),
+        ("Model:", type(res.model).__name__),
+        ("Method:", getattr(res, "_estimator", "MLE")),
+        ("Date:", time.strftime("%a, %d %b %Y", now)),
+        ("Time:", time.strftime("%H:%M:%S", now)),
+        ("converged:", str(bool(res.converged))),
+        ("Covariance Type:", str(res.cov_type)),
+    ]
+    right = [
+        ("No. Observations:", count(res.nobs)),
+        ("Df Residuals:", count(res.df_resid)),
+        ("Df Model:", count(res.df_model)),
+        ("Pseudo R-squ.:", f"{res.prsquared:#6.4g}"),
+        ("Log-Likelihood:", f"{res.llf:#8.5g}"),
+        ("LL-Null:", f"{res.llnull:#8.5g}"),
+        ("LLR p-value:", f"{res.llr_pvalue:#6.4g}"),
+    ]
+    rows = [(value, f"  {key}", text) for (_, value), (key, text) in zip(left, right, strict=True)]
+    table = _classes()["Table"](rows, None, [label for label, _ in left], title=title)
+    for row in table:
+        row[2].datatype = "stub"
+    table.widths = TOP_WIDTHS
+    return table
+
+
+def _coefficients(res: Any, names: list[str], alpha: float, exponentiate: bool) -> Any:
+    """statsmodels' table of coefficients; a coefficient without an estimate shows as (omitted)."""
+    c = coefficients(res, alpha, exponentiate)
+    omitted = getattr(res, "_omitted", None)
+    gone = np.zeros(len(names), dtype=bool) if omitted is None else np.asarray(omitted, dtype=bool)
+    columns = np.column_stack((c.estimate, c.std_error, c.statistic, c.pvalue, c.low, c.high)).tolist()
+    rows = [
+        ("(omitted)", "", "", "", "", "")
+        if out
+        else (number(b, 4), number(se), number(z), f"{p:#6.3f}", number(low), number(high))
+        for out, (b, se, z, p, low, high) in zip(gone, columns, strict=True)
+    ]
+    first = ratio_name(res) if exponentiate else "coef"
+    table = _classes()["Table"](rows, [first, "std err", *headings(res), *interval_headings(alpha)], names, title=None)
+    table.widths = PARAM_WIDTHS
+    return table
+
+
+def ratio_name(res: Any) -> str:
+    """What exp(coef) is called: the odds ratio of a logit, exp(coef) of other links."""
+    link = getattr(res.model, "link", None)
+    return "odds ratio" if getattr(link, "name", "") == "logit" else "exp(coef)"
+
+
+def _facts(facts: list[tuple[str, str]]) -> Any:
+    """What was modelled, a label and a text a row."""
+    rows, labels = [(str(text),) for _, text in facts], [str(label) for label, _ in facts]
+    table = _classes()["Table"](rows, None, labels, title=None)
+    table.widths = (LABEL_WIDTH, FACT_WIDTH)
+    table.wrapped = True
+    return table
+
+
+def number(x: float, precision: int = 3) -> str:
+    """A number as statsmodels' summaries print it: 3 or 4 decimals, or as many digits where it is large or tiny."""
+    width = precision + 6
+    return f"{x:{width}.{precision}g}" if abs(x) >= 1e4 or abs(x) < 1e-4 else f"{x:{width}.{precision}f}"
+
+
+def count(x: float) -> str:
+    """A number of rows or degrees of freedom, without decimals where it is whole."""
+    if np.isnan(x):
+        return "NaN"
+    return f"{int(x):6d}" if x == int(x) else f"{x:8.2f}"
+
+
+def width(text: str) -> int:
+    """Columns that a text takes in a terminal: two for East Asian wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    shown = (c for c in text if not unicodedata.combining(c) and unicodedata.category(c) != "Cf")
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in shown)
+
+
+def plain(text: Any) -> str:
+    """One line: control characters, which would break any table, become spaces."""
+    text = str(text)
+    if text.isprintable():
+        return text
+    return "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
+
+
+def latex(text: str) -> str:
+    """Text with LaTeX's special characters escaped."""
+    text = "".join(LATEX.get(c, c) for c in text)
+    return re.sub(r"[<>|]+", lambda m: f"${m[0]}$", text)
+
+
+def markdown(text: str) -> str:
+    """Text with GitHub Markdown's special characters escaped."""
+    return re.sub(r"([\\`*_{}<|~$])", r"\\\1", text)
+
+
+class _TableFormats:
+    """Renderers of a table whose first columns or rows may be labels.
+
+    `widths` are the least widths of the columns in text. In a `wrapped` table the last column is running text: to the
+    left, broken into lines.
+    """
+
+    title: str | None
+    widths: tuple[int, ...] = ()
+    wrapped = False
+
+    def _lines(self, stripped: bool = True) -> list[tuple[bool, list[tuple[bool, str]]]]:
+        """(is a header row, [(is a label, text), ...]) a row."""
+        lines = []
+        for row in self:  # type: ignore[attr-defined]
+            labels = [cell.datatype in ("stub", "header", "empty") for cell in row]
+            texts = [plain(cell.data).strip() if stripped else plain(cell.data) for cell in row]
+            lines.append((row.datatype == "header", list(zip(labels, texts, strict=True))))
+        return lines
+
+    def _left(self, header: bool, label: bool) -> bool:
+        return self.wrapped or (label and not header)
+
+    def as_text(self, **_: Any) -> str:
+        """The table as aligned text between two rules."""
+        lines = self._lines(stripped=False)
+        if self.wrapped:
+            lines = [(header, cells) for header, row in lines for cells in _wrap(row, self.widths[-1])]
+        columns = zip(*([width(text) for _, text in row] for _, row in lines), strict=True)
+        widths = [max(least, *column) for least, column in zip(self.widths, columns, strict=True)]
+        total = sum(widths) + len(widths) - 1
+        out = [_center(plain(self.title), total)] if self.title else []
+        out.append("=" * total)
+        for header, row in lines:
+            cells = (_pad(text, w, self._left(header, label)) for (label, text), w in zip(row, widths, strict=True))
+            text = " ".join(cells)
+            out.append(text.rstrip() if self.wrapped else text)
+            if header:
+                out.append("-" * total)
+        out.append("=" * total)
+        return "\n".join(out)
+
+    def as_html(self, **_: Any) -> str:
+        """The table as an HTML element."""
+        out = ['<table class="simpletable">']
+        if self.title:
+            out.append(f"<caption>{html.escape(plain(self.title), quote=False)}</caption>")
+        for header, row in self._lines():
+            cells = (
+                "<td></td>" if header and not text else f"<{tag}>{html.escape(text, quote=False)}</{tag}>"
+                for tag, text in (("th" if label else "td", text) for label, text in row)
+            )
+            out.append(f"<tr>\n  {' '.join(cells)}\n</tr>")
+        return "\n".join([*out, "</table>"])
+
+    def as_latex_tabular(self, center: bool = True, **_: Any) -> str:
+        """The table as a LaTeX tabular environment (package booktabs)."""
+        lines = self._lines()
+        columns = "".join("l" if label else "r" for label, _ in lines[-1][1])
+        columns = r"lp{0.7\textwidth}" if self.wrapped else columns
+        out = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+        for header, row in lines:
+            cells = (rf"\textbf{{{latex(text)}}}" if label and text else latex(text) for label, text in row)
+            out.append(" & ".join(cells) + r" \\")
+            if header:
+                out.append(r"\midrule")
+        out += [r"\bottomrule", r"\end{tabular}"]
+        if self.title:
+            out.append(rf"%\caption{{{latex(plain(self.title))}}}")
+        return "\n".join([r"\begin{center}", *out, r"\end{center}"] if center else out)
+
+    def as_csv(self, **_: Any) -> str:
+        """The table as comma-separated values, quoted where a text holds a comma."""
+        rows = [[text for _, text in row] for _, row in self._lines()]
+        return _csv([[plain(self.title)], *rows] if self.title else rows)
+
+    def as_markdown(self) -> str:
+        """The table as a GitHub pipe table."""
+        lines = self._lines()
+        body = [" | ".join(markdown(text) for _, text in row) for _, row in lines]
+        rule = " | ".join(":---" if self._left(False, label) else "---:" for label, _ in lines[-1][1])
+        if not lines[0][0]:
+            body.insert(0, " | ".join(" " for _ in lines[0][1]))
+        body.insert(1, rule)
+        table = "\n".join(f"| {row} |" for row in body)
+        return f"**{markdown(plain(self.title))}**\n\n{table}" if self.title else table
+
+
+class _SummaryFormats:
+    """Renderers of a summary: its tables, then its notes."""
+
+    tables: list[Any]
+    extra_txt: str | None
+
+    def _notes(self) -> list[str]:
+        return [plain(line) for line in self.extra_txt.split("\n")] if self.extra_txt else []
+
+    def as_text(self) -> str:
+        """The summary as text.
+
+        Returns
+        -------
+        str
+            Aligned in a fixed-width font.
+        """
+        lines: list[str] = []
+        for table in self.tables:
+            part = table.as_text().splitlines()
+            if lines:  # neighbours share a rule, the longer one
+                part[0] = max(lines.pop(), part[0], key=len) if set(part[0]) == {"="} else part[0]
+            lines += part
+        text = "\n".join(lines)
+        notes = "\n".join(textwrap.fill(line, RULE_WIDTH, subsequent_indent="    ") for line in self._notes())
+        return f"{text}\n\n{notes}" if notes else text
+
+    def as_latex(self) -> str:
+        """The summary as LaTeX.
+
+        Returns
+        -------
+        str
+            Tabular environments (package booktabs) in one centred block, then the notes.
+        """
+        parts = "\n\n\\medskip\n".join(table.as_latex_tabular(center=False) for table in self.tables)
+        notes = " \\newline\n ".join(latex(line) for line in self._notes())
+        text = f"\\begin{{center}}\n{parts}\n\\end{{center}}"
+        return f"{text}\n\n{notes}" if notes else text
+
+    def as_html(self) -> str:
+        """The summary as HTML.
+
+        Returns
+        -------
+        str
+            Table elements, then the notes.
+        """
+        text = "\n".join(table.as_html() for table in self.tables)
+        notes = "<br/>".join(html.escape(line, quote=False) for line in self._notes())
+        return f"{text}<br/><br/>{notes}" if notes else text
+
+    def as_csv(self) -> str:
+        """The summary as comma-separated values.
+
+        Returns
+        -------
+        str
+            The numbers as printed; texts with commas are quoted.
+        """
+        text = "\n".join(table.as_csv() for table in self.tables)
+        notes = _csv([[line] for line in self._notes()])
+        return f"{text}\n\n{notes}" if notes else text
+
+    def as_markdown(self) -> str:
+        """The summary as GitHub Markdown.
+
+        Returns
+        -------
+        str
+            Pipe tables, then the notes.
+        """
+        tables = [table.as_markdown() for table in self.tables]
+        notes = "  \n".join(markdown(line) for line in self._notes())
+        return "\n\n".join([*tables, notes] if notes else tables)
+
+
+def _pad(text: str, size: int, left: bool) -> str:
+    space = " " * (size - width(text))
+    return text + space if left else space + text
+
+
+def _center(text: str, size: int) -> str:
+    """Centred as str.center does, by shown width."""
+    return text.center(size + len(text) - width(text))
+
+
+def _wrap(row: list[tuple[bool, str]], size: int) -> list[list[tuple[bool, str]]]:
+    """A label and a text as one row a line of the text."""
+    (_, label), (_, text) = row
+    lines = textwrap.wrap(text, size, break_long_words=False, break_on_hyphens=False) or [""]
+    return [[(True, label if i == 0 else ""), (False, line)] for i, line in enumerate(lines)]
+
+
+def _csv(rows: list[list[str]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue().rstrip("\n")
+
+
+@cache
+def _classes() -> dict[str, type]:
+    """The two classes below statsmodels' own, so that code which asks for those by isinstance finds them."""
+    from statsmodels.iolib.summary import Summary
+    from statsmodels.iolib.table import SimpleTable
+
+    about = "statsmodels' {} with the renderers of this module."
+    return {
+        name: type(name, (formats, base), {"__module__": __name__, "__doc__": about.format(base.__name__)})
+        for name, formats, base in (("Summary", _SummaryFormats, Summary), ("Table", _TableFormats, SimpleTable))
+    }
+
+
+def __getattr__(name: str) -> Any:
+    """`Summary` and `Table` by name, for pickle and isinstance."""
+    if name in ("Summary", "Table"):
+        return _classes()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

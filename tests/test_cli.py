@@ -1,0 +1,282 @@
+"""`python -m glmclf`: what it prints, where, and with which exit status."""
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import glmclf
+from glmclf import __main__ as command
+from glmclf import datasets
+
+SPECTOR = ["logit", "spector", "GRADE ~ GPA + TUCE + PSI"]
+
+
+@pytest.fixture
+def shell(capsys):
+    """``shell(*args) -> (status, stdout, stderr)``, in this process."""
+
+    def run(*args):
+        try:
+            status = command.main([str(a) for a in args])
+        except SystemExit as stop:
+            status = stop.code
+        out = capsys.readouterr()
+        return status, out.out, out.err
+
+    return run
+
+
+def refused(result, *words, status=2):
+    """Assert one line on stderr with all the words, nothing on stdout, and the status."""
+    got, out, err = result
+    assert got == status and out == "", result
+    assert err.startswith("glmclf: error: ") and err.endswith("\n") and err.count("\n") == 1, err
+    for word in words:
+        assert word in err, err
+
+
+def process(*args, **kwargs):
+    command = [sys.executable, "-m", "glmclf", *args]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **kwargs)
+
+
+# ---------------------------------------------------------------- what it prints
+
+def test_summary_of_a_shipped_data_set(shell):
+    status, out, err = shell(*SPECTOR)
+    assert (status, err) == (0, "")
+    assert "-12.890" in out and "P(GRADE = 1)" in out
+    gpa = next(line for line in out.splitlines() if line.startswith("GPA")).split()
+    assert gpa[1:3] == ["2.8261", "1.263"]
+
+
+@pytest.mark.parametrize("name", list(command.MODELS))
+def test_every_model(shell, name):
+    status, out, err = shell(name, "spector", "GRADE ~ GPA + PSI")
+    res = getattr(glmclf, command.MODELS[name]).from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+    assert (status, err) == (0, "")
+    assert f"{res.llf:.3f}" in out and f"{res.params['GPA']:.4f}" in out
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "dta"])
+def test_files(shell, tmp_path, suffix):
+    frame = datasets.load("spector")
+    file = tmp_path / f"data.{suffix}"
+    if suffix == "csv":
+        frame.to_csv(file, index=False)
+    elif suffix == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(file)
+    else:
+        frame.to_stata(file, write_index=False)
+    status, out, err = shell("logit", file, "GRADE ~ GPA + TUCE + PSI")
+    assert (status, err) == (0, "") and "-12.890" in out
+
+
+def test_csv_on_standard_input(shell, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(datasets.load("spector").to_csv(index=False)))
+    status, out, err = shell("logit", "-", "GRADE ~ GPA + TUCE + PSI")
+    assert (status, err) == (0, "") and "-12.890" in out
+
+
+@pytest.mark.parametrize("form, mark", [("text", "=====\n"), ("latex", r"\begin{tabular}"), ("html", "<table"),
+                                        ("csv", ","), ("markdown", "|")])
+def test_formats(shell, form, mark):
+    status, out, err = shell(*SPECTOR, "--format", form)
+    assert (status, err) == (0, "")
+    assert mark in out and "2.8261" in out
+    assert ("| ---: |" in out) == (form == "markdown")
+
+
+def test_exponentiate(shell):
+    status, out, _ = shell(*SPECTOR, "--exponentiate")
+    psi = next(line for line in out.splitlines() if line.startswith("PSI")).split()
+    assert status == 0 and float(psi[1]) == pytest.approx(np.exp(2.378687655093354), rel=1e-4)
+
+
+def test_robust_and_clustered_errors(shell):
+    status, out, _ = shell(*SPECTOR, "--cov-type", "HC1")
+    res = glmclf.Logit.from_formula(SPECTOR[2], datasets.load("spector")).fit(cov_type="HC1")
+    assert status == 0 and f"{res.bse['GPA']:.3f}" in out
+    formula, fair = "sex ~ body_mass_g", datasets.load("penguins")
+    status, out, _ = shell("logit", "penguins", formula, "--groups", "species")
+    res = glmclf.Logit.from_formula(formula, fair).fit(cov_type="cluster", cov_kwds={"groups": "species"})
+    assert status == 0 and "cluster" in out and f"{res.tvalues['body_mass_g']:.3f}" in out
+
+
+def test_offset_weights_and_subset(shell, tmp_path):
+    frame = datasets.load("spector").assign(w=np.arange(32) % 3 + 1, off=0.1 * np.arange(32))
+    file = tmp_path / "w.csv"
+    frame.to_csv(file, index=False)
+    options = ["--freq-weights", "w", "--offset", "off", "--subset", "TUCE > 17"]
+    status, out, err = shell("logit", file, "GRADE ~ GPA", *options)
+    keywords = {"freq_weights": "w", "offset": "off", "subset": frame["TUCE"] > 17}
+    res = glmclf.Logit.from_formula("GRADE ~ GPA", frame, **keywords).fit()
+    assert (status, err) == (0, "")
+    assert f"{res.llf:.3f}" in out and f"{res.params['GPA']:.4f}" in out
+    status, out, _ = shell("logit", file, "GRADE ~ GPA", "--weights", "w")
+    assert status == 0 and "HC0" in out
+
+
+@pytest.mark.parametrize("level", ["female", "male"])
+def test_event_as_text(shell, level):
+    status, out, _ = shell("logit", "penguins", "sex ~ body_mass_g", "--event", level)
+    res = glmclf.Logit.from_formula("sex ~ body_mass_g", datasets.load("penguins"), event=level).fit()
+    assert status == 0 and f"P(sex = '{level}')" in out and f"{res.tvalues['body_mass_g']:.3f}" in out
+
+
+@pytest.mark.parametrize("values, text, expected", [
+    ([1, 2], "2", 2), ([0.5, 1.5], "1.5", 1.5), ([True, False], "False", False),
+    (["1", "2"], "1", "1"), (["a", "b"], "c", "c"),
+    ([0, 1], "1", 1), ([0.0, 1.0], "1", 1),
+])
+def test_the_data_decide_the_kind_of_the_event(values, text, expected):
+    level = command.event_level(text, "y ~ x", pd.DataFrame({"y": values}))
+    assert level == expected and isinstance(level, str) == isinstance(expected, str)
+
+
+def test_event_zero(shell):
+    status, out, _ = shell(*SPECTOR, "--event", "0")
+    assert status == 0 and "P(GRADE = 0)" in out and "-2.8261" in out
+
+
+# ---------------------------------------------------------------- the process
+
+@pytest.mark.slow
+def test_as_a_process():
+    done = process(*SPECTOR)
+    assert done.returncode == 0 and done.stderr == "" and "2.8261" in done.stdout
+
+
+@pytest.mark.slow
+def test_help_lists_data_sets_and_examples():
+    done = process("--help")
+    assert done.returncode == 0 and done.stderr == ""
+    for word in [*datasets.names(), "examples:", "GRADE ~ GPA + TUCE + PSI", *command.MODELS]:
+        assert word in done.stdout
+
+
+@pytest.mark.slow
+def test_a_closed_pipe_is_quiet():
+    first = subprocess.Popen([sys.executable, "-m", "glmclf", *SPECTOR], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    first.stdout.close()  # before anything is written
+    assert first.stderr.read() == b""
+    first.stderr.close()
+    assert first.wait(timeout=120) == 0
+
+
+# ---------------------------------------------------------------- refusals
+
+@pytest.mark.parametrize("args, words", [
+    ([], ["MODEL"]),
+    (["logit", "spector"], ["FORMULA"]),
+    (["tobit", "spector", "y ~ x"], ["tobit", "probit"]),
+    ([*SPECTOR, "--colour"], ["--colour"]),
+    ([*SPECTOR, "--format", "pdf"], ["pdf", "markdown"]),
+])
+def test_usage(shell, args, words):
+    refused(shell(*args), *words)
+
+
+def test_data_that_are_not_there(shell, tmp_path):
+    refused(shell("logit", "spektor", "y ~ x"), "spektor", "spector", ".csv")
+    refused(shell("logit", tmp_path / "no.csv", "y ~ x"), "no.csv", "No such file")
+    refused(shell("logit", tmp_path / "no.parquet", "y ~ x"), "no.parquet")
+    refused(shell("logit", tmp_path / "no.dta", "y ~ x"), "no.dta")
+    refused(shell("logit", "table.xlsx", "y ~ x"), "table.xlsx", ".parquet")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00bad\n1", b"a,b\n1,2,3\n1,2,3,4\n"])
+def test_files_that_are_not_tables(shell, tmp_path, content):
+    for suffix in [".csv", ".parquet", ".dta"]:
+        file = tmp_path / f"bad{suffix}"
+        file.write_bytes(content)
+        refused(shell("logit", file, "y ~ x"))
+
+
+@pytest.mark.parametrize("formula, words", [
+    ("GRADE ~ GPAS", ["GPAS", "GPA"]),
+    ("GRADE ~ GPA +", []),
+    ("TUCE ~ GPA", ["TUCE"]),
+    ("", []),
+    ("GRADE ~ 0", []),
+])
+def test_formulas(shell, formula, words):
+    refused(shell("logit", "spector", formula), *words)
+
+
+@pytest.mark.parametrize("args, words", [
+    (["--event", "5"], ["5"]),
+    (["--offset", "nowhere"], ["offset", "nowhere"]),
+    (["--weights", "nowhere"], ["weights", "nowhere"]),
+    (["--cov-type", "HC9"], ["HC9"]),
+    (["--method", "guess"], ["guess"]),
+    (["--groups", "nowhere"], ["nowhere"]),
+    (["--subset", "GPA > 99"], []),
+    (["--subset", "NOTHING > 1"], ["NOTHING", "TUCE"]),
+    (["--subset", "GPA * 2"], ["subset"]),
+    (["--subset", "GPA > 'x'"], ["--subset"]),
+])
+def test_options(shell, args, words):
+    refused(shell(*SPECTOR, *args), *words)
+
+
+@pytest.mark.parametrize("formula", [
+    "GRADE ~ __import__('os').system('true')",
+    "GRADE ~ open('/etc/hostname').read()",
+    "GRADE ~ np.load('x.npy')",
+    "GRADE ~ GPA.to_csv('x')",
+    "GRADE ~ I(exec('1'))",
+    "eval('GRADE') ~ GPA",
+    "GRADE ~ pd.read_pickle('x')",
+])
+def test_a_formula_runs_no_code(shell, formula):
+    refused(shell("logit", "spector", formula))
+
+
+@pytest.mark.parametrize("query", [
+    "@pd.read_pickle('x')", "GPA.to_csv('x')", "__import__('os')", "9 ** 9 ** 9 > GPA", "'a' * 1000000000 == GPA",
+    "GPA[0] > 1", "(lambda: 1)()", "GPA >", "", "GPA = 3", "[x for x in GPA]", "GPA > 1; 1",
+])
+def test_a_subset_runs_no_code(shell, query):
+    refused(shell(*SPECTOR, "--subset", query), "--subset")
+
+
+@pytest.mark.parametrize("query", [
+    "GPA > 2.5 and TUCE != 20", "not (PSI == 1)", "`GPA` >= 2", "PSI in [0, 1]", "GPA * 2 - 1 > -TUCE",
+])
+def test_a_subset_may_compare(query):
+    spector = datasets.load("spector")
+    assert command.chosen(query, spector).sum() == len(spector.query(query)) > 0
+
+
+def test_no_estimate_is_status_1(shell, tmp_path):
+    file = tmp_path / "separated.csv"
+    pd.DataFrame({"y": [0] * 10 + [1] * 10, "x": range(20)}).to_csv(file, index=False)
+    status, out, err = shell("logit", file, "y ~ x")
+    refused((status, out, err), '"x"', status=1)
+
+
+def test_a_warning_is_one_line(shell, monkeypatch):
+    import warnings
+
+    class Results:
+        converged = False
+
+        def summary(self, exponentiate):
+            return self
+
+        def as_text(self):
+            return "table"
+
+    def fit(args):
+        warnings.warn("stopped\nafter 3 iterations", UserWarning, stacklevel=2)
+        warnings.warn("old", DeprecationWarning, stacklevel=2)
+        return Results()
+
+    monkeypatch.setattr(command, "fit", fit)
+    assert shell(*SPECTOR) == (1, "table\n", "glmclf: warning: stopped after 3 iterations\n")

@@ -1,0 +1,212 @@
+"""The shape of the package: who may import whom, what `import glmclf` loads, public names and their docstrings."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+
+import numpydoc_sections
+import pytest
+
+import glmclf
+
+LAYERS = ["errors", "core", "inference", "data", "results", "models"]
+OUTSIDE = {"formula", "datasets", "__main__", "plots", "sklearn"}  # on top of the layers, or beside them
+LAZY = {"matplotlib", "sklearn", "dask", "narwhals", "polars", "pyarrow", "tqdm"}
+LAZY_PARTS = {"scipy.stats", "scipy.optimize"}
+STATSMODELS_AT_THE_TOP = {"statsmodels.base.wrapper", "statsmodels.tools.sm_exceptions"}
+ARRAYS_ONLY = {"core", "inference"}
+
+
+def modules(repository):
+    root = repository / "glmclf"
+    return {path.relative_to(root).with_suffix("").as_posix(): path for path in sorted(root.rglob("*.py"))}
+
+
+def layer(module):
+    return module.split("/")[0].split(".")[0]
+
+
+def top_level(tree):
+    """Nodes that run at import: all but what is inside functions and `if TYPE_CHECKING`."""
+    todo = list(tree.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        yield node
+        todo.extend(ast.iter_child_nodes(node))
+
+
+def imported(nodes, module, package):
+    """Absolute names of the modules that the import statements among the nodes ask for."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = ["glmclf", *module.split("/")]
+                parts = parts[: len(parts) - node.level + (1 if package else 0)]
+                base = ".".join(parts + ([base] if base else []))
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def cases(repository):
+    for module, path in modules(repository).items():
+        yield module, path.name == "__init__.py", ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_imports_point_down(repository):
+    wrong = []
+    for module, package, tree in cases(repository):
+        own = layer(module)
+        if own not in LAYERS:
+            continue
+        for name in imported(ast.walk(tree), module, package):
+            if not name.startswith("glmclf."):
+                continue
+            other = name.split(".")[1]
+            if other in OUTSIDE or (other in LAYERS and LAYERS.index(other) > LAYERS.index(own)):
+                wrong.append(f"{module} imports {name}")
+    assert not wrong, wrong
+
+
+def test_every_module_belongs_to_a_layer(repository):
+    assert {layer(m) for m in modules(repository)} - {"__init__"} <= set(LAYERS) | OUTSIDE
+
+
+def test_core_and_inference_know_no_tables(repository):
+    wrong = [f"{m} imports {name}" for m, package, tree in cases(repository) if layer(m) in ARRAYS_ONLY
+             for name in imported(ast.walk(tree), m, package) if name.split(".")[0] in {"pandas", "patsy", "narwhals"}]
+    assert not wrong, wrong
+
+
+def test_models_leave_formulas_to_the_data_layer(repository):
+    wrong = [f"{m} imports {name}" for m, package, tree in cases(repository) if layer(m) not in ("data", "results")
+             for name in imported(ast.walk(tree), m, package) if name.split(".")[0] == "patsy"]
+    assert not wrong, wrong
+
+
+def test_heavy_packages_are_imported_where_they_are_used(repository):
+    wrong = []
+    for module, package, tree in cases(repository):
+        for name in imported(top_level(tree), module, package):
+            heavy = name.split(".")[0] in LAZY or any(name == p or name.startswith(p + ".") for p in LAZY_PARTS)
+            sm = name.startswith("statsmodels") and not any(name.startswith(s) for s in STATSMODELS_AT_THE_TOP)
+            if heavy or sm:
+                wrong.append(f"{module} imports {name} at the top")
+    assert not wrong, wrong
+
+
+def loaded_by(code):
+    script = f"{code}\nimport sys\nprint(*sorted(sys.modules), sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.slow
+def test_what_import_glmclf_loads():
+    loaded = loaded_by("import glmclf")
+    assert "glmclf.models.binary" in loaded
+    for name in ["scipy.stats", "scipy.optimize", "matplotlib", "sklearn", "statsmodels.api", "statsmodels.base.model",
+                 "statsmodels.iolib.summary", "dask", "narwhals", "polars", "pyarrow.dataset"]:
+        assert name not in loaded, f"import glmclf loads {name}"
+
+
+@pytest.mark.slow
+def test_a_fit_and_its_summary_load_no_scipy_stats():
+    loaded = loaded_by(
+        "import glmclf, glmclf.datasets\n"
+        "res = glmclf.Logit.from_formula('GRADE ~ GPA', glmclf.datasets.load('spector')).fit()\n"
+        "res.conf_int(); res.pvalues\n"
+        "res.get_prediction().summary_frame()")
+    assert "glmclf.core.solvers" in loaded
+    for name in ["scipy.stats", "matplotlib", "sklearn", "statsmodels.api"]:
+        assert name not in loaded, f"a fit loads {name}"
+
+
+def public(owner):
+    """(qualified name, object) of public functions, classes, methods and properties."""
+    for name in getattr(owner, "__all__", []):
+        thing = getattr(owner, name)
+        yield name, thing
+        if inspect.isclass(thing):
+            for attribute in sorted(dir(thing)):
+                if attribute.startswith("_"):
+                    continue
+                member = inspect.getattr_static(thing, attribute)
+                module = getattr(member, "__module__", None) or getattr(getattr(member, "fget", None), "__module__", "")
+                if module and not module.startswith("glmclf"):
+                    continue
+                yield f"{name}.{attribute}", getattr(member, "__func__", member)
+
+
+def results_class():
+    from glmclf.results import binary
+
+    return binary.BinaryResults
+
+
+def everything_public():
+    from glmclf import datasets
+    from glmclf.formula import api
+
+    class Results:
+        __all__ = ["BinaryResults"]
+        BinaryResults = results_class()
+
+    return [*public(glmclf), *public(datasets), *public(api), *public(Results)]
+
+
+def test_public_names():
+    assert set(glmclf.__all__) >= {"Logit", "Probit", "CLogLog", "load"}
+    assert all(hasattr(glmclf, name) for name in glmclf.__all__)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", glmclf.__version__)
+    from glmclf.formula import api
+
+    assert {"logit", "probit", "cloglog"} <= set(api.__all__)
+
+
+def test_version_is_the_one_of_the_distribution(repository):
+    text = (repository / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'version = "{glmclf.__version__}"' in text
+
+
+def test_public_objects_have_docstrings():
+    missing = [name for name, thing in everything_public()
+               if (callable(thing) or isinstance(thing, property) or hasattr(thing, "func"))
+               and not (inspect.getdoc(thing) or "").strip()]
+    assert not missing, missing
+
+
+def test_public_functions_document_parameters_and_returns():
+    wrong = []
+    for name, thing in everything_public():
+        if inspect.isfunction(thing):
+            wrong += numpydoc_sections.problems(name, thing)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_public_classes_show_an_example():
+    missing = [name for name, thing in public(glmclf)
+               if inspect.isclass(thing) and "Examples\n" not in (inspect.getdoc(thing) or "")]
+    assert not missing, missing
+
+
+FOREIGN = re.compile(r"/work/|/root/|/home/[a-z]|/tmp/venv|/tmp/brief|\.\./shared|C:\\Users")
+TEXT = {".py", ".md", ".toml", ".cfg", ".txt", ".json", ".rst", ""}
+
+
+def test_no_file_names_a_place_on_somebodys_machine(repository):
+    folders = ["glmclf", "tests", "docs", "examples", "benchmarks", ".ci"]
+    files = [f for folder in folders for f in (repository / folder).rglob("*")] + list(repository.glob("*"))
+    wrong = []
+    for file in files:
+        skip = {"_build", "auto_examples", "generated", "__pycache__", ".venv"} & set(file.parts)
+        if file.is_file() and file.suffix in TEXT and not skip and file.name != "test_layout.py":
+            wrong += [str(file) for _ in FOREIGN.findall(file.read_text(encoding="utf-8", errors="replace"))]
+    assert not wrong, sorted(set(wrong))
