@@ -21,7 +21,8 @@ MOMENT = re.compile(r"Date: +\w{3}, \d\d \w{3} \d{4}|Time: +\d\d:\d\d:\d\d")
 
 def run(script: pathlib.Path) -> str:
     """What the script prints, in an empty matplotlib session and away from the checkout's folder."""
-    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8", "PYTHONPATH": path}
     command = [sys.executable, "-W", "error::RuntimeWarning", str(script)]
     done = subprocess.run(command, cwd=script.parent, env=environment, capture_output=True, encoding="utf-8",
                           timeout=120)

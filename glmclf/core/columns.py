@@ -1,11 +1,18 @@
-"""Columns: what X is to everyone else. Three operations only: X @ b, X' u and the gram X' diag(w) X."""
+"""Columns: what X is to everyone else. Three operations only: X @ b, X' u and the gram X' diag(w) X.
+
+`Dense` holds an array. `Cells` holds the numbers of a formula as an array and its factors as cell codes, which are
+never expanded: the gram of two factors is a weighted count of their cells. `from_pieces` chooses; nobody else need know.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
+from scipy import sparse
 from scipy.linalg import solve_triangular
 
 
@@ -28,7 +35,7 @@ class Piece(NamedTuple):
 
     numbers: ndarray | None
     codes: ndarray | None
-    contrast: ndarray | None
+    contrast: Any
     num: ndarray
     cat: ndarray
 
@@ -54,6 +61,28 @@ def _fill(piece: Piece, out: ndarray) -> None:
             column *= piece.numbers[:, a]
 
 
+def from_pieces(pieces: list[Piece], n: int) -> Dense | Cells:
+    """The columns that `pieces` describe, in whichever form makes a pass cheaper.
+
+    The costs are nanoseconds a row, measured: a dense gram takes 0.1 k^2 + 6 k, a weighted count 4, a product of one
+    dense column with one factor 5.
+    """
+    k = sum(len(p.num) for p in pieces)
+    parts = [part for piece in pieces for part in _parts(piece, 0)]
+    coded = [part for part in parts if part.codes is not None]
+    d = k - sum(part.width for part in coded)
+    m = len(coded)
+    counted = 0.1 * d * d + 6 * d + m * (12 + 5 * d) + 2 * m * (m + 1)
+    largest = max((part.cells for part in coded), default=0)
+    if n < SMALL or counted > 0.1 * k * k + 6 * k or largest > MANY_CELLS:
+        return Dense(dense(pieces, n))
+    return Cells(pieces, n)
+
+
+SMALL = 20_000  # rows below which the calls of `Cells` cost more than the arithmetic of `Dense`
+MANY_CELLS = 2_000  # cells of one term above which a table of two terms' cells is no longer small
+
+
 class Dense:
     """X as an array, in C or Fortran order, float64 or float32.
 
@@ -68,6 +97,11 @@ class Dense:
 
     def __init__(self, X: ndarray, basis: ndarray | None = None):
         self.X, self.basis, self.shape = X, basis, X.shape
+
+    @property
+    def block_size(self) -> int:
+        """Rows a block: 16,384 at k = 10, 4,096 at k = 100 (measured: the block, its weighted copy, six vectors)."""
+        return int(np.clip(2 ** np.round(np.log2(51_800 / np.sqrt(max(self.shape[1], 1)))), 1024, 65_536))
 
     def __getitem__(self, rows) -> Dense:
         """The same columns for some rows, as float64 ready for arithmetic."""
@@ -100,3 +134,170 @@ class Dense:
     def toarray(self) -> ndarray:
         """The columns as an (n, k) array."""
         return self.X
+
+
+@dataclass(frozen=True)
+class Part:
+    """Columns of X that share one vector of numbers and one coding: ``numbers * table[codes]``.
+
+    Attributes
+    ----------
+    numbers : (n,) ndarray or None
+    codes : (n,) int32 ndarray or None
+        Where the table is None, the column (from 0) that is one in the row, or `width` for none.
+    table : (cells, width) ndarray or None
+    at : (width,) integer ndarray
+        Places of the columns in X.
+    """
+
+    numbers: ndarray | None
+    codes: Any
+    table: ndarray | None
+    at: ndarray
+
+    @property
+    def width(self) -> int:
+        """Columns of X."""
+        return len(self.at)
+
+    @property
+    def cells(self) -> int:
+        """Values that the codes take."""
+        return self.width + 1 if self.table is None else len(self.table)
+
+    def __getitem__(self, rows) -> Part:
+        numbers, codes = (None if a is None else a[rows] for a in (self.numbers, self.codes))
+        return Part(numbers, codes, self.table, self.at)
+
+    def weighted(self, w: ndarray) -> ndarray:
+        """w times the numbers."""
+        return w if self.numbers is None else w * self.numbers
+
+    def spread(self, b: ndarray) -> ndarray:
+        """Values by row of coefficients b (width,)."""
+        by_cell = np.append(b, 0.0) if self.table is None else self.table @ b
+        return self.weighted(by_cell[self.codes])
+
+    def collect(self, by_cell: ndarray) -> ndarray:
+        """Sums over the columns from sums over the cells, (cells, ...) -> (width, ...)."""
+        return by_cell[: self.width] if self.table is None else self.table.T @ by_cell
+
+
+def _parts(piece: Piece, start: int) -> Iterator[Part]:
+    """The parts of a piece whose columns begin at `start`: one for each of its vectors of numbers."""
+    at = np.arange(start, start + len(piece.num))
+    if piece.codes is None:
+        for j, a in enumerate(piece.num):
+            yield Part(None if piece.numbers is None else piece.numbers[:, a], None, None, at[j : j + 1])
+        return
+    shared: dict[bytes, ndarray] = {}
+    for a in dict.fromkeys(piece.num.tolist()):
+        here = np.flatnonzero(piece.num == a)
+        table = piece.contrast[:, piece.cat[here]]
+        numbers = None if piece.numbers is None else piece.numbers[:, a]
+        if ((table == 0) | (table == 1)).all() and (table.sum(axis=1) <= 1).all():
+            position = np.where(table.any(axis=1), table.argmax(axis=1), len(here)).astype(np.int32)
+            codes = shared.setdefault(position.tobytes(), position[piece.codes])
+            yield Part(numbers, codes, None, at[here])
+        else:
+            codes = shared.setdefault(b"", piece.codes.astype(np.int32))
+            yield Part(numbers, codes, table, at[here])
+
+
+class Cells:
+    """X as an array of numbers and, for each factor or interaction, cell codes: 4 bytes a row instead of 8 a column.
+
+    Parameters
+    ----------
+    pieces : list of Piece
+        What the terms of a formula contribute.
+    n : int
+        Rows.
+    """
+
+    def __init__(self, pieces: list[Piece], n: int):
+        self.pieces, self.shape = pieces, (n, sum(len(p.num) for p in pieces))
+        starts = np.cumsum([0, *(len(p.num) for p in pieces)])
+        parts = [part for piece, start in zip(pieces, starts, strict=False) for part in _parts(piece, int(start))]
+        plain = [part for part in parts if part.codes is None]
+        self.coded = [part for part in parts if part.codes is not None]
+        self.at = np.array([part.at[0] for part in plain], dtype=np.intp)
+        self.D = np.empty((n, len(plain)))
+        for j, part in enumerate(plain):
+            self.D[:, j] = 1.0 if part.numbers is None else part.numbers
+
+    @property
+    def block_size(self) -> int:
+        """Rows a block: enough that the arithmetic outweighs the calls."""
+        return 65_536
+
+    def __getitem__(self, rows) -> Cells:
+        """The same columns for some rows."""
+        other = object.__new__(Cells)
+        other.pieces = [_cut(piece, rows) for piece in self.pieces]
+        other.coded, other.at, other.D = [part[rows] for part in self.coded], self.at, self.D[rows]
+        other.shape = (len(other.D), self.shape[1])
+        return other
+
+    def rotated(self, basis: ndarray) -> Dense:
+        """These columns in the basis that makes them ``X @ inv(basis)``."""
+        return Dense(self.toarray(), basis)
+
+    def __matmul__(self, b: ndarray) -> ndarray:
+        eta = self.D @ b[self.at]
+        for part in self.coded:
+            eta += part.spread(b[part.at])
+        return eta
+
+    def times(self, u: ndarray) -> ndarray:
+        """X' u, (k,)."""
+        out = np.empty(self.shape[1])
+        out[self.at] = self.D.T @ u
+        for part in self.coded:
+            sums = np.bincount(part.codes, weights=part.weighted(u), minlength=part.cells)
+            out[part.at] = part.collect(sums)
+        return out
+
+    def gram(self, w: ndarray) -> ndarray:
+        """X' diag(w) X for w >= 0, by weighted counts of cells."""
+        G = np.zeros((self.shape[1], self.shape[1]))
+        G[np.ix_(self.at, self.at)] = Dense(self.D).gram(w)
+        for i, part in enumerate(self.coded):
+            self._set(G, part.at, self.at, part.collect(_sums_by_cell(part, part.weighted(w), self.D)))
+            for other in self.coded[: i + 1]:
+                self._set(G, part.at, other.at, _cross(part, other, w))
+        return G
+
+    @staticmethod
+    def _set(G: ndarray, rows: ndarray, columns: ndarray, block: ndarray) -> None:
+        G[np.ix_(rows, columns)] = block
+        G[np.ix_(columns, rows)] = block.T
+
+    def toarray(self) -> ndarray:
+        """The columns as an (n, k) array, column-contiguous."""
+        return dense(self.pieces, self.shape[0])
+
+
+def _cut(piece: Piece, rows) -> Piece:
+    return piece._replace(
+        numbers=None if piece.numbers is None else piece.numbers[rows],
+        codes=None if piece.codes is None else piece.codes[rows],
+    )
+
+
+def _sums_by_cell(part: Part, w: ndarray, D: ndarray) -> ndarray:
+    """Weighted sums of the columns of D by cell, (cells, d)."""
+    n = len(w)
+    members = sparse.csc_array((w, part.codes, np.arange(n + 1, dtype=np.int32)), shape=(part.cells, n))
+    return members @ D
+
+
+def _cross(a: Part, b: Part, w: ndarray) -> ndarray:
+    """The gram of two parts, (a.width, b.width)."""
+    weights = b.weighted(a.weighted(w))
+    if a.codes is b.codes:
+        sums = np.bincount(a.codes, weights=weights, minlength=a.cells)
+        inner = np.diag(sums) if b.table is None else sums[:, None] * b.table
+        return a.collect(inner[:, : b.width])
+    counts = np.bincount(a.codes * np.int32(b.cells) + b.codes, weights=weights, minlength=a.cells * b.cells)
+    return a.collect(b.collect(counts.reshape(a.cells, b.cells).T).T)

@@ -28,22 +28,20 @@ class RankDeficiency(Exception):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A `Fit` in the coordinates of its objective, and the way back to those of X.
+    """A `Fit` in some coordinates, and the way back to those of X.
 
     Attributes
     ----------
     fit : Fit
-    objective : Objective
-        The one maximised; its columns are ``X @ inv(basis)`` where there is a basis.
+        Of the objective whose columns are ``X @ inv(basis)``, or X without a basis.
     basis : (k, k) upper triangular ndarray or None
     vanished : bool
         Whether the information has all but vanished in some direction: the symptom of separation.
     """
 
     fit: Fit
-    objective: Objective
     basis: ndarray | None
-    vanished: bool
+    vanished: bool = False
 
     @property
     def theta(self) -> ndarray:
@@ -83,7 +81,7 @@ def estimate(method: str, objective: Objective, start: ndarray, *, warm: bool = 
         return _estimate_in_basis(method, objective, start, options)
     fit = solve(method, objective, start, opening=opening, **options)
     reference = opening.information if reference is None else reference
-    return Estimate(fit, objective, None, _vanished(reference, fit.evaluation.information))
+    return Estimate(fit, None, _vanished(reference, fit.evaluation.information))
 
 
 def _estimate_in_basis(method, objective, start, options) -> Estimate:
@@ -94,7 +92,7 @@ def _estimate_in_basis(method, objective, start, options) -> Estimate:
     rotated, start = objective.rotated(R), R @ start
     opening = rotated(start)
     fit = solve(method, rotated, start, opening=opening, **options)
-    return Estimate(fit, rotated, R, _vanished(opening.information, fit.evaluation.information))
+    return Estimate(fit, R, _vanished(opening.information, fit.evaluation.information))
 
 
 def _from_subsample(objective, start) -> tuple[ndarray, ndarray | None]:

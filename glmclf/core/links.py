@@ -1,8 +1,8 @@
 """Links of a binary response: four functions of the linear predictor in log space, and the quantile.
 
 A link is a distribution function F with P(event) = F(eta). Everything a binary model computes follows from log F,
-log(1 - F), log f and d log f / d eta, each correct in both tails: no probability is ever formed as a difference from one,
-and none is clipped.
+log(1 - F), log f and d log f / d eta, each correct in both tails: no probability is ever formed as a difference from
+one, and none is clipped.
 """
 
 from __future__ import annotations

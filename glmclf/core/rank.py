@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import solve_triangular
+from scipy.linalg import qr, solve_triangular
 
 from glmclf.core.blocks import Blocks
 
@@ -12,11 +12,16 @@ ROUNDINGS = 8  # a column within this many roundings (times k) of others' span i
 
 
 def triangular_factor(blocks: Blocks) -> ndarray:
-    """R of X = Q R, (k, k) upper triangular, combined block by block; X is the first array of the blocks."""
-    k = blocks.arrays[0].shape[1]
+    """R of X = Q R, (k, k) upper triangular, combined block by block.
+
+    X is the first of the blocks' arrays or, where they hold several Columns, all of those side by side.
+    """
+    columns = [i for i, a in enumerate(blocks.arrays) if hasattr(a, "gram")]
+    k = sum(blocks.arrays[i].shape[1] for i in columns)
     R = np.zeros((0, k))
-    for X, *_ in blocks:
-        R = np.linalg.qr(np.vstack([R, X.toarray()]), mode="r")
+    for block in blocks:
+        X = np.column_stack([block[i].toarray() for i in columns])
+        R = qr(np.vstack([R, X]), mode="r", check_finite=False)[0][:k]
     return np.vstack([R, np.zeros((k - len(R), k))])
 
 
@@ -37,7 +42,9 @@ def dependencies(R: ndarray) -> dict[int, dict[int, float]]:
     length = np.linalg.norm(R, axis=0)
     S = R / np.where(length > 0, length, 1.0)
     tolerance = ROUNDINGS * k * np.finfo(float).eps
-    Q, kept, found = np.zeros((k, 0)), [], {}
+    Q = np.zeros((k, 0))
+    kept: list[int] = []
+    found: dict[int, dict[int, float]] = {}
     for j in range(k):
         rest = S[:, j] - Q @ (Q.T @ S[:, j])
         rest -= Q @ (Q.T @ rest)

@@ -86,7 +86,8 @@ class ArrayDesign:
             frame = frame[[names[name] for name in self.xnames]]
         elif frame.shape[1] != len(self.xnames) or set(names) & set(self.xnames):
             raise DataError(
-                f"the new data have no column {quoted(absent)}, which the model needs. {close_to(absent[0], frame.columns)}"
+                f"the new data have no column {quoted(absent)}, which the model needs. "
+                f"{close_to(absent[0], frame.columns)}"
             )
         return table_numbers(frame)
 
@@ -152,13 +153,13 @@ def read_arrays(
             raise DataError(f'{name}="{value}" names a column, but the model was given arrays: pass the values.')
     beside = read_extras(extras, frame, None)
     rows = Rows(index, missing)
-    weigh(rows, beside)
+    lost: dict[str, Any] = weigh(rows, beside)
     notes: list[str] = []
     columns = {name: read_column(series, name) for name, series in left.items()}
-    rows.lose({name: column.missing for name, column in columns.items()})
+    lost |= {name: column.missing for name, column in columns.items()}
+    rows.lose(lost | _missing_columns(X, names))
     if len(left) > 1:
         leave_out_no_trials(rows, [np.asarray(column.values) for column in columns.values()], notes)
-    rows.lose(_missing_columns(X, names))
     keep = rows.selection
     X = X if keep is None else X[keep]
     _finite(X, names, rows)
@@ -204,7 +205,7 @@ def array_names(X: ndarray) -> list[str]:
     >>> array_names(np.array([[1.0, 3.0], [1.0, 4.0]]))
     ['const', 'x1']
     """
-    constants = [j for j in range(X.shape[1]) if len(X) and X[0, j] != 0 and (X[:, j] == X[0, j]).all()]
+    constants = constant_columns(X)
     names = [f"x{j + 1}" for j in range(X.shape[1] - bool(constants))]
     if constants:
         names.insert(constants[0], "const")
@@ -313,13 +314,19 @@ def _finite(X: ndarray, names: list[str], rows: Rows) -> None:
             )
 
 
+def constant_columns(X: ndarray) -> list[int]:
+    """Columns that hold one value other than zero throughout."""
+    likely = np.flatnonzero((X[:100] == X[:1]).all(axis=0) & (X[:1] != 0).all(axis=0)) if len(X) else []
+    return [int(j) for j in likely if (X[:, j] == X[0, j]).all()]
+
+
 def constant(X: ndarray, some: int = 2000) -> int:
     """1 where a constant is among the columns of X, or in their span; 0 otherwise.
 
     A constant outside the span of some rows is outside the span of all: only designs that pass on `some` rows are
     looked at whole.
     """
-    if any(X[0, j] != 0 and (X[:, j] == X[0, j]).all() for j in range(X.shape[1])):
+    if constant_columns(X):
         return 1
     part = np.asarray(X[:: max(1, len(X) // some)], dtype=np.float64)
     part = part / np.maximum(np.abs(part).max(axis=0), np.finfo(float).tiny)

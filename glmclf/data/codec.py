@@ -52,10 +52,13 @@ def pack(value: Any) -> Any:
     if isinstance(value, ndarray):
         if value.dtype.kind not in "biuf":
             return {"array": [pack(v) for v in value.ravel().tolist()], "shape": list(value.shape), "dtype": "object"}
+        if value.dtype == np.longdouble and value.dtype != np.float64:  # patsy sums in it: two doubles hold its 64 bits
+            high = value.astype(np.float64)
+            return {"wide": pack(high), "rest": pack((value - high).astype(np.float64))}
         flat = [pack(v) for v in value.ravel().tolist()]
         return {"array": flat, "shape": list(value.shape), "dtype": value.dtype.str}
     if isinstance(value, np.generic):
-        return {"scalar": pack(value.item()), "dtype": value.dtype.str} if value.dtype.kind in "biuf" else value.item()
+        return {"scalar": pack(np.asarray(value))} if value.dtype.kind in "biuf" else pack(value.item())
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -77,8 +80,10 @@ def unpack(value: Any) -> Any:
         return value
     if "array" in value:
         return np.array(unpack(value["array"]), dtype=_dtype(value["dtype"])).reshape(value["shape"])
+    if "wide" in value:
+        return unpack(value["wide"]).astype(np.longdouble) + unpack(value["rest"])
     if "scalar" in value:
-        return _dtype(value["dtype"]).type(unpack(value["scalar"]))
+        return unpack(value["scalar"])[()]
     if "float" in value:
         return float(value["float"])
     return tuple(unpack(v) for v in value["tuple"])
@@ -237,8 +242,8 @@ def _storable(expression: Expression, design: Design, functions: list[str], cons
         expressions.check(expression.code, list(design.columns), functions, constants)
     except FormulaError as error:
         raise FormulaError(
-            f'"{expression.code}" cannot be stored in a file ({error}) Write it with numpy\'s functions, make it a column '
-            f"of the table, or use pickle."
+            f'"{expression.code}" cannot be stored in a file ({error}) Write it with numpy\'s functions, make it a '
+            f"column of the table, or use pickle."
         ) from None
 
 
@@ -284,7 +289,8 @@ def check_version(stored: Mapping[str, Any], what: str) -> None:
         raise DataError(f"this is not a stored {what}: it has no format version.")
     if version > VERSION:
         raise DataError(
-            f"the stored {what} has format version {version}; this release reads up to {VERSION}. Upgrade glmclf to read it."
+            f"the stored {what} has format version {version}; this release reads up to {VERSION}. "
+            f"Upgrade glmclf to read it."
         )
 
 

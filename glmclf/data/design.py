@@ -6,11 +6,11 @@ evaluated by `glmclf.data.factors` on complete rows, and X is described as `Piec
 
 from __future__ import annotations
 
+import ast
 import itertools
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import StringIO
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -319,8 +319,9 @@ def parse_formula(formula: Any) -> Parsed:
     try:
         description = ModelDesc.from_formula(formula)
     except (PatsyError, SyntaxError, tokenize.TokenError, RecursionError) as error:
-        raise FormulaError(f'the formula "{formula}" cannot be read{_foreign(formula)}: {error}') from None
+        raise FormulaError(f'the formula "{formula}" cannot be read: {error}') from None
     right = [tuple(f.name() for f in term.factors) for term in description.rhs_termlist]
+    _refuse_foreign(right)
     if not right:
         raise FormulaError(f'the formula "{formula}" has no regressors: "~ 1" is the model with an intercept only.')
     return Parsed(_left_side([tuple(f.name() for f in t.factors) for t in description.lhs_termlist], formula), right)
@@ -334,18 +335,16 @@ def _left_side(terms: list[tuple[str, ...]], formula: str) -> list[str]:
     return [term[0] for term in terms]
 
 
-def _foreign(formula: str) -> str:
-    """A hint where R's habits do not work."""
-    try:
-        tokens = [t.string for t in tokenize.generate_tokens(StringIO(formula).readline)]
-    except (tokenize.TokenError, SyntaxError):
-        return ""
-    for before, token, after in zip(tokens, tokens[1:], tokens[2:]):
-        if token == "." and not (before.isidentifier() and after.isidentifier()):
-            return ' ("." for all other columns is not available: name the regressors)'
-        if token in ("^", "|"):
-            return f' ("{token}" is not available: ** gives powers of a sum, I(...) holds arithmetic)'
-    return ""
+def _refuse_foreign(right: list[tuple[str, ...]]) -> None:
+    """R's habits that patsy would take for something else: "x ^ 2" is bitwise in Python."""
+    for code in dict.fromkeys(itertools.chain(*right)):
+        if code == ".":
+            raise FormulaError('"." for all other columns is not available: name the regressors.')
+        tree = expressions.parse(code)
+        if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.BitXor):
+            raise FormulaError(
+                f'"{code}": ^ is not available. Write I(x**2) for a square, (a + b)**2 for interactions.'
+            )
 
 
 class _Known:
@@ -452,11 +451,11 @@ def read_formula(
     frame = given if cut is None else given[cut]
     rows = Rows(frame.index, missing)
     beside = read_extras(extras, given, cut)
-    weigh(rows, beside)
+    lost = weigh(rows, beside)
     bound = {code: _bind(code, frame, caller, restricted) for code in codes}
     table = {name: read_column(frame[name], name) for e in bound.values() for name in e.columns}
     notes: list[str] = []
-    rows.lose(_raw_missing([bound[c] for c in codes], table))
+    rows.lose(lost | _raw_missing([bound[c] for c in codes], table))
     values = _settle(bound, table, rows, parsed.left, notes)
     design, pieces = _design(parsed, formula, bound, values, table, notes)
     left = [_left_value(bound[code], values[code], frame, rows) for code in parsed.left]

@@ -30,6 +30,8 @@ Box: Any = type(PATSY["C"]([0]))  # what patsy's C() returns: data, contrast, le
 class FastStandardize(Standardize):
     """patsy's `standardize` with its per-row loop replaced by two passes over the array; same state, same transform."""
 
+    current_n: int
+
     def memorize_chunk(self, x: Any, center: bool = True, rescale: bool = True, ddof: int = 0) -> None:
         """Add one block of rows to the count, the mean and the sum of squares about the mean."""
         x = np.asarray(x, dtype=np.float64)
@@ -93,7 +95,10 @@ class Expression:
         """Create the stateful transforms; returns the code that memorises them, pass by pass."""
         state: dict[str, Any] = {}
         factor = EvalFactor(self.code)
-        passes = factor.memorize_passes_needed(state, EvalEnvironment([self.namespace]))
+        try:
+            passes = factor.memorize_passes_needed(state, EvalEnvironment([self.namespace]))
+        except PatsyError as error:
+            raise FormulaError(f'"{self.code}" cannot be used in a formula: {error}') from None
         self.transforms, self.eval_code = state["transforms"], state["eval_code"]
         self._passes = [sorted(names) for names in state["pass_bins"][:passes]]
         return [[state["memorize_code"][name] for name in names] for names in self._passes]
@@ -416,6 +421,12 @@ def fit_factor(expression: Expression, value: Value) -> tuple[Factor, ndarray, s
     if not value.labelled:
         return Factor(expression, None, value.data.shape[1]), value.data, None
     categories, codes = value.data.categories.tolist(), np.asarray(value.data.codes)
+    if len(set(map(str, categories))) < len(categories):
+        names = [str(c) for c in categories]
+        twice = [c for c in categories if names.count(str(c)) > 1]
+        raise DataError(
+            f'levels of "{expression.code}" read the same ({quoted(twice)}), so column names occur more than once.'
+        )
     if value.levels is not None:
         return Factor(expression, list(value.levels), 0), codes, None
     used = np.bincount(codes, minlength=len(categories)) > 0
@@ -439,8 +450,3 @@ def not_finite(data: Any, code: str, index: pd.Index | None) -> None:
             f'"{code}" is infinite in {int(infinite.sum())} of {len(data)} rows ({row_labels(infinite, index)}). '
             f"Correct or drop them; a logarithm of 0 is infinite."
         )
-
-
-def patsy_failed(error: PatsyError, what: str) -> FormulaError:
-    """patsy's complaint as ours, with its pointer into the formula."""
-    return FormulaError(f"{what}: {error}")

@@ -240,14 +240,8 @@ def _read_categorical(series: pd.Series) -> Column:
 
 
 def _read_labels(series: pd.Series, name: Any) -> Column:
-    try:
-        codes, uniques = pd.factorize(series)
-    except TypeError:
-        raise DataError(
-            f'column "{name}" holds nested values (lists, dicts). Expand them into columns first.'
-        ) from None
-    levels = uniques.tolist()
-    return _sorted_labels(codes, levels, name)
+    codes, uniques = pd.factorize(series)
+    return _sorted_labels(codes, uniques.tolist(), name)
 
 
 def _sorted_labels(codes: ndarray, levels: list[Any], name: Any) -> Column:
@@ -302,6 +296,8 @@ def _read_objects(series: pd.Series, name: Any) -> Column:
     types = {type(value) for value in found}
     if any(issubclass(t, (complex, np.complexfloating)) for t in types):
         raise DataError(f'column "{name}" holds complex numbers. Use the real part, imaginary part or modulus.')
+    if any(issubclass(t, (list, tuple, dict, set, ndarray)) for t in types):
+        raise DataError(f'column "{name}" holds nested values (lists, dicts). Expand them into columns first.')
     if all(issubclass(t, NUMBERS) for t in types):
         return _read_number_objects(values, missing, found, types)
     if inferred in ("datetime", "datetime64", "date", "timedelta", "timedelta64", "time", "period", "interval"):

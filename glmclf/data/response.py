@@ -156,7 +156,8 @@ class BinaryResponse:
         if isinstance(self.dtype, np.dtype):
             labels = np.asarray(labels)
             labels = labels.astype(object) if some and self.dtype.kind == "b" else labels
-        return pd.api.extensions.take(labels, codes, allow_fill=bool(some))
+            return pd.api.extensions.take(labels, codes, allow_fill=bool(some))
+        return labels.take(codes, allow_fill=bool(some))
 
     def without_rows(self) -> BinaryResponse:
         """The labels alone, for predictions."""
@@ -215,13 +216,16 @@ def _same(event: Any, level: Any) -> bool:
 
 def _from_numbers(name: str, values: ndarray, dtype: Any, event: Any) -> BinaryResponse:
     """0/1, two numbers when an event is named, or fractions."""
-    binary = bool(((values == 0) | (values == 1)).all())
-    found = np.unique(values) if binary or event is not None else np.unique(values[:1000])
+    one = values == 1
+    binary = bool((one | (values == 0)).all())
+    found = values[[one.argmin(), one.argmax()]] if binary else np.unique(values) if event is not None else values
+    if binary and found[0] == found[1]:
+        found = found[:1]
     if not np.isfinite(found).all():
         raise DataError(f'the response "{name}" has infinite values.')
     if binary or (event is not None and len(found) == 2):
         _two_classes(name, found.tolist(), None)
-        return _labelled(name, found.tolist(), values == found[1], dtype, event)
+        return _labelled(name, found.tolist(), one if binary else values == found[1], dtype, event)
     if values.min() >= 0 and values.max() <= 1:
         if event is not None:
             raise DataError(f'event={event!r} with fractions: "{name}" holds numbers between 0 and 1, not two levels.')

@@ -155,7 +155,8 @@ class Rows:
             raise self._all_gone()
 
     def _counts(self) -> str:
-        return ", ".join(f'"{name}" ({int(mask.sum())} rows)' for name, mask in self.masks.items())
+        counts = {name: int(mask.sum()) for name, mask in self.masks.items()}
+        return ", ".join(f'"{name}" ({count} row{"s" if count > 1 else ""})' for name, count in counts.items())
 
     def _refused(self) -> MissingDataError:
         some = np.logical_or.reduce(list(self.masks.values()))
@@ -185,12 +186,12 @@ class Rows:
         return int((~self.keep & ~self._absent).sum())
 
 
-def weigh(rows: Rows, extras: Mapping[str, ndarray]) -> None:
-    """Leave out rows of weight zero, then those with a missing offset or weight."""
+def weigh(rows: Rows, extras: Mapping[str, ndarray]) -> dict[str, ndarray]:
+    """Leave out rows of weight zero; returns where an offset or weight is missing."""
     for name, values in extras.items():
         if name != "offset":
             rows.absent(values == 0)
-    rows.lose({name: np.isnan(values) for name, values in extras.items()})
+    return {name: np.isnan(values) for name, values in extras.items()}
 
 
 def leave_out_no_trials(rows: Rows, counts: list[ndarray], notes: list[str]) -> None:

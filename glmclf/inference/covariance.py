@@ -172,7 +172,7 @@ def _expected(ctx: Context) -> ndarray:
     return T @ T.T
 
 
-@register("HC0", "Standard errors are robust to heteroscedasticity (HC0: Huber-White sandwich, no small-sample factor).")
+@register("HC0", "Standard errors are robust to heteroscedasticity (HC0: Huber-White sandwich, no factor).")
 def _hc0(ctx: Context) -> ndarray:
     """Huber-White sandwich, V = A^-1 (sum_i s_i s_i') A^-1 (White 1982)."""
     return ctx.sandwich(ctx.sum_of_outer_scores())
@@ -189,7 +189,7 @@ def _cluster(ctx: Context, groups: list[ndarray]) -> Covariance:
     """Sandwich of cluster sums; two groupings: V_a + V_b - V_ab, each with its own factor (Cameron, Gelbach & Miller
     2011)."""
     counts = tuple(int(g.max()) + 1 for g in groups)
-    V = sum(_one_way(ctx, g, G) for g, G in zip(groups, counts, strict=True))
+    V = np.sum([_one_way(ctx, g, G) for g, G in zip(groups, counts, strict=True)], axis=0)
     if len(groups) == 2:
         _, crossed = np.unique(groups[0].astype(np.int64) * counts[1] + groups[1], return_inverse=True)
         V = V - _one_way(ctx, crossed, int(crossed.max()) + 1)

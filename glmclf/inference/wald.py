@@ -151,14 +151,15 @@ def combination_cov(R: ndarray, V: ndarray) -> ndarray:
 
 
 def standard_errors(R: ndarray, V: ndarray) -> ndarray:
-    """Standard errors of R theta, sqrt(diag(R V R')); NaN where the variance is lost in rounding."""
+    """Standard errors of R theta, sqrt(diag(R V R')); NaN where the variance is negative or lost in rounding."""
     bad = ~np.isfinite(np.diagonal(V))
     S = np.where(bad[:, None] | bad, 0.0, V)
     variance = ((R @ S) * R).sum(axis=1)
     noise = len(V) * EPS * ((np.abs(R) @ np.abs(S)) * np.abs(R)).sum(axis=1)
     # an exact zero is a restriction that the fit imposed; a remainder of cancelled terms is no variance at all
     variance[(np.abs(variance) <= noise) & (variance != 0)] = np.nan
-    variance[(R[:, bad] != 0).any(axis=1)] = np.nan
+    # a two-way clustered covariance need not be positive semi-definite
+    variance[(R[:, bad] != 0).any(axis=1) | (variance < 0)] = np.nan
     return np.sqrt(variance)
 
 

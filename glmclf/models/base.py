@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy import ndarray
-from scipy.linalg import solve_triangular
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense, dense
+from glmclf.core.columns import Cells, Dense, from_pieces
 from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis
 from glmclf.core.objective import Objective
 from glmclf.data import codec
-from glmclf.data.design import read_arrays, read_formula
+from glmclf.data.arrays import constant, read_arrays
+from glmclf.data.design import read_formula
 from glmclf.data.frame import align
 from glmclf.data.sample import Sample
 from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, MissingDataError
@@ -31,7 +31,7 @@ class Rows:
 
     Attributes
     ----------
-    X : Dense
+    X : Dense or Cells
         Columns of the design.
     y, trials, offset, weights : (n,) ndarray or None
         Response as coded; None stands for one trial, offset 0, weight 1.
@@ -41,7 +41,7 @@ class Rows:
         Places of the rows in the table.
     """
 
-    X: Dense
+    X: Dense | Cells
     y: ndarray
     trials: ndarray | None
     offset: ndarray | None
@@ -69,12 +69,38 @@ class Model:
 
     _variables: ClassVar[tuple[str, ...]] = ("offset", "freq_weights", "weights")
     _rows_: Rows | None
-    _results_class: ClassVar[type]
+    _results_class: ClassVar[Any]
+
+    # what a subclass supplies
+    link: ClassVar[Any]
+
+    @classmethod
+    def _coder(cls, coding: dict[str, Any]) -> Callable:
+        """How the response is coded: names and values of the left side -> response."""
+        raise NotImplementedError
+
+    @property
+    def _likelihood(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def _pseudo(self) -> bool:
+        """Whether the log-likelihood is a pseudo-likelihood, without AIC, BIC and likelihood ratio tests."""
+        raise NotImplementedError
+
+    def _start(self) -> ndarray:
+        """Where a fit begins."""
+        raise NotImplementedError
+
+    def _raise_if_separated(self) -> None:
+        """PerfectSeparationError if the estimate is infinite."""
+        raise NotImplementedError
 
     # ------------------------------------------------------------------------------------------------ input
     def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
         coding, extras = self._split(keywords)
-        self._start_with(read_arrays(endog, exog, missing=missing, extras=extras, response=self._coder(coding)), keywords)
+        sample = read_arrays(endog, exog, missing=missing, extras=extras, response=self._coder(coding))
+        self._start_with(sample, keywords)
 
     @classmethod
     def _from_formula(cls, formula, data, namespace, *, subset=None, missing="drop", restricted=False, **keywords):
@@ -101,10 +127,10 @@ class Model:
         self._design, self._response = sample.design, sample.response
         self.formula = sample.design.formula
         weights = sample.extras.get("freq_weights", sample.extras.get("weights"))
-        X = sample.X if sample.pieces is None else dense(sample.pieces, len(sample.rows))
+        X = from_pieces(sample.pieces, len(sample.rows)) if sample.pieces is not None else Dense(np.asarray(sample.X))
         response = sample.response
         self._rows_ = Rows(
-            Dense(X), response.y, response.trials, sample.extras.get("offset"), weights, sample.index, sample.rows
+            X, response.y, response.trials, sample.extras.get("offset"), weights, sample.index, sample.rows
         )
         self._frequency = "weights" not in sample.extras
         self._names = {name: _label(keywords.get(name), name) for name in sample.extras}
@@ -123,7 +149,7 @@ class Model:
     def _rows(self) -> Rows:
         if self._rows_ is None:
             raise DataError(
-                "this needs the rows the model was fitted to, which were removed or never saved; pass new data, or fit again"
+                "this needs the rows of the fit, which were removed or not saved: pass new data, or fit again"
             )
         return self._rows_
 
@@ -146,7 +172,7 @@ class Model:
     @property
     def exog(self) -> ndarray:
         """The design, (n, k)."""
-        return self._rows.X.X
+        return self._rows.X.toarray()
 
     @property
     def offset(self) -> ndarray | None:
@@ -156,7 +182,7 @@ class Model:
     @cached_property
     def k_constant(self) -> int:
         """1 if the columns hold or span a constant, else 0."""
-        return 1 if self._design.k_constant else int(_spans_constant(self._rows.X))
+        return 1 if self._design.k_constant else constant(self._rows.X.toarray())
 
     @property
     def df_model(self) -> int:
@@ -310,7 +336,10 @@ class Model:
             )
         found = self._maximise(method, start_params, maxiter, tol, n_threads, callback, disp)
         self._verify(found, method)
-        return self._results_class(self, found, self._covariance(found, cov_type, groups), method)
+        objective = self._objective(n_threads)
+        if found.basis is not None:
+            objective = objective.rotated(found.basis)
+        return self._results_class(self, found, self._covariance(found, objective, cov_type, groups), method)
 
     def _maximise(self, method, start_params, maxiter, tol, n_threads, callback, disp) -> Estimate:
         start = self._start() if start_params is None else self._flat(start_params)
@@ -349,8 +378,9 @@ class Model:
         if not fit.converged:
             norm = float(np.linalg.norm(fit.evaluation.score))
             warnings.warn(
-                f"{method}: {fit.message} (stopped after {fit.iterations} iterations, gradient norm {norm:.3g}, squared "
-                f"Newton decrement {fit.decrement:.3g}); the estimates are not a maximum. Raise maxiter=, or start elsewhere.",
+                f"{method}: {fit.message} (stopped after {fit.iterations} iterations, gradient norm {norm:.3g}, "
+                f"squared Newton decrement {fit.decrement:.3g}); the estimates are not a maximum. "
+                "Raise maxiter=, or start elsewhere.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -387,18 +417,14 @@ class Model:
             return self.data.frame
         return pd.DataFrame(index=self._facts["given_index"])
 
-    def _covariance(self, found: Estimate, cov_type: str, groups: dict[str, Any]) -> tuple[Covariance, list[str]]:
-        context = Context(found.objective, found.fit.theta, found.fit.evaluation, self.nobs, self._frequency)
+    def _covariance(self, found: Estimate, objective: Objective, cov_type, groups) -> tuple[Covariance, list[str]]:
+        context = Context(objective, found.fit.theta, found.fit.evaluation, self.nobs, self._frequency)
         keywords = {"groups": groups["groups"]} if groups else {}
         V = covariance(cov_type, context, **keywords)
         matrix = from_basis(found.basis, from_basis(found.basis, V.matrix).T)
         V = Covariance(V.name, 0.5 * (matrix + matrix.T), V.description, V.clusters)
         return V, groups.get("names", [])
 
-
-    def _in_basis(self, X: ndarray, basis: ndarray | None) -> ndarray:
-        """Rows of the design in the coordinates of a fit."""
-        return X if basis is None else solve_triangular(basis, X.T, trans="T", check_finite=False).T
 
     # --------------------------------------------------------------------------------------- keeping and moving
     _kept: ClassVar[tuple[str, ...]] = (
@@ -449,7 +475,7 @@ class Model:
         if self.data.frame is not None:
             return self.data.frame.iloc[self._rows.positions]
         r = self._rows
-        return pd.DataFrame(r.X.X, index=r.index, columns=self.exog_names).assign(**{self.endog_names: r.y})
+        return pd.DataFrame(r.X.toarray(), index=r.index, columns=self.exog_names).assign(**{self.endog_names: r.y})
 
     def _header(self) -> list[tuple[str, str]]:
         f, names = self._facts, self._names
@@ -472,7 +498,7 @@ class Model:
         if self._pseudo:
             what = "sampling weights" if not self._frequency else "a fractional response"
             notes.append(
-                f"The log-likelihood is a pseudo-likelihood ({what}): AIC, BIC and likelihood ratio tests are not defined."
+                f"The log-likelihood is a pseudo-likelihood ({what}): no AIC, BIC or likelihood ratio test."
             )
         return notes
 
@@ -534,9 +560,3 @@ def _sample_facts(sample: Sample) -> dict[str, Any]:
         "n_absent": sample.n_absent,
         "given_index": sample.given_index if sample.frame is None else None,
     }
-
-
-def _spans_constant(X: Dense) -> bool:
-    """Whether some combination of the columns is one in every row."""
-    b, *_ = np.linalg.lstsq(X.toarray().astype(float), np.ones(X.shape[0]), rcond=None)
-    return bool(np.abs(X[:] @ b - 1.0).max() < 1e-8)

@@ -7,7 +7,6 @@ import sys
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy import ndarray
 
 from glmclf.core import links
@@ -16,10 +15,11 @@ from glmclf.core.columns import Dense
 from glmclf.core.estimation import estimate
 from glmclf.core.likelihood import Binomial
 from glmclf.core.objective import Objective
-from glmclf.core.separation import separating_direction
+from glmclf.core.separation import find_separation
 from glmclf.data.response import BinaryResponse
-from glmclf.errors import PerfectSeparationError
+from glmclf.errors import DataError, PerfectSeparationError
 from glmclf.models.base import Model
+from glmclf.results.base import MODELS
 from glmclf.results.binary import BinaryResults
 
 
@@ -33,7 +33,8 @@ class BinaryModel(Model):
     exog : array_like
         Regressors, (n, k), the constant included; array or DataFrame.
     event : label, optional
-        The level whose probability is modelled: by default 1, True, or the second of the sorted (or categorical) levels.
+        The level whose probability is modelled: by default 1, True, or the second of the (sorted or categorical)
+        levels.
     offset : (n,) array_like or str, optional
         Added to the linear predictor.
     freq_weights : (n,) array_like or str, optional
@@ -111,7 +112,6 @@ class BinaryModel(Model):
 
     @property
     def _pseudo(self) -> bool:
-        """Whether the log-likelihood is a pseudo-likelihood, without AIC, BIC and likelihood ratio tests."""
         return not self._frequency or self._response.kind == "fraction"
 
     # ------------------------------------------------------------------------------------------------- start
@@ -123,22 +123,29 @@ class BinaryModel(Model):
         w = np.ones(len(r)) if r.weights is None else r.weights
         return float(w @ r.y), float(w @ m)
 
+    def _null_eta(self) -> float:
+        """The linear predictor of a model with a constant alone."""
+        successes, trials = self._totals
+        return float(self.link.quantile(np.array(successes / trials)))
+
     def _start(self) -> ndarray:
         """Zero slopes, and the intercept of the null model at the median offset."""
         theta = np.zeros(len(self.exog_names))
         constant = self._constant_column()
         if constant is not None:
-            successes, trials = self._totals
             middle = 0.0 if self._rows.offset is None else float(np.median(self._rows.offset))
-            value = float(self._rows.X.X[0, constant])
-            theta[constant] = (float(self.link.quantile(np.float64(successes / trials))) - middle) / value
+            value = float(self._rows.X[:1].toarray()[0, constant])
+            theta[constant] = (self._null_eta() - middle) / value
         return theta
 
     def _constant_column(self) -> int | None:
-        X = self._rows.X.X
-        first = X[0]
-        likely = np.flatnonzero((first != 0) & (first == X[-1]) & (first == X[len(X) // 2]))
-        return next((int(j) for j in likely if (X[:, j] == first[j]).all()), None)
+        X, n = self._rows.X, len(self._rows)
+        first, middle, last = (X[i : i + 1].toarray()[0] for i in (0, n // 2, n - 1))
+        likely = np.flatnonzero((first != 0) & (first == middle) & (first == last))
+        if "Intercept" in self.exog_names and self.formula is not None:
+            return self.exog_names.index("Intercept")
+        unit = np.eye(len(first))
+        return next((int(j) for j in likely if (X[:] @ unit[j] == first[j]).all()), None)
 
     # ------------------------------------------------------------------------------------------------- fitting
     def _null_loglike(self) -> float:
@@ -153,7 +160,7 @@ class BinaryModel(Model):
         if r.offset is None:
             failures = trials - successes
             return successes * np.log(successes / trials) + failures * np.log(failures / trials)
-        start = self.link.quantile(np.float64(successes / trials)) - np.median(r.offset)
+        start = self._null_eta() - np.median(r.offset)
         return estimate("newton", self._without_regressors(), np.array([start])).fit.evaluation.value
 
     def _without_regressors(self) -> Objective:
@@ -162,14 +169,16 @@ class BinaryModel(Model):
 
     def _raise_if_separated(self) -> None:
         r = self._rows
-        direction = separating_direction(np.asarray(r.X.X, dtype=float), r.y, r.trials)
-        if direction is None:
+        found = find_separation(r.X[:].toarray(), r.y, r.trials)
+        if found is None:
             return
-        named = [f'"{name}"' for name, d in zip(self.exog_names, direction, strict=True) if d != 0]
-        sure = int(np.count_nonzero(np.abs(r.X.X @ direction) > 1e-6 * np.abs(r.X.X * direction).max()))
-        kind = "complete separation: all" if sure == len(r) else f"quasi-complete separation: {sure} of"
+        named = [f'"{name}"' for name, d in zip(self.exog_names, found.direction, strict=True) if d != 0]
+        n = len(r)
+        kind = f"complete separation: all {n}"
+        if not found.complete:
+            kind = f"quasi-complete separation: {int(found.rows.sum())} of {n}"
         raise PerfectSeparationError(
-            f"the maximum likelihood estimate of {', '.join(named)} is infinite ({kind} {len(r)} rows are predicted "
+            f"the maximum likelihood estimate of {', '.join(named)} is infinite ({kind} rows are predicted "
             f"perfectly by {'it' if len(named) == 1 else 'a combination of them'}). Drop the term, merge its levels, or "
             f"collect data in which both outcomes of {self.endog_names} occur there."
         )
@@ -186,7 +195,8 @@ class BinaryModel(Model):
         which : {"mean", "linear", "var"}
             F(eta), eta, or F(eta) (1 - F(eta)).
         offset : array_like, optional
-            Offset of the rows; by default the model's own for its own rows, none for others.
+            Offset of the rows; by default the model's own for its own rows. Rows of another table need it where the model was
+            fitted with one.
 
         Returns
         -------
@@ -197,6 +207,8 @@ class BinaryModel(Model):
             offset = self.offset if offset is None else offset
         else:
             X = self._design.matrix(exog)
+            if self._has_offset and offset is None:
+                raise DataError("the model has an offset: predict(params, exog, offset=...) needs one value a row")
         eta = X @ self._flat(params)
         return self._transform(eta if offset is None else eta + np.asarray(offset, dtype=float), which)
 
@@ -288,5 +300,7 @@ class CLogLog(BinaryModel):
     link = links.CLogLog()
 
 
+_PARAMETERS = str(BinaryModel.__doc__).split("\n", 2)[2].strip()
 for _model in (Logit, Probit, CLogLog):
-    _model.__doc__ = _model.__doc__.format(parameters=BinaryModel.__doc__.split("\n", 2)[2].strip())
+    _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)
+    MODELS[_model.__name__] = _model

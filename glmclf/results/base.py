@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import io
 import json
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.core.blocks import Blocks
 from glmclf.core.estimation import Estimate
 from glmclf.core.objective import Evaluation
+from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.core.solvers import Fit
 from glmclf.inference import wald
 from glmclf.inference.covariance import Covariance, check
 from glmclf.results import frames
 
 FORMAT = 1
+MODELS: dict[str, Any] = {}  # name -> model class, entered by `models`, which `load` cannot import
 
 
 class row_property(cached_property):
@@ -276,7 +278,7 @@ class Results:
         """`wald_test` with the F distribution."""
         return self.wald_test(r_matrix, use_f=True)
 
-    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False, scalar: bool = True):
+    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False):
         """Joint Wald test of each term of the formula: all columns of a factor, a spline or an interaction at once.
 
         Parameters
@@ -285,8 +287,6 @@ class Results:
             Whether to leave the intercept out.
         use_f : bool
             F instead of chi-squared.
-        scalar : bool
-            As in `wald_test`.
 
         Returns
         -------
@@ -294,15 +294,11 @@ class Results:
             With the numbers in ``.table``.
         """
         df = self.df_resid if use_f else None
-        return wald.term_tests(
-            self._theta,
-            self._cov.matrix,
-            self.model._design.terms,
-            use_f=use_f,
-            df=df,
-            skip_constant=skip_constant,
-            scalar=scalar,
+        terms = self.model._design.terms
+        tests = wald.term_tests(
+            self._theta, self._cov.matrix, terms, use_f=use_f, df=df, skip_constant=skip_constant
         )
+        return frames.term_table(tests)
 
     def compare_lr_test(self, restricted: Results):
         """Likelihood ratio test of a restricted model nested in this one.
@@ -337,16 +333,36 @@ class Results:
         if differ:
             raise ValueError(
                 f"the two models were fitted to different data (their {', '.join(differ)} differ). Fit both to the same "
-                "rows: drop rows with missing values of either first, for example with subset="
+                "rows: drop rows with missing values of either first, for example with data.dropna()"
             )
+        if self.df_model <= other.df_model:
+            raise ValueError(
+                f"the restricted model has {other.df_model} slopes, this one {self.df_model}: call compare_lr_test on the "
+                "larger model, with the smaller one as its argument"
+            )
+        stray = self._not_spanned(other)
+        if stray:
+            raise ValueError(
+                f"the models are not nested: {', '.join(stray)} of the restricted model is no combination of the columns of "
+                "this one"
+            )
+
+    def _not_spanned(self, other: Results) -> list[str]:
+        """Columns of `other` that are not in the span of this model's columns; by name where the rows are gone."""
+        mine, theirs = self.model.exog_names, other.model.exog_names
+        new = [j for j, name in enumerate(theirs) if name not in mine]
+        if not new or self.model._rows_ is None or other.model._rows_ is None:
+            return [theirs[j] for j in new]
+        R = triangular_factor(Blocks(self.model._rows.X, other.model._rows.X))
+        found = dependencies(R)
+        return [theirs[j] for j in new if len(mine) + j not in found]
 
     @cached_property
     def _fingerprint(self) -> dict[str, str]:
         """A digest of each thing that models compared must share."""
         r = self.model._rows
         parts = {"response": r.y, "trials": r.trials, "weights": r.weights, "offset": r.offset}
-        digests = {name: _digest(a) for name, a in parts.items()}
-        return {"rows": _digest(r.positions), **digests}
+        return {name: _digest(a) for name, a in parts.items()}
 
     # ------------------------------------------------------------------------------------------- covariance
     def with_cov(self, cov_type: str, **kwds):
@@ -367,14 +383,13 @@ class Results:
         groups = self.model._groups(cov_type, kwds)
         other = copy.copy(self)
         other.__dict__ = {k: v for k, v in self.__dict__.items() if k not in ("bse", "tvalues", "pvalues")}
-        other._cov, other._group_names = self.model._covariance(self._estimate(), cov_type, groups)
+        other._cov, other._group_names = self.model._covariance(Estimate(self._fit, self._basis), self._objective(), cov_type, groups)
         return other
 
-    def _estimate(self) -> Estimate:
+    def _objective(self):
+        """The objective in the coordinates of the fit."""
         objective = self.model._objective()
-        if self._basis is not None:
-            objective = objective.rotated(self._basis)
-        return Estimate(self._fit, objective, self._basis, False)
+        return objective if self._basis is None else objective.rotated(self._basis)
 
     # ---------------------------------------------------------------------------------------- presentation
     def summary(self, yname=None, xname=None, title=None, alpha: float = 0.05, exponentiate: bool = False):
@@ -432,7 +447,7 @@ class Results:
         for name in self._facts:
             getattr(self, name)
 
-    _facts = ("llf", "_null_value", "df_model", "_fingerprint")
+    _facts: ClassVar[tuple[str, ...]] = ("llf", "_null_value", "df_model", "_fingerprint")
 
     def save(self, path) -> None:
         """Write the result as JSON: formula, levels, transforms, estimate and covariance, no row of the data.
@@ -447,10 +462,11 @@ class Results:
         if not hasattr(path, "write"):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
-        elif "b" in getattr(path, "mode", "") or not isinstance(path, io.TextIOBase):
-            path.write(text.encode("utf-8"))
-        else:
+            return
+        try:
             path.write(text)
+        except TypeError:  # a binary file
+            path.write(text.encode("utf-8"))
 
     @staticmethod
     def load(path, functions=None) -> Results:
@@ -479,13 +495,13 @@ class Results:
 
     @classmethod
     def _from_dict(cls, model, stored: dict[str, Any]) -> Results:
-        f = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["fit"].items()}
+        f: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["fit"].items()}
         evaluation = Evaluation(f["value"], f["score"], f["information"])
         fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
         c = dict(stored["covariance"])
         groups = c.pop("groups")
         cov = Covariance(c["name"], np.array(c["matrix"]), c["description"], tuple(c["clusters"]))
-        self = cls(model, Estimate(fit, None, f["basis"], False), (cov, groups), f["method"])
+        self = cls(model, Estimate(fit, f["basis"]), (cov, groups), f["method"])
         self._theta = f["theta"]
         self.__dict__.update(stored["facts"])
         return self
@@ -541,9 +557,10 @@ def load(path, functions=None) -> Results:
         raise ValueError(
             f"{path!r} has format version {stored['version']}; this glmclf reads versions up to {FORMAT}: upgrade glmclf"
         )
-    from glmclf.models import rebuild
-
-    model = rebuild(stored["model"], functions)
+    name = stored["model"]["class"]
+    if name not in MODELS:
+        raise ValueError(f"{path!r} holds a {name}, which this version of glmclf does not have")
+    model = MODELS[name]._rebuild(stored["model"], functions)
     return model._results_class._from_dict(model, stored)
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
-from glmclf.data.frame import as_frame, find_column
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Cells, Dense
+from glmclf.data.frame import align, as_frame
 from glmclf.errors import DataError
 from glmclf.inference import residuals
 from glmclf.inference.prediction import Prediction, linear_se
@@ -21,7 +24,7 @@ from glmclf.results.base import Results, row_property
 class BinaryResults(Results):
     """Results of Logit, Probit and CLogLog."""
 
-    _facts = (*Results._facts, "_saturated_value", "_event_share")
+    _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")
 
     # ------------------------------------------------------------------------------------------------ numbers
     @cached_property
@@ -75,8 +78,7 @@ class BinaryResults(Results):
     @row_property
     def _eta(self) -> ndarray:
         r = self.model._rows
-        X = r.X if self._basis is None else r.X.rotated(self._basis)
-        eta = X[:] @ self._fit.theta
+        eta = self._coordinates(r.X)[:] @ self._fit.theta
         return eta if r.offset is None else eta + r.offset
 
     @row_property
@@ -171,7 +173,9 @@ class BinaryResults(Results):
             `predicted, se, conf_int(alpha), summary_frame(alpha)`.
         """
         X, eta, index = self._linear(newdata, offset)
-        se = linear_se(X, self._cov_in_basis)
+        V = self._cov_in_basis
+        parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X)]
+        se = np.concatenate(parts) if parts else np.zeros(0)
         return frames.PredictionResults(Prediction(eta, se, self.model.link, which), index)
 
     @property
@@ -180,35 +184,44 @@ class BinaryResults(Results):
         V = self._cov.matrix
         return V if self._basis is None else self._basis @ V @ self._basis.T
 
-    def _linear(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
+    def _linear(self, newdata, offset) -> tuple[Dense | Cells, ndarray, pd.Index]:
         """Rows of the design in the fit's coordinates, linear predictors and their labels."""
         model = self.model
         if newdata is None:
             r = model._rows
-            X, index = r.X.X, r.index
-            given = r.offset if offset is None else offset
+            X, index = r.X, r.index
+            given = r.offset if offset is None else self._new_offset(model._fit_table(), offset)
         else:
-            X = model._design.matrix(newdata)
-            index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(len(X))
-            index = index if len(index) == len(X) else pd.RangeIndex(len(X))
-            given = self._new_offset(newdata, offset, index)
-        X = model._in_basis(X, self._basis)
-        eta = X @ self._fit.theta
-        return X, eta if given is None else eta + _checked_offset(given, len(X)), index
+            X = Dense(model._design.matrix(newdata))
+            index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
+            index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
+            given = self._new_offset(newdata, offset)
+        X = self._coordinates(X)
+        eta = X[:] @ self._fit.theta
+        if given is not None and given.ndim and given.shape != eta.shape:
+            raise DataError(f"offset has {given.size} values for {len(eta)} rows to predict")
+        return X, eta if given is None else eta + given, index
 
-    def _new_offset(self, newdata, offset, index):
-        model = self.model
-        if offset is not None:
-            return find_column(offset, as_frame(newdata), "offset") if isinstance(offset, str) else offset
-        if not model._has_offset:
+    def _coordinates(self, X: Dense | Cells) -> Dense | Cells:
+        """Columns in the coordinates of the fit."""
+        return X if self._basis is None else X.rotated(self._basis)
+
+    def _new_offset(self, newdata, offset):
+        """The offset of rows to predict, aligned with them; None if there is none."""
+        if offset is None and not self.model._has_offset:
             return None
-        column = model._offset_column
+        column = self.model._offset_column if offset is None else offset
         if column is None:
             raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
-        frame = as_frame(newdata, empty=True, scalars=True) if not isinstance(newdata, (np.ndarray, list, tuple)) else None
-        if frame is None or column not in frame.columns:
-            raise DataError(f'the new data lack the offset "{column}": add the column, or give offset=')
-        return frame[column]
+        if isinstance(newdata, (np.ndarray, list, tuple)):
+            if isinstance(column, str):
+                raise DataError(f'the model was fitted with the offset "{column}": rows without names need offset= values')
+            return _numbers(column)
+        table = as_frame(newdata, empty=True, scalars=True)
+        if isinstance(column, str) and column not in table.columns:
+            raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
+        scalar = np.ndim(column) == 0 and not isinstance(column, str)
+        return _numbers(column if scalar else align(column, name="offset", frame=table))
 
     def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
         """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""
@@ -246,8 +259,8 @@ class BinaryResults(Results):
         Returns
         -------
         DataFrame
-            2 x 2, rows observed, columns predicted, non-event first; observations are counted with their weights, counts by
-            successes and failures.
+            2 x 2, rows observed, columns predicted, non-event first; observations are counted with their weights,
+            counts by successes and failures.
         """
         if not 0 <= threshold <= 1:
             raise ValueError(f"threshold={threshold!r}: a probability between 0 and 1")
@@ -272,8 +285,8 @@ class BinaryResults(Results):
         Returns
         -------
         DataFrame
-            A copy with ``.fitted`` (probability of the event), ``.se_fit`` and, for the rows of the fit, ``.resid`` (deviance
-            residual), ``.hat`` (leverage), ``.std_resid`` and ``.cooksd``.
+            A copy with ``.fitted`` (probability of the event), ``.se_fit`` and, for the rows of the fit, ``.resid``
+            (deviance residual), ``.hat`` (leverage), ``.std_resid`` and ``.cooksd``.
         """
         prediction = self.get_prediction(newdata)
         new = {".fitted": prediction.predicted, ".se_fit": prediction.se}
@@ -294,14 +307,13 @@ class BinaryResults(Results):
     @row_property
     def _leverage(self) -> ndarray:
         r, model = self.model._rows, self.model
-        X = model._in_basis(r.X.X, self._basis)
-        objective = self._estimate().objective
+        objective = self._objective()
         evaluation = self._fit.evaluation if objective.canonical else objective(self._fit.theta, True)
         w = model._likelihood.pointwise(r.y, r.trials, self._eta, True)[2]
         if not model._frequency:
             w = model._weighted(w)
-        part = X @ evaluation.factor.root
-        return w * (part * part).sum(axis=1)
+        root = evaluation.factor.root
+        return w * np.concatenate([((x.toarray() @ root) ** 2).sum(axis=1) for x, *_ in objective.blocks])
 
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the fitted model.
@@ -316,11 +328,12 @@ class BinaryResults(Results):
         Returns
         -------
         DataFrame
-            Columns sim_1, ..., sim_n: labels as in the data, or successes for counts. A row of frequency weight f stands f times.
+            Columns sim_1, ..., sim_n: labels as in the data, or successes for counts. A row of frequency weight f
+            stands f times.
         """
         response, r = self.model._response, self.model._rows
         if response.kind == "fraction":
-            raise NotImplementedError("simulate() needs a distribution; a fractional response has only its mean modelled")
+            raise NotImplementedError("simulate() needs a distribution; of a fractional response only the mean is modelled")
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise ValueError(f"n={n!r}: how many responses to draw, at least 1")
         repeat = np.ones(len(r), dtype=int)
@@ -386,9 +399,8 @@ def _from_log_odds(z: ndarray, which: str) -> ndarray:
     raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or "class"')
 
 
-def _checked_offset(offset, n: int) -> ndarray:
-    values = np.asarray(pd.array(offset, dtype="Float64").to_numpy(float, na_value=np.nan)) if np.ndim(offset) else offset
-    values = np.asarray(values, dtype=float)
-    if values.ndim and values.shape != (n,):
-        raise DataError(f"offset has {values.size} values for {n} rows to predict")
-    return values
+def _numbers(offset) -> ndarray:
+    try:
+        return np.asarray(offset, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"offset must be numbers; found {offset!r}") from None

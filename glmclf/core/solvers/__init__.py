@@ -26,7 +26,8 @@ class Fit:
     message : str
         Why the solver stopped.
     decrement : float
-        Squared Newton decrement s' I^-1 s at the last evaluation: the squared distance to the maximum in standard errors.
+        Squared Newton decrement s' I^-1 s at the last evaluation: the squared distance to the maximum in standard
+        errors.
     trace : tuple
         (log-likelihood, squared decrement) of each iteration.
     """
@@ -49,8 +50,8 @@ def solve(name: str, objective: Objective, start: ndarray, **options) -> Fit:
     objective : Objective
     start : (p,) ndarray
     **options
-        `maxiter`, `tol` (on the squared Newton decrement), `callback(iteration, theta, value)`, `opening` (the Evaluation
-        at the start, expected information, where it is known).
+        `maxiter`, `tol` (on the squared Newton decrement), `callback(iteration, theta, value)`, `opening` (the
+        Evaluation at the start, expected information, where it is known).
 
     Raises
     ------
@@ -60,7 +61,7 @@ def solve(name: str, objective: Objective, start: ndarray, **options) -> Fit:
         "sgd", which this version does not have.
     """
     if name == "sgd":
-        raise NotImplementedError('method="sgd" is not available in this version; use "irls", "newton", "bfgs" or "lbfgs"')
+        raise NotImplementedError('method="sgd" is not available in this version; use "irls", "newton", "bfgs", "lbfgs"')
     from glmclf.core.solvers import newton, quasi_newton
 
     solvers = {

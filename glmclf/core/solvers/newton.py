@@ -1,4 +1,4 @@
-"""Newton's method with step-halving: on the expected information ("irls", Fisher scoring) or the observed ("newton")."""
+"""Newton's method with step-halving: on the expected ("irls", Fisher scoring) or observed information ("newton")."""
 
 from __future__ import annotations
 
