@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import itertools
 import operator
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 
@@ -53,10 +54,15 @@ class Blocks:
 
 def _ordered_map(pool: ThreadPoolExecutor, f: Callable, blocks: Iterator[tuple], ahead: int) -> Iterator:
     """Results in order, with at most `ahead` blocks under way, so that partial sums don't pile up."""
-    waiting = [pool.submit(f, *b) for b in itertools.islice(blocks, ahead)]
+    waiting = [_submit(pool, f, b) for b in itertools.islice(blocks, ahead)]
     while waiting:
         yield waiting.pop(0).result()
-        waiting.extend(pool.submit(f, *b) for b in itertools.islice(blocks, 1))
+        waiting.extend(_submit(pool, f, b) for b in itertools.islice(blocks, 1))
+
+
+def _submit(pool: ThreadPoolExecutor, f: Callable, block: tuple) -> Future:
+    """numpy's error state is a context variable: a worker takes it over from the caller."""
+    return pool.submit(contextvars.copy_context().run, f, *block)
 
 
 def _processors() -> int:

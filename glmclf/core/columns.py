@@ -1,7 +1,7 @@
 """Columns: what X is to everyone else. Three operations only: X @ b, X' u and the gram X' diag(w) X.
 
 `Dense` holds an array. `Cells` holds the numbers of a formula as an array and its factors as cell codes, which are
-never expanded: the gram of two factors is a weighted count of their cells. `from_pieces` chooses; nobody else need know.
+never expanded: the gram of two factors is a weighted count of their cells. `from_pieces` chooses; nobody else knows.
 """
 
 from __future__ import annotations

@@ -84,6 +84,27 @@ def estimate(method: str, objective: Objective, start: ndarray, *, warm: bool = 
     return Estimate(fit, None, _vanished(reference, fit.evaluation.information))
 
 
+def scalar_maximum(objective: Objective, start: float) -> float:
+    """Maximum of an objective of one parameter, from any start: Newton's method inside a bracket on the score's sign."""
+    low, high, b, reach = -np.inf, np.inf, start, 1.0
+    for _ in range(200):
+        e = objective(np.array([b]), False)
+        score, information = float(e.score[0]), float(e.information[0, 0])
+        if score > 0:
+            low = b
+        else:
+            high = b
+        step = score / information if information > 0 else np.inf
+        new = b + step
+        if step * score <= 1e-24 or new == b:
+            return new
+        if not low < new < high or not np.isfinite(new):
+            new = 0.5 * (low + high) if np.isfinite(low + high) else b + np.copysign(reach, score)
+            reach *= 2.0
+        b = new
+    return b
+
+
 def _estimate_in_basis(method, objective, start, options) -> Estimate:
     R = triangular_factor(objective.blocks)
     combinations = dependencies(R)

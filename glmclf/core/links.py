@@ -223,7 +223,7 @@ class CLogLog(Link):
 
     def dlogpdf(self, eta):
         with np.errstate(over="ignore"):
-            return 1.0 - np.exp(eta)
+            return -np.expm1(eta)
 
     def quantile(self, mu):
         return np.log(-np.log1p(-mu))

@@ -55,10 +55,8 @@ def find_separation(X: ndarray, y: ndarray, m: ndarray | None) -> Separation | N
     A = np.where(y == 0, -1.0, 1.0)[~both, None] * Z[~both]
     A, E = np.unique(A, axis=0), np.unique(Z[both], axis=0)
     b = _maximise(A.sum(axis=0), A, E) if len(A) else None
+    b = None if b is None or (A @ b).max() < 1e3 * TOLERANCE else _refined(A, E, b)
     if b is None:
-        return None
-    gains = A @ b
-    if gains.max() < 1e3 * TOLERANCE or gains.min() < -TOLERANCE * X.shape[1]:
         return None
     rows = ~both & (np.abs(Z @ b) > 1e2 * TOLERANCE)
     return Separation(b / np.where(scale > 0, scale, 1.0), not both.any() and _complete(A), rows)
@@ -66,11 +64,35 @@ def find_separation(X: ndarray, y: ndarray, m: ndarray | None) -> Separation | N
 
 def _maximise(c: ndarray, A: ndarray, E: ndarray) -> ndarray | None:
     """argmax of c'b over A b >= 0, E b = 0, -1 <= b <= 1."""
+    b = _solve(c, A, np.zeros(len(A)), E, np.zeros(len(E)))
+    return None if b is None else np.where(np.abs(b) > TOLERANCE, b, 0.0)
+
+
+def _solve(c, A, lower, E, equal) -> ndarray | None:
     from scipy.optimize import linprog
 
-    equal = {"A_eq": E, "b_eq": np.zeros(len(E))} if len(E) else {}
-    found = linprog(-c, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1), method="highs", **equal)
-    return np.where(np.abs(found.x) > TOLERANCE, found.x, 0.0) if found.status == 0 else None
+    equality = {"A_eq": E, "b_eq": equal} if len(E) else {}
+    found = linprog(-c, A_ub=-A, b_ub=-lower, bounds=(-1, 1), method="highs", **equality)
+    return found.x if found.status == 0 else None
+
+
+def _refined(A: ndarray, E: ndarray, b: ndarray) -> ndarray | None:
+    """b moved until A b >= 0 and E b = 0 to rounding, or None where that cannot be: the overlap is narrow, but is one.
+
+    The program is solved again for the correction, in units of its own tolerance.
+    """
+    unit = 1.0
+    for _ in range(3):
+        rounding = 8 * len(b) * np.finfo(float).eps * np.abs(b).max()
+        if (A @ b).min() >= -rounding and np.abs(E @ b).max(initial=0.0) <= rounding:
+            return b
+        unit *= 10 * TOLERANCE
+        near = np.abs(A @ b) < 1e3 * len(b) * unit
+        step = _solve(A[near].sum(axis=0), A[near], -(A[near] @ b) / unit, E, -(E @ b) / unit)
+        if step is None:
+            return None
+        b = b + unit * step
+    return b if (A @ b).min() >= -rounding else None
 
 
 def _complete(A: ndarray) -> bool:

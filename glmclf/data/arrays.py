@@ -70,7 +70,7 @@ class ArrayDesign:
         if isinstance(newdata, Mapping) or _is_frame(newdata):
             X = self._by_name(as_frame(newdata, empty=True, scalars=True))
         else:
-            X = self._by_place(newdata)
+            X = rows_by_place(newdata, self.xnames)
         X = np.array(X, dtype=np.float64, order="F")
         X[np.isnan(X).any(axis=1)] = np.nan
         return X
@@ -91,22 +91,24 @@ class ArrayDesign:
             )
         return table_numbers(frame)
 
-    def _by_place(self, newdata: Any) -> ndarray:
-        if (
-            isinstance(newdata, pd.Series)
-            and len(self.xnames) > 1
-            and set(self.xnames) <= {str(i) for i in newdata.index}
-        ):
-            newdata = newdata.rename(index=str)[self.xnames]
-        X = numbers_of(newdata, "the new data")
-        k = len(self.xnames)
-        if X.ndim < 2:
-            X = X.reshape(-1, 1) if k == 1 else X.reshape(1, -1)
-        if X.ndim != 2 or X.shape[1] != k:
-            raise DataError(
-                f"the new data have shape {np.shape(newdata)}; the model has {k} columns ({quoted(self.xnames)})."
-            )
-        return X
+
+def rows_by_place(newdata: Any, xnames: list[str]) -> ndarray:
+    """Rows of a design given as numbers in the order of its columns: k columns, or one row of k numbers.
+
+    Raises
+    ------
+    DataError
+        Another number of columns, values that are not numbers.
+    """
+    if isinstance(newdata, pd.Series) and len(xnames) > 1 and set(xnames) <= {str(i) for i in newdata.index}:
+        newdata = newdata.rename(index=str)[xnames]
+    X = numbers_of(newdata, "the new data")
+    k = len(xnames)
+    if X.ndim < 2:
+        X = X.reshape(-1, 1) if k == 1 else X.reshape(1, -1)
+    if X.ndim != 2 or X.shape[1] != k:
+        raise DataError(f"the new data have shape {np.shape(newdata)}; the model has {k} columns ({quoted(xnames)}).")
+    return X
 
 
 # ------------------------------------------------------------------------------------------------------- reading
@@ -153,19 +155,20 @@ def read_arrays(
             raise DataError(f'{name}="{value}" names a column, but the model was given arrays: pass the values.')
     beside = read_extras(extras, frame, None)
     rows = Rows(index, missing)
-    lost: dict[str, Any] = weigh(rows, beside)
+    lost = weigh(rows, beside)
     notes: list[str] = []
     columns = {name: read_column(series, name) for name, series in left.items()}
-    lost |= {name: column.missing for name, column in columns.items()}
-    rows.lose(lost | _missing_columns(X, names))
+    rows.lose(lost, {name: column.missing for name, column in columns.items()}, _missing_columns(X, names))
     if len(left) > 1:
         leave_out_no_trials(rows, [np.asarray(column.values) for column in columns.values()], notes)
     keep = rows.selection
     X = X if keep is None else X[keep]
     _finite(X, names, rows)
     made = response(list(left), [series if keep is None else series[keep] for series in left.values()])
+    notes += getattr(made, "notes", [])
     design = ArrayDesign(names, constant(X), " + ".join(left))
-    return Sample(design=design, response=made, pieces=None, X=X, notes=notes, frame=None, **finish(rows, beside))
+    kept = finish(rows, beside, index, None)
+    return Sample(design=design, response=made, pieces=None, X=X, notes=notes, frame=None, **kept)
 
 
 def _is_frame(value: Any) -> bool:
@@ -316,25 +319,33 @@ def _finite(X: ndarray, names: list[str], rows: Rows) -> None:
 
 def constant_columns(X: ndarray) -> list[int]:
     """Columns that hold one value other than zero throughout."""
-    likely = np.flatnonzero((X[:100] == X[:1]).all(axis=0) & (X[:1] != 0).all(axis=0)) if len(X) else []
+    if not len(X):
+        return []
+    likely = np.flatnonzero((X[:100] == X[0]).all(axis=0) & (X[0] != 0))
     return [int(j) for j in likely if (X[:, j] == X[0, j]).all()]
 
 
-def constant(X: ndarray, some: int = 2000) -> int:
+def constant(X: ndarray) -> int:
     """1 where a constant is among the columns of X, or in their span; 0 otherwise.
 
-    A constant outside the span of some rows is outside the span of all: only designs that pass on `some` rows are
+    A constant outside the span of some rows is outside the span of all: only a design that passes on some rows is
     looked at whole.
     """
     if constant_columns(X):
         return 1
-    part = np.asarray(X[:: max(1, len(X) // some)], dtype=np.float64)
-    part = part / np.maximum(np.abs(part).max(axis=0), np.finfo(float).tiny)
-    if not _spans(part):
+    some = X[:: max(1, len(X) // (2 * X.shape[1] + 100))]
+    weights = _combination(some)
+    if not _is_one(some, weights):
         return 0
-    return int(_spans(np.asarray(X, dtype=np.float64) / np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)))
+    return int(_is_one(X, weights) or _is_one(X, _combination(X)))
 
 
-def _spans(X: ndarray) -> bool:
-    solution = np.linalg.lstsq(X, np.ones(len(X)), rcond=None)[0]
-    return bool(np.abs(X @ solution - 1.0).max() < 1e-8)
+def _combination(X: ndarray) -> ndarray:
+    """The combination of columns nearest to one in every row."""
+    scale = np.abs(X).max(axis=0).astype(np.float64)
+    scale[scale == 0] = 1.0
+    return np.linalg.lstsq(X / scale, np.ones(len(X)), rcond=None)[0] / scale
+
+
+def _is_one(X: ndarray, weights: ndarray) -> bool:
+    return bool(np.abs(X @ weights - 1.0).max() < 1e-8)

@@ -20,9 +20,10 @@ from numpy import ndarray
 
 from glmclf.data import expressions
 from glmclf.data.arrays import ArrayDesign
-from glmclf.data.design import Design, Subterm, Variable
+from glmclf.data.design import Design
 from glmclf.data.factors import Expression, Factor, resolve
 from glmclf.data.response import BinaryResponse
+from glmclf.data.terms import Subterm, Variable
 from glmclf.errors import DataError, FormulaError
 
 VERSION = 1

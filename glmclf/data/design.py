@@ -1,28 +1,25 @@
 """Design: how rows of a table become rows of X, for the training rows and for any others.
 
-patsy parses the formula and decides codings and column names; it never sees the data. Factors are memorised and
-evaluated by `glmclf.data.factors` on complete rows, and X is described as `Piece` objects, one a subterm.
+`glmclf.data.formula` parses and chooses codings, `glmclf.data.factors` memorises and evaluates factors on complete
+rows, and X is described as `Piece` objects, one a subterm (`glmclf.data.terms`).
 """
 
 from __future__ import annotations
 
-import ast
 import itertools
-import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
-from patsy import DesignInfo, ModelDesc, PatsyError, Term
-from patsy.build import design_matrix_builders
 
 from glmclf.core.columns import Piece, dense
 from glmclf.data import expressions
-from glmclf.data.arrays import ArrayDesign, read_arrays
-from glmclf.data.factors import Box, Expression, Factor, Value, as_value, fit_factor, not_finite, resolve
+from glmclf.data.arrays import ArrayDesign, read_arrays, rows_by_place
+from glmclf.data.factors import Expression, Factor, Value, as_value, fit_factor, not_finite, resolve
+from glmclf.data.formula import Parsed, codings, parse_formula
 from glmclf.data.frame import Column, align, as_frame, close_to, quoted, read_column
 from glmclf.data.sample import (
     Respond,
@@ -34,86 +31,10 @@ from glmclf.data.sample import (
     read_extras,
     weigh,
 )
-from glmclf.errors import DataError, FormulaError
+from glmclf.data.terms import Subterm, Variable, match
+from glmclf.errors import DataError
 
 __all__ = ["ArrayDesign", "Design", "Sample", "read_arrays", "read_formula"]
-
-
-# -------------------------------------------------------------------------------------------------------- layout
-class Subterm(NamedTuple):
-    """A product of factors, each numerical or coded by one contrast matrix.
-
-    Attributes
-    ----------
-    factors : tuple of str
-        Codes of the factors; the leftmost varies fastest among the columns.
-    contrasts : dict of (levels, columns) ndarrays
-        Coding of the factors that have levels.
-    """
-
-    factors: tuple[str, ...]
-    contrasts: dict[str, ndarray]
-
-    def piece(self, values: Mapping[str, ndarray], widths: Mapping[str, int]) -> Piece:
-        """The columns of this subterm, given each factor's codes or numbers."""
-        codes, contrast, numbers = None, None, None
-        for code in self.factors:
-            if code in self.contrasts:
-                codes, contrast = self._cross(codes, contrast, values[code], self.contrasts[code])
-            else:
-                numbers = _products(numbers, values[code])
-        num, cat = self._columns(widths)
-        return Piece(numbers, codes, contrast, num, cat)
-
-    def _cross(
-        self, codes: ndarray | None, contrast: ndarray | None, new: ndarray, coding: ndarray
-    ) -> tuple[ndarray, ndarray]:
-        if codes is None or contrast is None:
-            return new, coding
-        cells = len(contrast) * len(coding)
-        crossed = new.astype(np.min_scalar_type(-cells - 1)) * len(contrast) + codes
-        return crossed.astype(np.min_scalar_type(-cells - 1), copy=False), np.kron(coding, contrast)
-
-    def _columns(self, widths: Mapping[str, int]) -> tuple[ndarray, ndarray]:
-        """Which product of numbers, and which column of the crossed contrast, each column of X uses."""
-        sizes = [self.contrasts[c].shape[1] if c in self.contrasts else widths[c] for c in self.factors]
-        num, cat = [], []
-        for reverse in itertools.product(*(range(size) for size in reversed(sizes))):
-            places: dict[bool, tuple[int, int]] = {True: (0, 1), False: (0, 1)}
-            for code, size, j in zip(self.factors, sizes, reverse[::-1]):
-                place, stride = places[code in self.contrasts]
-                places[code in self.contrasts] = (place + j * stride, stride * size)
-            num.append(places[False][0])
-            cat.append(places[True][0])
-        return np.array(num, dtype=np.intp), np.array(cat, dtype=np.intp)
-
-    def spans_constant(self, widths: Mapping[str, int]) -> bool:
-        """Whether the columns of this subterm add up to a constant by its coding."""
-        if any(code not in self.contrasts for code in self.factors):
-            return False
-        for coding in self.contrasts.values():  # a product of spans holds 1 if each of them does
-            solution = np.linalg.lstsq(coding, np.ones(len(coding)), rcond=None)[0]
-            if not np.allclose(coding @ solution, 1.0, atol=1e-10):
-                return False
-        return True
-
-
-def _products(numbers: ndarray | None, new: ndarray) -> ndarray:
-    if numbers is None:
-        return new if new.flags.f_contiguous else np.asfortranarray(new)
-    out = np.empty((len(new), numbers.shape[1] * new.shape[1]), order="F")
-    for b in range(new.shape[1]):
-        for a in range(numbers.shape[1]):
-            np.multiply(numbers[:, a], new[:, b], out=out[:, b * numbers.shape[1] + a])
-    return out
-
-
-class Variable(NamedTuple):
-    """What the training rows say of one column of the table: its kind, and the categories of a categorical one."""
-
-    kind: str
-    categories: list[Any] | None = None
-    ordered: bool = False
 
 
 # -------------------------------------------------------------------------------------------------------- design
@@ -170,8 +91,9 @@ class Design:
 
         Parameters
         ----------
-        newdata : DataFrame, Mapping of columns or values, polars or pyarrow frame
-            Columns are matched by name; others are ignored.
+        newdata : DataFrame, Mapping of columns or values, polars or pyarrow frame, Series, array or list
+            Columns are matched by name; others are ignored. A Series is one row by name. An array or a list holds rows
+            of the design itself, k numbers each.
 
         Returns
         -------
@@ -185,6 +107,12 @@ class Design:
         DataError
             A column that is not there, or holds another kind of values.
         """
+        if isinstance(newdata, (list, tuple)) or (isinstance(newdata, ndarray) and not newdata.dtype.names):
+            rows = np.array(rows_by_place(newdata, self.xnames), dtype=np.float64, order="F")
+            rows[np.isnan(rows).any(axis=1)] = np.nan
+            return rows
+        if isinstance(newdata, pd.Series):
+            newdata = newdata.to_frame().T
         frame = as_frame(newdata, empty=True, scalars=True)
         columns = self._read(frame)
         keep = np.ones(len(frame), dtype=bool)
@@ -224,13 +152,19 @@ class Design:
                 raise DataError(
                     f'the new data have no column "{name}", which the model needs. {close_to(name, frame.columns)}'
                 )
-            columns[name] = _match(read_column(frame[name], name), variable, name, self._only_labels(name))
+            columns[name] = match(read_column(frame[name], name), variable, name, self._only_labels(name))
         return columns
 
     def _only_labels(self, name: str) -> bool:
         """Whether a column is used as a factor only, where its levels are checked one by one."""
         uses = [f.expression for f in self.factors.values() if name in f.expression.columns]
         return all(name in (e.bare, e.categorised) for e in uses)
+
+    def __deepcopy__(self, memo: Any) -> Design:
+        return self  # nothing changes a design, and the caller's functions may refuse to be pickled
+
+    def __copy__(self) -> Design:
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         from glmclf.data.codec import pickled
@@ -243,147 +177,8 @@ class Design:
         self.__dict__.update(unpickled(state).__dict__)
 
 
-def _match(column: Column, variable: Variable, name: str, only_labels: bool) -> Column:
-    """A column of new data as the kind it was in training, matched by value."""
-    empty = column.missing is not None and column.missing.all()
-    labels = isinstance(column.values, pd.Categorical)
-    if empty or column.kind == variable.kind == "label":
-        return column
-    if variable.kind in ("number", "bool"):
-        column = _unlabelled(column) if labels else column
-        if isinstance(column.values, pd.Categorical) and variable.kind == "number":
-            text = quoted(column.values.categories, 3)
-            raise DataError(f'column "{name}" of the new data holds labels ({text}); the model was fitted on numbers.')
-        if variable.kind == "number" and column.kind == "bool":
-            return Column(column.values.astype(np.int64), column.missing, "number")
-        if variable.kind == "bool" and column.kind == "number" and np.isin(column.values, (0, 1)).all():
-            return Column(column.values.astype(bool), column.missing, "bool")
-        return column
-    if variable.kind in ("label", "category") and not only_labels:
-        return _matched_labels(column, variable, name)
-    if (variable.kind == "other") != (column.kind == "other"):
-        raise DataError(
-            f'column "{name}" of the new data has dtype {_dtype(column)}, unlike that of the training data.'
-        )
-    return column
-
-
-def _dtype(column: Column) -> str:
-    return str(getattr(column.values, "dtype", type(column.values).__name__))
-
-
-def _unlabelled(column: Column) -> Column:
-    """Numbers or bools behind a categorical column, where its categories are such."""
-    inner = read_column(pd.Series(column.values.categories.tolist(), dtype=object), "categories")
-    if inner.kind not in ("number", "bool"):
-        return column
-    return Column(inner.values[np.asarray(column.values.codes)], column.missing, inner.kind)
-
-
-def _matched_labels(column: Column, variable: Variable, name: str) -> Column:
-    """Labels inside a larger expression: the training categories, or at least labels."""
-    from glmclf.data.factors import recode
-    from glmclf.errors import UnseenLevelError
-
-    if not isinstance(column.values, pd.Categorical):
-        if variable.categories is None:
-            raise DataError(f'column "{name}" of the new data holds {_dtype(column)}; the model was fitted on labels.')
-        values = column.marked()
-        codes, levels = pd.factorize(values, sort=True)
-        column = Column(pd.Categorical.from_codes(codes, categories=levels), column.missing, "category")
-    if variable.categories is None:
-        return column
-    codes, unknown = recode(column.values, variable.categories)
-    if unknown:
-        raise UnseenLevelError(
-            f'"{name}" has levels {quoted(unknown)}, unknown to the model; it knows {quoted(variable.categories)}.'
-        )
-    dtype = pd.CategoricalDtype(pd.Index(variable.categories), variable.ordered)
-    return Column(pd.Categorical.from_codes(codes, dtype=dtype), column.missing, "category")
-
-
-# ------------------------------------------------------------------------------------------------------- parsing
-class Parsed(NamedTuple):
-    """A formula as patsy reads it: left-side codes and right-side terms (tuples of codes)."""
-
-    left: list[str]
-    right: list[tuple[str, ...]]
-
-
-def parse_formula(formula: Any) -> Parsed:
-    """Both sides of a formula; FormulaError where one is missing or makes no sense."""
-    if not isinstance(formula, str):
-        raise FormulaError(f'a formula is text like "y ~ x1 + x2", found {type(formula).__name__}.')
-    if "~" not in formula or not formula.partition("~")[0].strip() or not formula.partition("~")[2].strip():
-        raise FormulaError(f'the formula "{formula}" needs a response and regressors: "y ~ x1 + x2", or "y ~ 1".')
-    try:
-        description = ModelDesc.from_formula(formula)
-    except (PatsyError, SyntaxError, tokenize.TokenError, RecursionError) as error:
-        raise FormulaError(f'the formula "{formula}" cannot be read: {error}') from None
-    right = [tuple(f.name() for f in term.factors) for term in description.rhs_termlist]
-    _refuse_foreign(right)
-    if not right:
-        raise FormulaError(f'the formula "{formula}" has no regressors: "~ 1" is the model with an intercept only.')
-    return Parsed(_left_side([tuple(f.name() for f in t.factors) for t in description.lhs_termlist], formula), right)
-
-
-def _left_side(terms: list[tuple[str, ...]], formula: str) -> list[str]:
-    if not terms or any(not term for term in terms):
-        raise FormulaError(f'the left side of "{formula}" names no response.')
-    if any(len(term) > 1 for term in terms):
-        raise FormulaError(f'the left side of "{formula}" holds an interaction; write I(a * b) for a product.')
-    return [term[0] for term in terms]
-
-
-def _refuse_foreign(right: list[tuple[str, ...]]) -> None:
-    """R's habits that patsy would take for something else: "x ^ 2" is bitwise in Python."""
-    for code in dict.fromkeys(itertools.chain(*right)):
-        if code == ".":
-            raise FormulaError('"." for all other columns is not available: name the regressors.')
-        tree = expressions.parse(code)
-        if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.BitXor):
-            raise FormulaError(
-                f'"{code}": ^ is not available. Write I(x**2) for a square, (a + b)**2 for interactions.'
-            )
-
-
-class _Known:
-    """A factor whose kind is already known: patsy asks it for an example, not for data."""
-
-    origin = None
-
-    def __init__(self, code: str, factor: Factor, contrast: Any):
-        self._code, self._factor, self._contrast = code, factor, contrast
-
-    def name(self) -> str:
-        return self._code
-
-    def memorize_passes_needed(self, state: Any, eval_env: Any) -> int:
-        return 0
-
-    def eval(self, state: Any, data: Any) -> Any:
-        levels = self._factor.levels
-        return np.zeros((1, self._factor.width)) if levels is None else Box([], self._contrast, levels)
-
-
-def _codings(right: list[tuple[str, ...]], factors: dict[str, Factor], contrasts: dict[str, Any]) -> DesignInfo:
-    """patsy's choice of codings, contrasts, column order and names."""
-    known = {code: _Known(code, factor, contrasts[code]) for code, factor in factors.items()}
-    terms = [Term([known[code] for code in codes]) for codes in right]
-    try:
-        return design_matrix_builders([terms], lambda: iter([{}]), 0, NA_action="drop")[0]
-    except (PatsyError, ValueError, TypeError) as error:
-        raise FormulaError(f"a factor of the formula cannot be coded: {error}") from None
-
-
 def _build(parsed: Parsed, formula: str, factors: dict[str, Factor], contrasts: dict[str, Any]) -> Design:
-    info = _codings(parsed.right, factors, contrasts)
-    xnames = list(info.column_names)
-    repeated = sorted({name for name in xnames if xnames.count(name) > 1}) if len(set(xnames)) < len(xnames) else []
-    if repeated:
-        raise DataError(
-            f"columns of the design occur more than once: {quoted(repeated)}. Rename the levels or regressors."
-        )
+    info = codings(parsed.right, factors, contrasts)
     subterms = [
         Subterm(
             tuple(f.name() for f in sub.factors),
@@ -395,7 +190,7 @@ def _build(parsed: Parsed, formula: str, factors: dict[str, Factor], contrasts: 
     widths = {code: factor.width for code, factor in factors.items()}
     constant = int(any(subterm.spans_constant(widths) for subterm in subterms))
     terms = {name: s for name, s in info.term_name_slices.items()}
-    return Design(xnames, terms, constant, formula, " + ".join(parsed.left), factors, subterms)
+    return Design(list(info.column_names), terms, constant, formula, " + ".join(parsed.left), factors, subterms)
 
 
 # ------------------------------------------------------------------------------------------------------- reading
@@ -455,12 +250,14 @@ def read_formula(
     bound = {code: _bind(code, frame, caller, restricted) for code in codes}
     table = {name: read_column(frame[name], name) for e in bound.values() for name in e.columns}
     notes: list[str] = []
-    rows.lose(lost | _raw_missing([bound[c] for c in codes], table))
+    rows.lose(lost, _raw_missing([bound[c] for c in codes], table))
     values = _settle(bound, table, rows, parsed.left, notes)
     design, pieces = _design(parsed, formula, bound, values, table, notes)
     left = [_left_value(bound[code], values[code], frame, rows) for code in parsed.left]
     made = response(list(parsed.left), left)
-    return Sample(design=design, response=made, pieces=pieces, X=None, notes=notes, frame=frame, **finish(rows, beside))
+    notes += getattr(made, "notes", [])
+    kept = finish(rows, beside, given.index, cut)
+    return Sample(design=design, response=made, pieces=pieces, X=None, notes=notes, frame=frame, **kept)
 
 
 def _with_arrays(frame: pd.DataFrame, codes: list[str], caller: Mapping[str, Any]) -> pd.DataFrame:
@@ -468,17 +265,25 @@ def _with_arrays(frame: pd.DataFrame, codes: list[str], caller: Mapping[str, Any
     borrowed = {}
     for code in codes:
         found = expressions.names(code)
-        for name in (found.used | found.rooted) - found.called:
-            value = None if name in frame.columns else caller.get(name)
-            if isinstance(value, pd.Series):
-                borrowed[name] = value if value.index.equals(frame.index) else _reindexed(value, name, frame)
-            elif isinstance(value, (np.ndarray, pd.Categorical, pd.Index)) and np.shape(value) == (len(frame),):
-                borrowed[name] = pd.Series(value, index=frame.index)
+        for name in (found.used | found.rooted) - found.called - set(frame.columns):
+            series = _one_a_row(caller.get(name), name, frame, found, code)
+            if series is not None:
+                borrowed[name] = series
     return frame.assign(**borrowed) if borrowed else frame
 
 
-def _reindexed(value: pd.Series, name: str, frame: pd.DataFrame) -> pd.Series:
-    return pd.Series(align(value, name=name, frame=frame), index=frame.index)
+def _one_a_row(value: Any, name: str, frame: pd.DataFrame, found: expressions.Names, code: str) -> pd.Series | None:
+    """A variable of the caller beside the table, None where it is something else (a constant, say)."""
+    if isinstance(value, pd.Series):
+        if value.index.equals(frame.index):
+            return value
+        if name not in found.used:  # s.mean() may be of any other table
+            return None
+        return pd.Series(align(value, name=name, frame=frame), index=frame.index)
+    arrays = (np.ndarray, pd.Categorical, pd.Index, *((list, tuple) if code == name else ()))
+    if isinstance(value, arrays) and np.shape(value) == (len(frame),):
+        return pd.Series(value, index=frame.index)
+    return None
 
 
 def _subset(subset: Any, frame: pd.DataFrame, caller: Mapping[str, Any], restricted: bool) -> ndarray | None:
@@ -567,8 +372,6 @@ def _lost(rows: Rows, masks: dict[str, ndarray]) -> bool:
     for code, mask in found.items():
         full[code] = np.zeros(len(rows.keep), dtype=bool)
         full[code][rows.keep] = mask
-        if code in rows.masks:
-            full[code] |= rows.masks[code]
     if full:
         rows.lose(full)
     return bool(full)
@@ -618,7 +421,7 @@ def _variable(column: Column, only_labels: bool) -> Variable:
 
 def _left_value(expression: Expression, value: Value, frame: pd.DataFrame, rows: Rows) -> Any:
     """The left side in the table's own dtype where it is a column, else as evaluated."""
-    column = expression.bare or expression.categorised
+    column = expression.bare or (expression.categorised if value.levels in (None, [False, True]) else None)
     if column is not None:
         series = frame[column]
         return series if rows.selection is None else series[rows.keep]

@@ -92,7 +92,10 @@ def names(code: str) -> Names:
     """The names that a factor's code refers to, by the role they play."""
     tree = parse(code)
     found = Names(set(), set(), set(), set(), set(), set(), False)
-    _collect(tree, found, in_keyword=False)
+    try:
+        _collect(tree, found, in_keyword=False)
+    except RecursionError:
+        raise FormulaError(f'the expression "{code[:60]}..." is nested too deeply.') from None
     bound = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     bound |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     for group in (found.called, found.rooted, found.used, found.keyword):

@@ -324,7 +324,9 @@ def _with_levels(data: pd.Categorical, levels: list[Any] | None, code: str) -> p
         return data
     codes, unknown = recode(data, levels)
     if unknown:
-        raise DataError(f'"{code}": the data hold {quoted(unknown)}, which levels= ({quoted(levels)}) leaves out.')
+        raise UnseenLevelError(
+            f'"{code}": the data hold {quoted(unknown)}, which levels= ({quoted(levels)}) leaves out.'
+        )
     return pd.Categorical.from_codes(codes, categories=pd.Index(levels, dtype=object))
 
 

@@ -76,6 +76,10 @@ def as_frame(data: Any, *, empty: bool = False, scalars: bool = False) -> pd.Dat
         A path, a Dask frame or a callable: data from a file or stream.
     """
     frame = data if isinstance(data, pd.DataFrame) else _converted(data, scalars)
+    if frame.columns.nlevels > 1:
+        raise DataError(
+            "the table has several levels of column names: join them into one, as in df.columns.map('_'.join)."
+        )
     if not frame.columns.is_unique:
         repeated = list(frame.columns[frame.columns.duplicated()].unique())
         raise DataError(f"column names occur more than once: {quoted(repeated)}. Rename or drop the copies.")
@@ -85,7 +89,8 @@ def as_frame(data: Any, *, empty: bool = False, scalars: bool = False) -> pd.Dat
 
 
 def _converted(data: Any, scalars: bool) -> pd.DataFrame:
-    if callable(data) or isinstance(data, (str, bytes)) or hasattr(data, "__fspath__") or _module(data) == "dask":
+    file = isinstance(data, (str, bytes)) or hasattr(data, "__fspath__") or type(data).__name__.endswith("Dataset")
+    if file or callable(data) or _module(data).startswith("dask"):
         raise NotImplementedError(
             f"data from a file or stream (found {type(data).__name__}) is not available yet: pass a DataFrame."
         )

@@ -38,7 +38,9 @@ class Sample:
     index : Index
         Their labels.
     given_index : Index
-        Labels of the rows of the table after `subset`.
+        Labels of the rows of the table before `subset`: variables beside it are aligned with these.
+    cut : (n_before,) bool ndarray or None
+        What `subset` left of them; None for all.
     n_given : int
         Rows of the table after `subset`.
     dropped : dict
@@ -59,6 +61,7 @@ class Sample:
     rows: ndarray
     index: pd.Index
     given_index: pd.Index
+    cut: ndarray | None
     n_given: int
     dropped: dict[str, int]
     n_dropped: int
@@ -143,14 +146,14 @@ class Rows:
         self.n_absent = int(self._absent.sum())
         return int(new.sum())
 
-    def lose(self, masks: Mapping[str, ndarray | None]) -> None:
+    def lose(self, *groups: Mapping[str, ndarray | None]) -> None:
         """Take note of missing values; the rows go, or an error says where they are."""
-        new = {name: mask & ~self._absent for name, mask in masks.items() if mask is not None}
-        self.masks.update({name: mask for name, mask in new.items() if mask.any()})
+        for name, mask in (item for group in groups for item in group.items()):
+            if mask is not None and (mask := mask & ~self._absent).any():
+                self.masks[name] = self.masks[name] | mask if name in self.masks else mask
+                self.keep &= ~mask
         if self.missing != "drop" and self.masks:
             raise self._refused()
-        for mask in new.values():
-            self.keep &= ~mask
         if not self.keep.any():
             raise self._all_gone()
 
@@ -199,18 +202,20 @@ def leave_out_no_trials(rows: Rows, counts: list[ndarray], notes: list[str]) -> 
     none = rows.absent(np.logical_and.reduce([np.asarray(c) == 0 for c in counts]))
     if none:
         notes.append(f"{none} row{'s' if none > 1 else ''} with no trials left out")
-    rows.lose({})
+    rows.lose()
 
 
-def finish(rows: Rows, extras: Mapping[str, ndarray]) -> dict[str, Any]:
+def finish(
+    rows: Rows, extras: Mapping[str, ndarray], given_index: pd.Index, cut: ndarray | None
+) -> dict[str, Any]:
     """The fields of a `Sample` that describe rows."""
-    where = np.flatnonzero(rows.keep)
     keep = rows.selection
     return {
         "extras": {name: values if keep is None else values[keep] for name, values in extras.items()},
-        "rows": where,
+        "rows": np.flatnonzero(rows.keep),
         "index": rows.index if keep is None else rows.index[keep],
-        "given_index": rows.index,
+        "given_index": given_index,
+        "cut": cut,
         "n_given": len(rows.index),
         "dropped": rows.dropped(),
         "n_dropped": rows.n_dropped(),

@@ -21,7 +21,7 @@ from glmclf.data.arrays import constant, read_arrays
 from glmclf.data.design import read_formula
 from glmclf.data.frame import align
 from glmclf.data.sample import Sample
-from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, MissingDataError
+from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, EstimationError, MissingDataError
 from glmclf.inference.covariance import Context, Covariance, check, covariance
 
 
@@ -37,8 +37,8 @@ class Rows:
         Response as coded; None stands for one trial, offset 0, weight 1.
     index : Index
         Labels of the rows in the table.
-    positions : (n,) integer ndarray
-        Places of the rows in the table.
+    positions : (n,) integer ndarray or slice
+        Places of the rows in the table; all of them as a slice.
     """
 
     X: Dense | Cells
@@ -47,7 +47,7 @@ class Rows:
     offset: ndarray | None
     weights: ndarray | None
     index: pd.Index
-    positions: ndarray
+    positions: ndarray | slice
 
     def __len__(self) -> int:
         return len(self.y)
@@ -129,15 +129,16 @@ class Model:
         weights = sample.extras.get("freq_weights", sample.extras.get("weights"))
         X = from_pieces(sample.pieces, len(sample.rows)) if sample.pieces is not None else Dense(np.asarray(sample.X))
         response = sample.response
-        self._rows_ = Rows(
-            X, response.y, response.trials, sample.extras.get("offset"), weights, sample.index, sample.rows
-        )
+        positions = slice(None) if len(sample.rows) == sample.n_given else sample.rows
+        offset = sample.extras.get("offset")
+        self._rows_ = Rows(X, response.y, response.trials, offset, weights, sample.index, positions)
         self._frequency = "weights" not in sample.extras
         self._names = {name: _label(keywords.get(name), name) for name in sample.extras}
         self._has_offset = "offset" in sample.extras
         self._weight_sum = None if weights is None else float(weights.sum())
         self._offset_column = keywords["offset"] if isinstance(keywords.get("offset"), str) else None
         self._facts = _sample_facts(sample)
+        self._given_index, self._cut = sample.given_index, sample.cut
         self._notes = list(sample.notes)
         self.data = ModelData(sample.design, sample.frame, sample.design.xnames)
         self.nobs = self._count(weights)
@@ -182,7 +183,9 @@ class Model:
     @cached_property
     def k_constant(self) -> int:
         """1 if the columns hold or span a constant, else 0."""
-        return 1 if self._design.k_constant else constant(self._rows.X.toarray())
+        if self._design.k_constant or self.formula is None:
+            return int(self._design.k_constant)
+        return constant(self._rows.X.toarray())  # columns of a formula may add up to one by their values
 
     @property
     def df_model(self) -> int:
@@ -209,6 +212,10 @@ class Model:
         return self._likelihood.constant(self._rows.y, self._rows.trials)
 
     def _flat(self, params) -> ndarray:
+        if isinstance(params, pd.Series) and not isinstance(params.index, pd.RangeIndex):
+            if set(params.index) != set(self.exog_names) or not params.index.is_unique:
+                raise ValueError(f"params is labelled {list(params.index)}; the parameters are {self.exog_names}")
+            params = params[self.exog_names]
         theta = np.asarray(params, dtype=float).ravel(order="F")
         if theta.shape != (len(self.exog_names),):
             raise ValueError(f"params has {theta.size} values; the model has {len(self.exog_names)}: {self.exog_names}")
@@ -334,28 +341,24 @@ class Model:
             raise CollinearityError(
                 f"{len(self.exog_names)} columns need at least as many rows; {self.endog_names} has {len(self._rows)}"
             )
-        found = self._maximise(method, start_params, maxiter, tol, n_threads, callback, disp)
+        options = {"maxiter": maxiter, "tol": tol, "callback": _reporter(callback, disp)}
+        found = self._maximise(method, start_params, n_threads, options)
         self._verify(found, method)
         objective = self._objective(n_threads)
         if found.basis is not None:
             objective = objective.rotated(found.basis)
         return self._results_class(self, found, self._covariance(found, objective, cov_type, groups), method)
 
-    def _maximise(self, method, start_params, maxiter, tol, n_threads, callback, disp) -> Estimate:
-        start = self._start() if start_params is None else self._flat(start_params)
-        report = _reporter(callback, disp, self.exog_names)
+    def _maximise(self, method, start_params, n_threads, options) -> Estimate:
         objective = self._objective(n_threads)
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                return estimate(
-                    method,
-                    objective,
-                    start,
-                    warm=start_params is None,
-                    maxiter=maxiter,
-                    tol=tol,
-                    callback=report,
-                )
+                if start_params is not None:
+                    found = estimate(method, objective, self._flat(start_params), warm=False, **options)
+                    if found.fit.converged or found.fit.iterations >= options["maxiter"]:
+                        return found
+                # a start so far off that no step leads on: begin at the usual one
+                return estimate(method, objective, self._start(), **options)
         except RankDeficiency as deficiency:
             raise self._collinearity_error(deficiency.combinations) from None
 
@@ -375,6 +378,13 @@ class Model:
         fit = found.fit
         if found.vanished or not fit.converged:
             self._raise_if_separated()
+        try:
+            _ = fit.evaluation.factor
+        except np.linalg.LinAlgError:
+            raise EstimationError(
+                f"{method}: {fit.message} after {fit.iterations} iterations, and the information matrix is singular "
+                "there: no standard errors exist. Check the scale of the regressors and the offset, or start elsewhere."
+            ) from None
         if not fit.converged:
             norm = float(np.linalg.norm(fit.evaluation.score))
             warnings.warn(
@@ -401,7 +411,7 @@ class Model:
         return {"groups": [self._codes(v) for v in variables], "names": [_label(v, "groups") for v in variables]}
 
     def _codes(self, variable) -> ndarray:
-        values = align(variable, name="groups", frame=self._table())[self._rows.positions]
+        values = self._beside(variable)[self._rows.positions]
         codes, _ = pd.factorize(values)
         if (codes < 0).any():
             rows = self._rows.index[codes < 0]
@@ -411,11 +421,13 @@ class Model:
             )
         return codes
 
-    def _table(self) -> pd.DataFrame:
-        """The table that variables of fit() are aligned with."""
-        if self.data.frame is not None:
-            return self.data.frame
-        return pd.DataFrame(index=self._facts["given_index"])
+    def _beside(self, variable) -> ndarray:
+        """A variable given to fit(), aligned like `offset` with the table before `subset`, for the rows after it."""
+        table, index = self.data.frame, self._given_index
+        if table is not None and (isinstance(variable, str) or _same_index(variable, table.index)):
+            return align(variable, name="groups", frame=table)
+        values = align(variable, name="groups", frame=pd.DataFrame(index=index))
+        return values if self._cut is None else values[self._cut]
 
     def _covariance(self, found: Estimate, objective: Objective, cov_type, groups) -> tuple[Covariance, list[str]]:
         context = Context(objective, found.fit.theta, found.fit.evaluation, self.nobs, self._frequency)
@@ -447,7 +459,6 @@ class Model:
         other.__dict__ = {name: getattr(self, name) for name in self._kept}
         other._design, other._response, other._rows_ = self._design, self._response.without_rows(), None
         other.data = ModelData(self._design, None, self._design.xnames)
-        other._facts = {**self._facts, "given_index": None}
         return other
 
     def _as_dict(self) -> dict[str, Any]:
@@ -516,7 +527,7 @@ def _refuse_later_options(bias_reduction, separation, collinear, progress) -> No
             raise NotImplementedError(f"fit({option}) is not available in this version")
 
 
-def _reporter(callback, disp, names):
+def _reporter(callback, disp):
     if not disp:
         return callback
 
@@ -534,6 +545,10 @@ def _label(value, keyword: str) -> str:
         return value
     name = getattr(value, "name", None)
     return keyword if name is None else str(name)
+
+
+def _same_index(variable, index: pd.Index) -> bool:
+    return isinstance(variable, pd.Series) and variable.index.equals(index)
 
 
 def _one_or_two(groups) -> list:
@@ -558,5 +573,4 @@ def _sample_facts(sample: Sample) -> dict[str, Any]:
         "n_dropped": sample.n_dropped,
         "dropped": dict(sample.dropped),
         "n_absent": sample.n_absent,
-        "given_index": sample.given_index if sample.frame is None else None,
     }

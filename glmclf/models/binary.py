@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy import ndarray
 from glmclf.core import links
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
-from glmclf.core.estimation import estimate
+from glmclf.core.estimation import scalar_maximum
 from glmclf.core.likelihood import Binomial
 from glmclf.core.objective import Objective
 from glmclf.core.separation import find_separation
@@ -123,19 +124,21 @@ class BinaryModel(Model):
         w = np.ones(len(r)) if r.weights is None else r.weights
         return float(w @ r.y), float(w @ m)
 
-    def _null_eta(self) -> float:
-        """The linear predictor of a model with a constant alone."""
+    @cached_property
+    def _null_intercept(self) -> float:
+        """The estimate of a constant alone, with the offset."""
         successes, trials = self._totals
-        return float(self.link.quantile(np.array(successes / trials)))
+        start, offset = float(self.link.quantile(np.array(successes / trials))), self._rows.offset
+        if offset is None:
+            return start
+        return scalar_maximum(self._without_regressors(), start - float(np.median(offset)))
 
     def _start(self) -> ndarray:
-        """Zero slopes, and the intercept of the null model at the median offset."""
+        """Zero slopes, and the intercept of the null model."""
         theta = np.zeros(len(self.exog_names))
         constant = self._constant_column()
         if constant is not None:
-            middle = 0.0 if self._rows.offset is None else float(np.median(self._rows.offset))
-            value = float(self._rows.X[:1].toarray()[0, constant])
-            theta[constant] = (self._null_eta() - middle) / value
+            theta[constant] = self._null_intercept / float(self._rows.X[:1].toarray()[0, constant])
         return theta
 
     def _constant_column(self) -> int | None:
@@ -160,8 +163,7 @@ class BinaryModel(Model):
         if r.offset is None:
             failures = trials - successes
             return successes * np.log(successes / trials) + failures * np.log(failures / trials)
-        start = self._null_eta() - np.median(r.offset)
-        return estimate("newton", self._without_regressors(), np.array([start])).fit.evaluation.value
+        return self._without_regressors().gradient(np.array([self._null_intercept])).value
 
     def _without_regressors(self) -> Objective:
         r = self._rows
@@ -178,9 +180,9 @@ class BinaryModel(Model):
         if not found.complete:
             kind = f"quasi-complete separation: {int(found.rows.sum())} of {n}"
         raise PerfectSeparationError(
-            f"the maximum likelihood estimate of {', '.join(named)} is infinite ({kind} rows are predicted "
-            f"perfectly by {'it' if len(named) == 1 else 'a combination of them'}). Drop the term, merge its levels, or "
-            f"collect data in which both outcomes of {self.endog_names} occur there."
+            f"the maximum likelihood estimate of {', '.join(named)} is infinite ({kind} rows are "
+            f"predicted perfectly by {'it' if len(named) == 1 else 'a combination of them'}). "
+            f"Drop the term, merge its levels, or collect data with both outcomes of {self.endog_names} there."
         )
 
     # ----------------------------------------------------------------------------------------------- predict
@@ -195,8 +197,8 @@ class BinaryModel(Model):
         which : {"mean", "linear", "var"}
             F(eta), eta, or F(eta) (1 - F(eta)).
         offset : array_like, optional
-            Offset of the rows; by default the model's own for its own rows. Rows of another table need it where the model was
-            fitted with one.
+            Offset of the rows; by default the model's own for its own rows. Rows of another table need it where the
+            model was fitted with one.
 
         Returns
         -------
@@ -252,8 +254,8 @@ class Probit(BinaryModel):
     __doc__ = """Probit regression: p = Phi(x'b), Phi the standard normal distribution function.
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
-    information. b is the change of a latent normal index, in its standard deviations, for one unit of x. The tails are exact:
-    a row 40 standard deviations on the wrong side counts for what it is.
+    information. b is the change of a latent normal index, in its standard deviations, for one unit of x. The tails are
+    exact: a row 40 standard deviations on the wrong side counts for what it is.
 
     {parameters}
 
@@ -279,8 +281,8 @@ class CLogLog(BinaryModel):
     __doc__ = """Complementary log-log regression: p = 1 - exp(-exp(x'b)).
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
-    information. exp(b) is a ratio of hazards: the model of a proportional-hazards process seen once at the end of an interval.
-    The link is not symmetric: modelling the other event is another model.
+    information. exp(b) is a ratio of hazards: the model of a proportional-hazards process seen once at the end of an
+    interval. The link is not symmetric: modelling the other event is another model.
 
     {parameters}
 

@@ -220,7 +220,8 @@ class Results:
     def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
         """R and q of R theta = q from strings by name, a matrix, or a pair (R, q)."""
         if isinstance(r_matrix, tuple) and len(r_matrix) == 2 and not isinstance(r_matrix[0], str):
-            R, q = np.atleast_2d(np.asarray(r_matrix[0], dtype=float)), np.atleast_1d(np.asarray(r_matrix[1], dtype=float))
+            R, q = (np.asarray(part, dtype=float) for part in r_matrix)
+            R, q = np.atleast_2d(R), np.atleast_1d(q)
         elif isinstance(r_matrix, (str, dict)) or _all_strings(r_matrix):
             R, q = self._parse(r_matrix)
         else:
@@ -326,25 +327,25 @@ class Results:
             raise ValueError(f"a {b} is not nested in a {a}: a likelihood ratio test compares models of one class")
         if self.model._pseudo or other.model._pseudo:
             raise ValueError(
-                "sampling weights or fractions make the log-likelihood a pseudo-likelihood, which has no likelihood ratio "
-                "test; use wald_test"
+                "sampling weights or fractions make the log-likelihood a pseudo-likelihood, which has no likelihood "
+                "ratio test; use wald_test"
             )
         differ = [name for name, value in self._fingerprint.items() if value != other._fingerprint[name]]
         if differ:
             raise ValueError(
-                f"the two models were fitted to different data (their {', '.join(differ)} differ). Fit both to the same "
-                "rows: drop rows with missing values of either first, for example with data.dropna()"
+                f"the two models were fitted to different data (their {', '.join(differ)} differ). Fit both to the "
+                "same rows: drop rows with missing values of either first, for example with data.dropna()"
             )
         if self.df_model <= other.df_model:
             raise ValueError(
-                f"the restricted model has {other.df_model} slopes, this one {self.df_model}: call compare_lr_test on the "
-                "larger model, with the smaller one as its argument"
+                f"the restricted model has {other.df_model} slopes, this one {self.df_model}: call compare_lr_test on "
+                "the larger model, with the smaller one as its argument"
             )
         stray = self._not_spanned(other)
         if stray:
             raise ValueError(
-                f"the models are not nested: {', '.join(stray)} of the restricted model is no combination of the columns of "
-                "this one"
+                f"the models are not nested: {', '.join(stray)} of the restricted model is no combination of the "
+                "columns of this one"
             )
 
     def _not_spanned(self, other: Results) -> list[str]:
@@ -383,7 +384,8 @@ class Results:
         groups = self.model._groups(cov_type, kwds)
         other = copy.copy(self)
         other.__dict__ = {k: v for k, v in self.__dict__.items() if k not in ("bse", "tvalues", "pvalues")}
-        other._cov, other._group_names = self.model._covariance(Estimate(self._fit, self._basis), self._objective(), cov_type, groups)
+        found = Estimate(self._fit, self._basis)
+        other._cov, other._group_names = self.model._covariance(found, self._objective(), cov_type, groups)
         return other
 
     def _objective(self):
@@ -515,8 +517,8 @@ def load(path, functions=None) -> Results:
     path : str, path or open file
         The JSON.
     functions : dict, optional
-        Functions of yours that the formula calls, by name. Numpy's element-wise functions and the transforms of formulas need
-        no mention; anything else is refused.
+        Functions of yours that the formula calls, by name. Numpy's element-wise functions and the transforms of
+        formulas need no mention; anything else is refused.
 
     Returns
     -------
@@ -555,7 +557,7 @@ def load(path, functions=None) -> Results:
         raise ValueError(f"{path!r} is not a result that glmclf saved")
     if stored["version"] > FORMAT:
         raise ValueError(
-            f"{path!r} has format version {stored['version']}; this glmclf reads versions up to {FORMAT}: upgrade glmclf"
+            f"{path!r} has format version {stored['version']}; this glmclf reads up to {FORMAT}: upgrade glmclf"
         )
     name = stored["model"]["class"]
     if name not in MODELS:

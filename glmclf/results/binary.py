@@ -122,8 +122,8 @@ class BinaryResults(Results):
         Parameters
         ----------
         newdata : DataFrame, array_like, optional
-            Rows to predict: a table with the variables of the formula, rows of the design, or one row as a vector or list; by
-            default the rows of the fit.
+            Rows to predict: a table with the variables of the formula, rows of the design, or one row as a vector or
+            list; by default the rows of the fit.
         which : {"mean", "linear", "var", "class"}
             P(event), x'b + offset, P(event) (1 - P(event)), or the label: the event where P(event) > `threshold`.
         threshold : float
@@ -215,7 +215,7 @@ class BinaryResults(Results):
             raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
         if isinstance(newdata, (np.ndarray, list, tuple)):
             if isinstance(column, str):
-                raise DataError(f'the model was fitted with the offset "{column}": rows without names need offset= values')
+                raise DataError(f'the model was fitted with the offset "{column}": these rows need offset= values')
             return _numbers(column)
         table = as_frame(newdata, empty=True, scalars=True)
         if isinstance(column, str) and column not in table.columns:
@@ -333,7 +333,7 @@ class BinaryResults(Results):
         """
         response, r = self.model._response, self.model._rows
         if response.kind == "fraction":
-            raise NotImplementedError("simulate() needs a distribution; of a fractional response only the mean is modelled")
+            raise NotImplementedError("simulate() needs a distribution; a fractional response has a mean only")
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise ValueError(f"n={n!r}: how many responses to draw, at least 1")
         repeat = np.ones(len(r), dtype=int)

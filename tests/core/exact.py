@@ -59,3 +59,40 @@ def relative_error(value, exact):
         if abs(exact) < SMALLEST:
             return 0.0 if abs(value) <= SMALLEST and value * mp.sign(exact) >= 0 else np.inf
         return float(abs(mp.mpf(float(value)) - exact) / abs(exact))
+
+
+def maximum(link, X, y, start, m=None, offset=None, weights=None, digits=60):
+    """Maximum likelihood estimate and its observed information by Newton's method in mpmath, from a start close to it.
+
+    Returns the estimate (k,), the log-likelihood without coefficients, the observed information (k, k) and its inverse,
+    each rounded to doubles at the end.
+    """
+    with mp.workdps(digits):
+        n, k = X.shape
+        rows = [[mp.mpf(float(v)) for v in row] for row in X]
+        parts = [np.ones(n) if v is None else v for v in (m, weights)] + [np.zeros(n) if offset is None else offset]
+        trials, w, shift = ([mp.mpf(float(v)) for v in part] for part in parts)
+        yes = [mp.mpf(float(v)) for v in y]
+        theta = [mp.mpf(float(v)) for v in start]
+        for _ in range(50):
+            value, score, information = mp.mpf(0), mp.zeros(k, 1), mp.zeros(k, k)
+            for x, s, t, c, o in zip(rows, yes, trials, w, shift, strict=True):
+                eta = mp.fsum(a * b for a, b in zip(x, theta, strict=True)) + o
+                logcdf, logsf, F, S, f, g = LINKS[link](eta)
+                r1, r0 = f / F, f / S
+                value += c * (s * logcdf + (t - s) * logsf)
+                u = c * (s * r1 - (t - s) * r0)
+                h = c * (s * r1 * (r1 - g) + (t - s) * r0 * (r0 + g))
+                for i in range(k):
+                    score[i] += u * x[i]
+                    for j in range(k):
+                        information[i, j] += h * x[i] * x[j]
+            step = mp.lu_solve(information, score)
+            theta = [a + b for a, b in zip(theta, step, strict=True)]
+            if mp.fsum(a * b for a, b in zip(step, score, strict=True)) < mp.mpf(10) ** (-digits):
+                return _double(theta), float(value), _double(information.tolist()), _double((information**-1).tolist())
+    raise ArithmeticError("no convergence: start nearer to the maximum")
+
+
+def _double(values):
+    return np.array(values, dtype=float)

@@ -1,5 +1,6 @@
 """Designs from formulas and arrays against patsy's own matrices, and every way input can be wrong."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from glmclf.core.columns import dense
 from glmclf.data import design as design_module
-from glmclf.data.design import parse_formula, read_arrays, read_formula
+from glmclf.data.design import read_arrays, read_formula
+from glmclf.data.formula import parse_formula
 from glmclf.errors import DataError, FormulaError, MissingDataError, UnseenLevelError
 
 
@@ -454,9 +456,10 @@ def test_functions_constants_and_arrays_of_the_caller():
         ("y ~ x - x - 1", "no regressors"),
         ("y:x ~ z", "interaction"),
         ("1 ~ x", "no response"),
-        ("y ~ C(g, Treatment('nope'))", "nope"),
+        ("y ~ x + C(g, Treatment('nope'))*h", r"C\(g.*nope.*\"a\", \"b\", \"c\""),
+        ("y ~ C(g, np.eye(2))", r"C\(g.*levels"),
+        ("y ~ C(g, 'nope')", r"C\(g"),
         ("y ~ I([v for v in x])", "not currently supported"),
-        ("y ~ (lambda v: v)(x)", "not currently supported"),
     ],
 )
 def test_formulas_that_cannot_be_read(formula, message):
@@ -621,6 +624,60 @@ def test_counts_on_the_left_side():
     assert sample.design.endog_name == "a + b"
     with pytest.raises(DataError, match='"g" on the left side'):
         read("a + g ~ x", data.assign(g="u"))
+
+
+def test_missing_values_under_one_name_in_two_places():
+    data = table().assign(weights=1.0)
+    data.loc[3, "weights"] = np.nan
+    w = np.ones(60)
+    w[5] = np.nan
+    sample = read("y ~ x + weights", data, extras={"weights": w})
+    assert sample.rows.tolist() == [i for i in range(60) if i not in (3, 5)] and sample.dropped == {"weights": 2}
+    y = pd.Series(np.arange(60) % 2.0, name="x")
+    y[7] = np.nan
+    arrays = read_arrays(y, data[["x", "weights"]], response=left, extras={"weights": w})
+    assert sorted(set(range(60)) - set(arrays.rows)) == [3, 5, 7]
+
+
+def test_levels_named_on_the_left_side_keep_their_order():
+    names, values = read('C(h, levels=["v", "u"]) ~ x', table()).response
+    assert list(values[0].categories) == ["v", "u"]
+
+
+def test_a_note_of_the_response_reaches_the_sample():
+    class Noted:
+        notes = ["a note"]
+
+    assert read_formula("y ~ x", table(), response=lambda names, values: Noted()).notes == ["a note"]
+    assert read_arrays([0, 1], [1.0, 2.0], response=lambda names, values: Noted()).notes == ["a note"]
+
+
+def test_a_series_of_another_table_is_a_constant_where_a_method_is_called():
+    other = pd.Series([1.0, 3.0], index=[7, 8])
+    sample = read("y ~ I(x - other.mean())", table(), namespace={"other": other})
+    np.testing.assert_array_equal(matrix(sample)[:, 1], table()["x"] - 2)
+    listed = read("y ~ w", table(), namespace={"w": list(range(60))})
+    np.testing.assert_array_equal(matrix(listed)[:, 1], np.arange(60))
+    with pytest.raises(DataError, match="other: the Series has no value"):
+        read("y ~ other", table(), namespace={"other": other})
+
+
+def test_copies_of_a_design_need_no_pickle():
+    design = read("y ~ f(x)", table(), namespace={"f": lambda v: v}).design
+    assert copy.deepcopy(design) is design and copy.copy(design) is design
+
+
+def test_levels_given_by_hand_and_new_data():
+    design = read('y ~ C(g, levels=["c", "b", "a"])', table()).design
+    with pytest.raises(UnseenLevelError, match='"q"'):
+        design.matrix({"g": "q"})
+
+
+def test_quoted_names_inside_transforms():
+    data = table()
+    sample = read('y ~ center(Q("odd name"))', data)
+    np.testing.assert_allclose(matrix(sample)[:, 1], data["odd name"] - data["odd name"].mean(), atol=1e-14)
+    np.testing.assert_array_equal(sample.design.matrix(data), matrix(sample))
 
 
 def test_left_sides_are_expressions_too():

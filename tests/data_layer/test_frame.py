@@ -155,6 +155,8 @@ def test_other_objects():
     for bad in (None, 1.0, [1, 2], pd.Series([1]), np.ones((2, 2)), object()):
         with pytest.raises(DataError, match="named columns"):
             as_frame(bad)
+    with pytest.raises(DataError, match="several levels"):
+        as_frame(pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])))
     with pytest.raises(DataError, match='more than once: "x"'):
         as_frame(pd.DataFrame([[1, 2]], columns=["x", "x"]))
 

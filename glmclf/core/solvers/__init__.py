@@ -61,7 +61,7 @@ def solve(name: str, objective: Objective, start: ndarray, **options) -> Fit:
         "sgd", which this version does not have.
     """
     if name == "sgd":
-        raise NotImplementedError('method="sgd" is not available in this version; use "irls", "newton", "bfgs", "lbfgs"')
+        raise NotImplementedError('method="sgd" is not available yet: use "irls", "newton", "bfgs", "lbfgs"')
     from glmclf.core.solvers import newton, quasi_newton
 
     solvers = {

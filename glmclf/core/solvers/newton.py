@@ -9,7 +9,8 @@ from glmclf.core.objective import Evaluation, Objective
 from glmclf.core.solvers import Fit
 
 TOL = 1e-24  # squared decrement: theta within 1e-12 standard errors even before the last step
-SWITCH = 1e-2  # Fisher scoring goes on with the observed information here: its last digits come slowly
+SWITCH = 1e-2  # Fisher scoring goes on with the observed information here, or where its step is too long: the
+# log-likelihoods are concave, so that damped Newton steps reach the maximum, and its last digits come quickly
 FLOOR = 1e-8  # a squared decrement below this that no longer falls is rounding
 ARMIJO = 1e-4
 MAX_HALVINGS = 60
@@ -33,15 +34,15 @@ def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None
     """
     tol = TOL if tol is None else tol
     theta, evaluation, trace = start, opening or objective(start, expected), []
-    converged, message, previous = False, f"no maximum within {maxiter} iterations", np.inf
-    iteration = 0
+    converged, message, previous = False, "no maximum within the iterations allowed", np.inf
+    iteration, halved = 0, False
     while True:
         step, decrement = _step(evaluation)
         trace.append((evaluation.value, decrement))
         if step is None:
             message = "the information matrix is singular"
             break
-        if expected and decrement < SWITCH:
+        if expected and (decrement < SWITCH or halved):
             expected, evaluation = False, objective(theta, False)
             continue
         if decrement <= tol:
@@ -52,12 +53,12 @@ def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None
             break
         if iteration == maxiter:
             break
-        moved = _halve(objective, theta, evaluation, step, decrement, expected)
+        length, moved = _halve(objective, theta, evaluation, step, decrement, expected)
         if moved is None:
             message = "no step increases the log-likelihood"
             break
-        previous, iteration = decrement, iteration + 1
-        theta, evaluation = moved
+        previous, iteration, halved = decrement, iteration + 1, length < 1.0
+        theta, evaluation = theta + length * step, moved
         if callback is not None:
             callback(iteration, theta, evaluation.value)
     if expected:
@@ -75,14 +76,13 @@ def _step(evaluation: Evaluation) -> tuple[ndarray | None, float]:
     return (step, decrement) if np.isfinite(decrement) else (None, np.nan)
 
 
-def _halve(objective, theta, evaluation, step, decrement, expected) -> tuple[ndarray, Evaluation] | None:
-    """The longest of step, step/2, step/4, ... that increases the log-likelihood enough, with its evaluation."""
+def _halve(objective, theta, evaluation, step, decrement, expected) -> tuple[float, Evaluation | None]:
+    """The longest of 1, 1/2, 1/4, ... of a step that increases the log-likelihood enough, and the evaluation there."""
     slack = 1e-13 * abs(evaluation.value)
     length = 1.0
     for _ in range(MAX_HALVINGS):
-        candidate = theta + length * step
-        new = objective(candidate, expected)
+        new = objective(theta + length * step, expected)
         if new.value >= evaluation.value + ARMIJO * length * decrement - slack:
-            return candidate, new
+            return length, new
         length *= 0.5
-    return None
+    return length, None

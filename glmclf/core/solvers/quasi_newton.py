@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -34,20 +35,31 @@ def _minimise(objective, start, method, *, opening=None, maxiter=100, tol=None, 
         T = opening.factor.root
     except np.linalg.LinAlgError:
         return newton.newton(objective, start, maxiter=0)
+    values: dict[bytes, float] = {}
 
     def negative(z):
         e = objective.gradient(start + T @ z)
+        values[z.tobytes()] = e.value
         if not np.isfinite(e.value):
             return np.finfo(float).max, np.zeros_like(z)
         return -e.value, -(T.T @ e.score)
 
-    counter = iter(range(1, maxiter + 1))
+    steps = itertools.count(1)
 
     def report(z):
+        value = values.get(z.tobytes())
+        values.clear()
         if callback is not None:
-            callback(next(counter), start + T @ z, -negative(z)[0])
+            callback(next(steps), start + T @ z, -negative(z)[0] if value is None else value)
 
-    limits = {"maxiter": maxiter, "gtol": 1e-6}
-    found = minimize(negative, np.zeros(len(start)), jac=True, method=method, callback=report, options=limits)
-    fit = newton.newton(objective, start + T @ found.x, maxiter=min(maxiter - found.nit, 20), tol=tol)
-    return replace(fit, iterations=int(found.nit) + fit.iterations)
+    def polished(iteration, theta, value):
+        if callback is not None:
+            callback(done + iteration, theta, value)
+
+    z, done = np.zeros(len(start)), 0
+    if maxiter > 0:
+        limits = {"maxiter": maxiter, "gtol": 1e-6}
+        found = minimize(negative, z, jac=True, method=method, callback=report, options=limits)
+        z, done = found.x, int(found.nit)
+    fit = newton.newton(objective, start + T @ z, maxiter=max(maxiter - done, 0), tol=tol, callback=polished)
+    return replace(fit, iterations=done + fit.iterations)

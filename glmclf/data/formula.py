@@ -1,0 +1,109 @@
+"""Formulas: patsy parses them and decides codings, contrasts and column names; it never sees the data."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import tokenize
+from typing import Any, NamedTuple
+
+import numpy as np
+from patsy import DesignInfo, ModelDesc, PatsyError, Term
+from patsy.build import design_matrix_builders
+
+from glmclf.data import expressions
+from glmclf.data.factors import Box, Factor
+from glmclf.data.frame import quoted
+from glmclf.errors import FormulaError
+
+
+class Parsed(NamedTuple):
+    """A formula as patsy reads it: left-side codes and right-side terms (tuples of codes)."""
+
+    left: list[str]
+    right: list[tuple[str, ...]]
+
+
+def parse_formula(formula: Any) -> Parsed:
+    """Both sides of a formula; FormulaError where one is missing or makes no sense."""
+    if not isinstance(formula, str):
+        raise FormulaError(f'a formula is text like "y ~ x1 + x2", found {type(formula).__name__}.')
+    if "~" not in formula or not formula.partition("~")[0].strip() or not formula.partition("~")[2].strip():
+        raise FormulaError(f'the formula "{formula}" needs a response and regressors: "y ~ x1 + x2", or "y ~ 1".')
+    try:
+        description = ModelDesc.from_formula(formula)
+    except (PatsyError, SyntaxError, tokenize.TokenError, RecursionError) as error:
+        raise FormulaError(f'the formula "{formula}" cannot be read: {error}') from None
+    right = [tuple(f.name() for f in term.factors) for term in description.rhs_termlist]
+    _refuse_foreign(right)
+    if not right:
+        raise FormulaError(f'the formula "{formula}" has no regressors: "~ 1" is the model with an intercept only.')
+    return Parsed(_left_side([tuple(f.name() for f in t.factors) for t in description.lhs_termlist], formula), right)
+
+
+def _left_side(terms: list[tuple[str, ...]], formula: str) -> list[str]:
+    if not terms or any(not term for term in terms):
+        raise FormulaError(f'the left side of "{formula}" names no response.')
+    if any(len(term) > 1 for term in terms):
+        raise FormulaError(f'the left side of "{formula}" holds an interaction; write I(a * b) for a product.')
+    return [term[0] for term in terms]
+
+
+def _refuse_foreign(right: list[tuple[str, ...]]) -> None:
+    """R's habits that patsy would take for something else: "x ^ 2" is bitwise in Python."""
+    for code in dict.fromkeys(itertools.chain(*right)):
+        if code == ".":
+            raise FormulaError('"." for all other columns is not available: name the regressors.')
+        tree = expressions.parse(code)
+        if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.BitXor):
+            raise FormulaError(
+                f'"{code}": ^ is not available. Write I(x**2) for a square, (a + b)**2 for interactions.'
+            )
+
+
+class _Known:
+    """A factor whose kind is already known: patsy asks it for an example, not for data."""
+
+    origin = None
+
+    def __init__(self, code: str, factor: Factor, contrast: Any):
+        self._code, self._factor, self._contrast = code, factor, contrast
+
+    def name(self) -> str:
+        return self._code
+
+    def memorize_passes_needed(self, state: Any, eval_env: Any) -> int:
+        return 0
+
+    def levels(self) -> str:
+        return f"Its levels are {quoted(self._factor.levels)}." if self._factor.levels else ""
+
+    def eval(self, state: Any, data: Any) -> Any:
+        levels = self._factor.levels
+        return np.zeros((1, self._factor.width)) if levels is None else Box([], self._contrast, levels)
+
+
+def codings(right: list[tuple[str, ...]], factors: dict[str, Factor], contrasts: dict[str, Any]) -> DesignInfo:
+    """patsy's choice of codings, contrasts, column order and names."""
+    known = {code: _Known(code, factor, contrasts[code]) for code, factor in factors.items()}
+    try:
+        return _coded([tuple(known[code] for code in codes) for codes in right])
+    except CODING_ERRORS as error:
+        raise _not_coded(known, error) from None
+
+
+CODING_ERRORS = (PatsyError, ValueError, TypeError, AttributeError, AssertionError)  # of contrasts, the caller's too
+
+
+def _coded(terms: list[tuple[_Known, ...]]) -> DesignInfo:
+    return design_matrix_builders([[Term(term) for term in terms]], lambda: iter([{}]), 0, NA_action="drop")[0]
+
+
+def _not_coded(known: dict[str, _Known], error: Exception) -> FormulaError:
+    """Name the factor that cannot be coded by itself."""
+    for code, factor in known.items():
+        try:
+            _coded([(), (factor,)])
+        except CODING_ERRORS as own:
+            return FormulaError(f'"{code}" cannot be coded: {own}. {factor.levels()}')
+    return FormulaError(f"a factor of the formula cannot be coded: {error}")

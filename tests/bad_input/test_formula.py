@@ -1,0 +1,87 @@
+"""Formulas that cannot be read, or make no sense."""
+
+import numpy as np
+import pytest
+from bad_input.refusal import refused
+from properties.toys import make, models, toy
+
+import glmclf
+import glmclf.formula.api as smf
+
+
+@models
+@pytest.mark.parametrize(
+    "formula, words",
+    [
+        ("", ["y ~ x1"]),
+        ("y", ["y ~ x1"]),
+        ("~ x1", ["response"]),
+        ("y ~", ["regressors"]),
+        ("y ~ x1 +", ["y ~ x1 +"]),
+        ("y ~ (x1", ["(x1"]),
+        ("y ~ x1)", ["x1)"]),
+        ("y ~ x1 ~ x2", ["~"]),
+        ("y ~ .", ["."]),
+        ("y ~ x1^2", ["^"]),
+        ("y ~ x1 | g", ["|"]),
+        ("y:g ~ x1", ["interaction"]),
+        ("y*g ~ x1", ["interaction"]),
+        ("1 ~ x1", ["response"]),
+        ("0 ~ x1", ["response"]),
+        ("y ~ sin(x1)", ["sin"]),
+        ("y ~ np.sine(x1)", ["sine"]),
+        ("y ~ I(x1 +)", ["x1 +"]),
+        ("y ~ x1 + 2", ["2"]),
+        ("y ~ bs(g, df=4)", ["g"]),
+        ("y ~ bs(x1)", ["bs"]),
+        ("y ~ bs(x1, df=-1)", ["bs"]),
+        ("y ~ np.log(g)", ["g"]),
+        ("y ~ center(g)", ["g"]),
+        ("y ~ C(g, Treatment('z'))", ["z"]),
+        ("y ~ C(g, Treatment(7))", ["7"]),
+        ("y ~ g + 1 / 0", []),
+        ("y ~ I(1 / 0)", []),
+        ("y ~ x1[0]", []),
+        ("y ~ x1.mean()", []),
+        ("y ~ 'text'", []),
+    ],
+)
+def test_formulas(model, formula, words):
+    with refused(*words):
+        make(model, formula, toy())
+
+
+@models
+@pytest.mark.parametrize("formula", [None, 5, ["y ~ x1"], b"y ~ x1", toy()])
+def test_not_text(model, formula):
+    with refused("formula", error=(ValueError, TypeError)):
+        make(model, formula, toy())
+
+
+@models
+def test_arguments_in_the_wrong_order(model):
+    with refused(error=(ValueError, TypeError, NotImplementedError)):
+        make(model, toy(), "y ~ x1")
+
+
+@models
+def test_functions_that_fail_or_give_the_wrong_length(model):
+    short = lambda v: np.asarray(v)[:5]
+    broken = lambda v: v.no_such_thing
+    assert short is not None and broken is not None
+    cls = getattr(glmclf, model)
+    with refused("short(x1)"):
+        cls.from_formula("y ~ short(x1)", toy())
+    with refused("broken(x1)"):
+        cls.from_formula("y ~ broken(x1)", toy())
+    with refused("short(x2)"):
+        cls.from_formula("y ~ x1 + short(x2):x1", toy(), missing="raise")
+
+
+@pytest.mark.parametrize("name", ["logit", "probit", "cloglog"])
+def test_lower_case_names(name):
+    with refused("nowhere"):
+        getattr(smf, name)("y ~ nowhere", toy())
+    scale_of_the_caller = 2.0
+    res = getattr(smf, name)("y ~ I(x1 * scale_of_the_caller)", toy()).fit()
+    assert scale_of_the_caller == 2.0 and len(res.params) == 2

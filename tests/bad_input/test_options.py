@@ -1,0 +1,265 @@
+"""Keywords and options: unknown ones are errors, those of a later version say so."""
+
+import numpy as np
+import pytest
+from bad_input.refusal import refused
+from properties.toys import close, fit, make, models, shared, toy
+
+import glmclf
+
+
+@models
+@pytest.mark.parametrize("keyword", ["exposure", "weight", "freq_weight", "family", "link", "Offset", "var_weights", "priors", "reference"])
+def test_unknown_model_keywords(model, keyword):
+    with refused(keyword, error=TypeError):
+        make(model, "y ~ x1", toy(), **{keyword: "off"})
+    with refused(keyword, error=TypeError):
+        getattr(glmclf, model)(toy().y01, toy()[["x1"]], **{keyword: toy().off})
+
+
+@models
+@pytest.mark.parametrize("keyword", ["max_iter", "full_output", "start", "use_t", "covtype", "alpha", "groups", "seed"])
+def test_unknown_fit_keywords(model, keyword):
+    with refused(keyword, error=TypeError):
+        shared(model).model.fit(**{keyword: 1})
+
+
+LATER = [
+    {"bias_reduction": "firth"},
+    {"bias_reduction": "median"},
+    {"separation": "warn"},
+    {"collinear": "drop"},
+    {"method": "sgd"},
+    {"progress": True},
+    {"cov_type": "HC2"},
+    {"cov_type": "HC3"},
+    {"cov_type": "HAC"},
+    {"cov_type": "bootstrap"},
+    {"cov_type": "jackknife"},
+]
+
+
+@models
+@pytest.mark.parametrize("option", LATER, ids=str)
+def test_options_of_a_later_version_name_themselves(model, option):
+    (name, value), = option.items()
+    with refused(name, str(value), error=NotImplementedError):
+        shared(model).model.fit(**option)
+    if name == "cov_type":
+        with refused(name, value, error=NotImplementedError):
+            shared(model).with_cov(value)
+
+
+@models
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"method": "nm"}, ["nm", "irls", "lbfgs"]),
+        ({"method": "IRLS"}, ["IRLS", "irls"]),
+        ({"method": None}, ["None", "irls"]),
+        ({"cov_type": "hc0"}, ["hc0", "HC0"]),
+        ({"cov_type": "robust"}, ["robust", "HC0"]),
+        ({"cov_type": "HC4"}, ["HC4"]),
+        ({"bias_reduction": "jeffreys"}, ["jeffreys"]),
+        ({"separation": "ignore"}, ["ignore"]),
+        ({"collinear": "keep"}, ["keep"]),
+        ({"start_params": [0.0]}, ["1", "5"]),
+        ({"start_params": np.zeros(6)}, ["6", "5"]),
+        ({"start_params": [0, 0, np.nan, 0, 0]}, ["start_params"]),
+        ({"start_params": [0, 0, np.inf, 0, 0]}, ["start_params"]),
+        ({"maxiter": -1}, ["maxiter"]),
+        ({"maxiter": 2.5}, ["maxiter"]),
+        ({"tol": -1.0}, ["tol"]),
+        ({"tol": np.nan}, ["tol"]),
+        ({"n_threads": 0}, ["n_threads"]),
+        ({"n_threads": -2}, ["n_threads"]),
+    ],
+    ids=str,
+)
+def test_values_of_options(model, options, words):
+    with refused(*words, error=(ValueError, TypeError, NotImplementedError)):
+        shared(model).model.fit(**options)
+
+
+@models
+def test_methods_of_results_refuse_unknown_words(model):
+    res = shared(model)
+    for call, words in (
+        (lambda: res.conf_int(method="profile"), ["profile"]),
+        (lambda: res.conf_int(method="exact"), ["exact"]),
+        (lambda: res.predict(which="prob"), ["prob", "mean"]),
+        (lambda: res.predict(toy(), which=None), ["None"]),
+        (lambda: res.predict(toy(), which="joint"), ["joint"]),
+        (lambda: res.get_prediction(which="class"), ["class"]),
+        (lambda: res.info_criteria("hqic"), ["hqic", "aic"]),
+        (lambda: res.predict(which="class", threshold=1.5), ["threshold", "1.5"]),
+        (lambda: res.predict(which="class", threshold=-0.1), ["threshold"]),
+        (lambda: res.predict(which="class", threshold=np.nan), ["threshold"]),
+        (lambda: res.predict(which="class", threshold="high"), ["threshold", "high"]),
+        (lambda: res.pred_table(2), ["threshold"]),
+        (lambda: res.pred_table(np.nan), ["threshold"]),
+        (lambda: res.simulate(0), ["n=0"]),
+        (lambda: res.simulate(1.5), ["1.5"]),
+        (lambda: res.simulate(-1), ["-1"]),
+        (lambda: res.with_cov("huber"), ["huber"]),
+        (lambda: res.summary(xname=["a"]), ["xname", "1", "5"]),
+    ):
+        with refused(*words, error=(ValueError, TypeError, NotImplementedError)):
+            call()
+
+
+@models
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 5, 95, np.nan, "a", None])
+def test_alpha(model, alpha):
+    res = shared(model)
+    calls = [res.conf_int, res.summary_frame, res.tidy, res.get_prediction(toy(5, 2)).conf_int, res.get_prediction(toy(5, 2)).summary_frame]
+    calls.append(lambda a: res.summary(alpha=a))
+    for call in calls:
+        with refused("alpha", error=(ValueError, TypeError)):
+            call(alpha)
+
+
+@models
+@pytest.mark.parametrize(
+    "priors, words",
+    [
+        ({"yes": 0.5}, ["no", "priors"]),
+        ({"yes": 0.5, "no": 0.6}, ["priors", "0.6"]),
+        ({"yes": 1.0, "no": 0.0}, ["priors"]),
+        ({"yes": -0.5, "no": 1.5}, ["priors"]),
+        ({"yes": 0.5, "nein": 0.5}, ["no", "priors"]),
+        ({"yes": np.nan, "no": 0.5}, ["priors"]),
+        ([0.2, 0.3, 0.5], ["priors"]),
+        (0.5, ["priors"]),
+        ("yes", ["priors"]),
+        ([0.5, 0.6], ["priors"]),
+    ],
+)
+def test_priors(model, priors, words):
+    with refused(*words):
+        shared(model).predict(priors=priors)
+
+
+@models
+@pytest.mark.parametrize(
+    "hypothesis, words",
+    [
+        ("x9 = 0", ["x9"]),
+        ("x1 =", []),
+        ("x1 * x2 = 0", ["x1 * x2"]),
+        ("x1**2", []),
+        ("", []),
+        ("0 = 0", []),
+        ("x1 - x1 = 0", []),
+        (np.eye(4), ["4", "5"]),
+        (np.ones(3), ["3", "5"]),
+        (np.full(5, np.nan), ["NaN"]),
+        (np.zeros(5), []),
+        ((np.eye(5), np.zeros(3)), ["3", "5"]),
+        (["x1 = 0", "x9 = 0"], ["x9"]),
+        (None, []),
+        ([], []),
+    ],
+)
+def test_hypotheses(model, hypothesis, words):
+    res = shared(model)
+    with refused(*words, error=(ValueError, TypeError)):
+        res.wald_test(hypothesis)
+    if not (isinstance(hypothesis, np.ndarray) and not hypothesis.any()):
+        with refused(*words, error=(ValueError, TypeError)):
+            res.t_test(hypothesis)
+
+
+@models
+def test_contradictions_are_named(model):
+    with refused("contradict"):
+        shared(model).wald_test("x1 = 0, x1 = 1")
+    a = shared(model).wald_test("x1 = 0, x2 = 0, x1 + x2 = 0")
+    close(a.statistic, shared(model).wald_test("x1 = 0, x2 = 0").statistic)
+
+
+@models
+def test_units_of_odds_ratios(model):
+    res = shared(model)
+    if model != "Logit":
+        with refused("Logit", model, error=NotImplementedError):
+            res.odds_ratios()
+        return
+    for units in ({"age": 10}, {"x1": 0}, {"x1": np.inf}, {"x1": np.nan}):
+        with refused("units", next(iter(units))):
+            res.odds_ratios(units=units)
+
+
+@models
+def test_likelihood_ratio_tests_of_what_is_not_nested(model):
+    t = toy()
+    full, small = shared(model), shared(model, "y ~ x1")
+    assert full.compare_lr_test(small).df == 3
+    with refused():
+        small.compare_lr_test(full)
+    holed = t.copy()
+    holed.loc[:3, "x1"] = np.nan
+    for other, word in (
+        (fit(model, "y ~ x1", holed), "rows"),
+        (fit(model, "y ~ x1", t.iloc[:150]), "rows"),
+        (fit(model, "y ~ x1", t, freq_weights=1 + t.times), "weights"),
+        (fit(model, "y ~ x1", t, offset="off"), "offset"),
+        (fit(model, "y ~ x1", t, event="no"), "response"),
+        (fit(model, "won + lost ~ x1", t[t.trials > 0]), "response"),
+        (fit(model, "y ~ x1", t, weights="sw"), "pseudo"),
+    ):
+        with refused(word):
+            full.compare_lr_test(other)
+    another = {"Logit": "Probit", "Probit": "CLogLog", "CLogLog": "Logit"}[model]
+    with refused(model, another):
+        full.compare_lr_test(shared(another, "y ~ x1"))
+    with refused("nested"):
+        full.compare_lr_test(shared(model, "y ~ h"))
+    with refused("nested"):
+        shared(model, "y ~ x1 + g").compare_lr_test(shared(model, "y ~ x2"))
+    for thing in (None, "y ~ x1", full.model, full.llf):
+        with refused(error=(ValueError, TypeError)):
+            full.compare_lr_test(thing)
+
+
+@models
+def test_the_same_rows_reached_in_two_ways(model):
+    t = toy()
+    t.loc[[5, 6, 90], "x2"] = np.nan
+    full = fit(model, "y ~ x1 + x2", t)
+    expected = full.compare_lr_test(fit(model, "y ~ x1", t, subset=t.x2.notna())).statistic
+    close(full.compare_lr_test(fit(model, "y ~ x1", t[t.x2.notna()])).statistic, expected)
+    close(fit(model, "y ~ x1 + x2", t.dropna()).compare_lr_test(fit(model, "y ~ x1", t.dropna())).statistic, expected)
+
+
+@models
+def test_no_maximum_within_the_iterations(model):
+    from glmclf.errors import ConvergenceWarning
+
+    for method in ("irls", "newton", "bfgs", "lbfgs"):
+        with pytest.warns(ConvergenceWarning, match=f"{method}.*1 iteration.*gradient norm") as caught:
+            res = shared(model).model.fit(method=method, maxiter=1)
+        assert len(caught) == 1
+        assert res.converged is False and res.mle_retvals["converged"] is False and res.mle_retvals["iterations"] <= 1
+        report = res.summary().as_text()
+        assert "NOT a maximum" in report and "False" in report
+        assert res.llf < shared(model).llf
+
+
+@models
+def test_no_iteration_at_all(model):
+    with pytest.warns(UserWarning, match="0 iterations"):
+        res = shared(model).model.fit(maxiter=0)
+    assert not res.converged
+
+
+@models
+def test_a_callback_sees_every_iteration_and_disp_prints(model, capsys):
+    seen = []
+    res = shared(model).model.fit(callback=lambda i, params, llf: seen.append((i, np.array(params), llf)))
+    assert capsys.readouterr().out == ""
+    assert [i for i, _, _ in seen] == list(range(1, res.mle_retvals["iterations"] + 1))
+    close(seen[-1][1], res.params, 1e-5)
+    close(seen[-1][2], res.llf, 1e-9)
+    shared(model).model.fit(disp=True)
+    assert capsys.readouterr().out.count("iteration") == res.mle_retvals["iterations"]

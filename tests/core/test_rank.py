@@ -1,0 +1,104 @@
+"""Rank: dependencies found and written as the combination they are; ill-conditioned designs keep full rank."""
+
+import numpy as np
+import pytest
+import references
+
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
+from glmclf.core.rank import dependencies, triangular_factor
+
+# coefficients of a dependency come from a triangular solve of a well-conditioned basis
+RTOL = 1e-8
+
+
+def factor(X, **options):
+    return triangular_factor(Blocks(Dense(np.asarray(X, dtype=float)), **options))
+
+
+@pytest.fixture
+def X():
+    return np.column_stack([np.ones(60), np.random.default_rng(8).normal(size=(60, 3))])
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 59, 60, 1000])
+def test_triangular_factor(X, size):
+    R = factor(X, size=size)
+    assert R.shape == (4, 4)
+    np.testing.assert_array_equal(R, np.triu(R))
+    np.testing.assert_allclose(R.T @ R, X.T @ X, rtol=1e-12, atol=1e-12)
+
+
+def test_factor_of_fewer_rows_than_columns(X):
+    R = factor(X[:2])
+    assert R.shape == (4, 4)
+    np.testing.assert_allclose(R.T @ R, X[:2].T @ X[:2], atol=1e-13)
+    assert sorted(dependencies(R)) == [2, 3]
+
+
+def test_full_rank(X):
+    assert dependencies(factor(X)) == {}
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-8, 1.0, 1e8, 1e150])
+def test_units_do_not_matter(X, scale):
+    units = np.array([1.0, scale, 1.0, 1 / scale])
+    assert dependencies(factor(X * units)) == {}
+    Z = np.column_stack([X, 2 * X[:, 1] - 3 * X[:, 3]]) * np.r_[units, scale]
+    found = dependencies(factor(Z))
+    assert list(found) == [4]
+    assert set(found[4]) == {1, 3}
+    np.testing.assert_allclose(found[4][1], 2.0, rtol=RTOL)
+    np.testing.assert_allclose(found[4][3], -3.0 * scale * scale, rtol=RTOL)
+
+
+def test_the_combination_reproduces_the_column(X):
+    generator = np.random.default_rng(4)
+    b = generator.normal(size=(4, 2))
+    Z = np.column_stack([X, X @ b, generator.normal(size=60), X[:, 2]])
+    found = dependencies(factor(Z))
+    assert list(found) == [4, 5, 7]
+    for j, terms in found.items():
+        np.testing.assert_allclose(Z[:, list(terms)] @ np.array(list(terms.values())), Z[:, j], rtol=1e-9, atol=1e-9)
+    assert found[7] == pytest.approx({2: 1.0})
+
+
+def test_dummies_of_all_levels_and_a_constant():
+    level = np.arange(30) % 3
+    Z = np.column_stack([np.ones(30), *(level == g for g in range(3))])
+    found = dependencies(factor(Z))
+    assert list(found) == [3] and found[3] == pytest.approx({0: 1.0, 1: -1.0, 2: -1.0})
+
+
+def test_columns_of_zeros(X):
+    Z = np.column_stack([np.zeros(60), X, np.zeros(60)])
+    assert dependencies(factor(Z)) == {0: {}, 5: {}}
+
+
+def test_later_columns_are_compared_with_columns_kept_only(X):
+    Z = np.column_stack([X[:, :2], X[:, 1], X[:, 1] + 1e-3 * X[:, 2]])
+    assert list(dependencies(factor(Z))) == [2]
+
+
+@pytest.mark.parametrize("name", ["hard_poly5__logit", "hard_poly6__logit", "hard_collinear__logit", "hard_scale__logit",
+                                  "hard_wide__logit"])  # fmt: skip
+def test_ill_conditioned_designs_have_full_rank(name):
+    model = references.fitted(name).model
+    assert dependencies(factor(model.exog)) == {}
+    assert dependencies(factor(model.exog, size=50)) == {}
+
+
+@pytest.mark.parametrize("exponent", [-6, -9, -11, -12])
+def test_a_small_difference_is_a_difference(X, exponent):
+    """x2 = x1 + 10^e z is another column: R's lm would drop it from 1e-7 on, at a loss."""
+    Z = np.column_stack([X[:, :2], X[:, 1] + 10.0**exponent * X[:, 2]])
+    assert dependencies(factor(Z)) == {}
+
+
+def test_a_sum_rounded_to_doubles_is_a_dependency():
+    """The rounding of x3 = x1 + x2 is no information, with many rows and any block size."""
+    generator = np.random.default_rng(6)
+    A = generator.normal(size=(5000, 2)) * [1.0, 1e5] + [0, 1e4]
+    Z = np.column_stack([np.ones(5000), A, A.sum(axis=1), A[:, 0] / 3])
+    for size in (100, 5000):
+        assert list(dependencies(factor(Z, size=size))) == [3, 4]
