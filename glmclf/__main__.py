@@ -181,7 +181,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     from glmclf.errors import EstimationError
 
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter is no error
     args = parser().parse_args(argv)
+    if args.cov_type == "cluster" and not args.groups:
+        parser().error("--cov-type cluster needs --groups COL")
     try:
         return run(args)
     except BrokenPipeError:

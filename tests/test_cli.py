@@ -1,6 +1,8 @@
 """`python -m glmclf`: what it prints, where, and with which exit status."""
 
 import io
+import os
+import pathlib
 import subprocess
 import sys
 
@@ -13,6 +15,7 @@ from glmclf import __main__ as command
 from glmclf import datasets
 
 SPECTOR = ["logit", "spector", "GRADE ~ GPA + TUCE + PSI"]
+SURVEY = pathlib.Path(__file__).parent / "data" / "survey.csv"
 
 
 @pytest.fixture
@@ -139,6 +142,19 @@ def test_the_data_decide_the_kind_of_the_event(values, text, expected):
     assert level == expected and isinstance(level, str) == isinstance(expected, str)
 
 
+def test_a_survey_with_odd_names(shell):
+    formula = 'answer ~ Q("âge") + Q("hours per week") + C(region)'
+    options = {"event": "no", "freq_weights": "weight"}
+    status, out, err = shell("logit", SURVEY, formula, "--event", "no", "--freq-weights", "weight",
+                             "--subset", "`hours per week` > 2 and region != 'north'")
+    frame = datasets.read_csv(SURVEY)
+    rows = (frame["hours per week"] > 2) & (frame["region"] != "north")
+    res = glmclf.Logit.from_formula(formula, frame, subset=rows, **options).fit()
+    assert (status, err) == (0, "")
+    assert "P(answer = 'no')" in out and f"{res.llf:.3f}" in out and 'Q("âge")' in out
+    assert f"{res.tvalues.iloc[-1]:.3f}" in out
+
+
 def test_event_zero(shell):
     status, out, _ = shell(*SPECTOR, "--event", "0")
     assert status == 0 and "P(GRADE = 0)" in out and "-2.8261" in out
@@ -150,6 +166,13 @@ def test_event_zero(shell):
 def test_as_a_process():
     done = process(*SPECTOR)
     assert done.returncode == 0 and done.stderr == "" and "2.8261" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_terminal_without_the_letters():
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = process("logit", str(SURVEY), 'answer ~ Q("âge")', env=environment)
+    assert done.returncode == 0 and done.stderr == "" and "\\xe2ge" in done.stdout
 
 
 @pytest.mark.slow
@@ -216,6 +239,7 @@ def test_formulas(shell, formula, words):
     (["--cov-type", "HC9"], ["HC9"]),
     (["--method", "guess"], ["guess"]),
     (["--groups", "nowhere"], ["nowhere"]),
+    (["--cov-type", "cluster"], ["--groups"]),
     (["--subset", "GPA > 99"], []),
     (["--subset", "NOTHING > 1"], ["NOTHING", "TUCE"]),
     (["--subset", "GPA * 2"], ["subset"]),
@@ -259,6 +283,11 @@ def test_no_estimate_is_status_1(shell, tmp_path):
     pd.DataFrame({"y": [0] * 10 + [1] * 10, "x": range(20)}).to_csv(file, index=False)
     status, out, err = shell("logit", file, "y ~ x")
     refused((status, out, err), '"x"', status=1)
+
+
+def test_collinear_columns_are_status_1(shell):
+    refused(shell("logit", "beetles", "killed + survived ~ dose + I(2 * dose)"), "dose", status=1)
+    refused(shell("logit", "spector", "GRADE ~ bs(GPA, df=40)"), status=1)
 
 
 def test_a_warning_is_one_line(shell, monkeypatch):

@@ -85,7 +85,7 @@ def estimate(method: str, objective: Objective, start: ndarray, *, warm: bool = 
 
 
 def scalar_maximum(objective: Objective, start: float) -> float:
-    """Maximum of an objective of one parameter, from any start: Newton's method inside a bracket on the score's sign."""
+    """Maximum of an objective of one parameter, from any start: Newton inside a bracket on the sign of the score."""
     low, high, b, reach = -np.inf, np.inf, start, 1.0
     for _ in range(200):
         e = objective(np.array([b]), False)

@@ -75,10 +75,12 @@ class Objective:
         Pointwise log-likelihood, score factor and weight.
     blocks : Blocks
         Of ``(X, y, trials, offset, weights)``; the last three may be None.
+    unit : float
+        What one observation weighs: the log-likelihood over this is on the scale on which convergence is judged.
     """
 
-    def __init__(self, likelihood, blocks: Blocks):
-        self.likelihood, self.blocks = likelihood, blocks
+    def __init__(self, likelihood, blocks: Blocks, unit: float = 1.0):
+        self.likelihood, self.blocks, self.unit = likelihood, blocks, unit
         self.canonical = likelihood.canonical
 
     def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
@@ -101,12 +103,14 @@ class Objective:
 
     def thinned(self, step: int) -> Objective:
         """The objective of every `step`-th row."""
-        return Objective(self.likelihood, self.blocks.thinned(step))
+        return Objective(self.likelihood, self.blocks.thinned(step), self.unit)
 
     def rotated(self, basis: ndarray) -> Objective:
         """The objective in the coordinates ``basis @ theta``."""
         X, *rest = self.blocks.arrays
-        return Objective(self.likelihood, Blocks(X.rotated(basis), *rest, n_threads=self.blocks.n_threads))
+        return Objective(
+            self.likelihood, Blocks(X.rotated(basis), *rest, n_threads=self.blocks.n_threads), self.unit
+        )
 
     def _pointwise(self, theta, X, y, m, offset, weights, expected):
         eta = X @ theta

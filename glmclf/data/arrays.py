@@ -155,7 +155,7 @@ def read_arrays(
             raise DataError(f'{name}="{value}" names a column, but the model was given arrays: pass the values.')
     beside = read_extras(extras, frame, None)
     rows = Rows(index, missing)
-    lost = weigh(rows, beside)
+    lost = weigh(rows, beside, extras)
     notes: list[str] = []
     columns = {name: read_column(series, name) for name, series in left.items()}
     rows.lose(lost, {name: column.missing for name, column in columns.items()}, _missing_columns(X, names))

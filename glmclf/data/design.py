@@ -246,13 +246,18 @@ def read_formula(
     frame = given if cut is None else given[cut]
     rows = Rows(frame.index, missing)
     beside = read_extras(extras, given, cut)
-    lost = weigh(rows, beside)
+    lost = weigh(rows, beside, extras)
     bound = {code: _bind(code, frame, caller, restricted) for code in codes}
     table = {name: read_column(frame[name], name) for e in bound.values() for name in e.columns}
     notes: list[str] = []
     rows.lose(lost, _raw_missing([bound[c] for c in codes], table))
     values = _settle(bound, table, rows, parsed.left, notes)
     design, pieces = _design(parsed, formula, bound, values, table, notes)
+    notes += [
+        f"{code} has one level, {quoted(f.levels)}, in the rows used: it adds no column"
+        for code, f in design.factors.items()
+        if f.levels is not None and len(f.levels) == 1
+    ]
     left = [_left_value(bound[code], values[code], frame, rows) for code in parsed.left]
     made = response(list(parsed.left), left)
     notes += getattr(made, "notes", [])

@@ -189,12 +189,16 @@ class Rows:
         return int((~self.keep & ~self._absent).sum())
 
 
-def weigh(rows: Rows, extras: Mapping[str, ndarray]) -> dict[str, ndarray]:
-    """Leave out rows of weight zero; returns where an offset or weight is missing."""
+def weigh(rows: Rows, extras: Mapping[str, ndarray], given: Mapping[str, Any] | None) -> dict[str, ndarray]:
+    """Leave out rows of weight zero; returns where an offset or weight is missing, by column or keyword."""
     for name, values in extras.items():
         if name != "offset":
             rows.absent(values == 0)
-    return {name: np.isnan(values) for name, values in extras.items()}
+    source = given or {}
+    return {
+        source[name] if isinstance(source.get(name), str) else name: np.isnan(values)
+        for name, values in extras.items()
+    }
 
 
 def leave_out_no_trials(rows: Rows, counts: list[ndarray], notes: list[str]) -> None:

@@ -26,7 +26,7 @@ def logit(formula: str, data, *args: Any, **keywords: Any) -> binary.Logit:
     >>> import glmclf.formula.api as smf
     >>> from glmclf import datasets
     >>> smf.logit("GRADE ~ GPA", datasets.load("spector")).fit().params.round(3)
-    Intercept   -9.690
+    Intercept   -9.703
     GPA          2.840
     dtype: float64
     """

@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Cells, Dense, from_pieces
-from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis
+from glmclf.core.estimation import Estimate, RankDeficiency, estimate
 from glmclf.core.objective import Objective
 from glmclf.data import codec
 from glmclf.data.arrays import constant, read_arrays
@@ -200,7 +200,8 @@ class Model:
     # -------------------------------------------------------------------------------------------- likelihood
     def _objective(self, n_threads: int | None = None) -> Objective:
         r = self._rows
-        return Objective(self._likelihood, Blocks(r.X, r.y, r.trials, r.offset, r.weights, n_threads=n_threads))
+        unit = 1.0 if self._frequency or r.weights is None else float(r.weights.mean())
+        return Objective(self._likelihood, Blocks(r.X, r.y, r.trials, r.offset, r.weights, n_threads=n_threads), unit)
 
     @cached_property
     def _constant(self) -> float:
@@ -341,6 +342,7 @@ class Model:
             raise CollinearityError(
                 f"{len(self.exog_names)} columns need at least as many rows; {self.endog_names} has {len(self._rows)}"
             )
+        _check_options(maxiter, tol, n_threads)
         options = {"maxiter": maxiter, "tol": tol, "callback": _reporter(callback, disp)}
         found = self._maximise(method, start_params, n_threads, options)
         self._verify(found, method)
@@ -354,7 +356,10 @@ class Model:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 if start_params is not None:
-                    found = estimate(method, objective, self._flat(start_params), warm=False, **options)
+                    start = self._flat(start_params)
+                    if not np.isfinite(start).all():
+                        raise ValueError(f"start_params must be finite numbers; found {start}")
+                    found = estimate(method, objective, start, warm=False, **options)
                     if found.fit.converged or found.fit.iterations >= options["maxiter"]:
                         return found
                 # a start so far off that no step leads on: begin at the usual one
@@ -376,7 +381,7 @@ class Model:
     def _verify(self, found: Estimate, method: str) -> None:
         """An infinite estimate is an error, a maximum not reached a warning."""
         fit = found.fit
-        if found.vanished or not fit.converged:
+        if found.vanished or fit.message != "converged":
             self._raise_if_separated()
         try:
             _ = fit.evaluation.factor
@@ -432,10 +437,7 @@ class Model:
     def _covariance(self, found: Estimate, objective: Objective, cov_type, groups) -> tuple[Covariance, list[str]]:
         context = Context(objective, found.fit.theta, found.fit.evaluation, self.nobs, self._frequency)
         keywords = {"groups": groups["groups"]} if groups else {}
-        V = covariance(cov_type, context, **keywords)
-        matrix = from_basis(found.basis, from_basis(found.basis, V.matrix).T)
-        V = Covariance(V.name, 0.5 * (matrix + matrix.T), V.description, V.clusters)
-        return V, groups.get("names", [])
+        return covariance(cov_type, context, **keywords), groups.get("names", [])
 
 
     # --------------------------------------------------------------------------------------- keeping and moving
@@ -525,6 +527,18 @@ def _refuse_later_options(bias_reduction, separation, collinear, progress) -> No
     for option, asked in later.items():
         if asked:
             raise NotImplementedError(f"fit({option}) is not available in this version")
+
+
+def _check_options(maxiter, tol, n_threads) -> None:
+    def whole(value, least):
+        return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
+
+    if not whole(maxiter, 0):
+        raise ValueError(f"maxiter={maxiter!r}: a whole number of iterations, 0 or more")
+    if n_threads is not None and not whole(n_threads, 1):
+        raise ValueError(f"n_threads={n_threads!r}: a whole number of threads, 1 or more")
+    if tol is not None and not 0 <= tol < np.inf:
+        raise ValueError(f"tol={tol!r}: a number, 0 or more")
 
 
 def _reporter(callback, disp):

@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from scipy.linalg import solve_triangular
 from scipy.special import chdtrc
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.estimation import Estimate
+from glmclf.core.estimation import Estimate, from_basis
 from glmclf.core.objective import Evaluation
 from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.core.solvers import Fit
@@ -53,7 +54,7 @@ class Results:
         self.model, self.method = model, method
         self._fit, self._basis = fit, found.basis
         self._theta, self._value = found.theta, fit.evaluation.value
-        self._cov, self._group_names = cov
+        self._cov, self._group_names = cov  # in the coordinates of the fit, where it keeps its digits
         self.converged = fit.converged
         self.mle_retvals = {
             "converged": fit.converged,
@@ -79,6 +80,20 @@ class Results:
         return {"groups": self._group_names, "n_groups": list(self._cov.clusters)} if self._group_names else {}
 
     @cached_property
+    def _V(self) -> ndarray:
+        """Covariance of the parameters."""
+        if self._basis is None:
+            return self._cov.matrix
+        V = from_basis(self._basis, from_basis(self._basis, self._cov.matrix).T)
+        return 0.5 * (V + V.T)
+
+    def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """Estimate, covariance and R in the coordinates of the fit, in which an ill-conditioned design keeps its digits."""
+        if self._basis is not None:
+            R = solve_triangular(self._basis, R.T, trans="T", check_finite=False).T
+        return self._fit.theta, self._cov.matrix, R
+
+    @cached_property
     def params(self) -> pd.Series:
         """The estimate."""
         return self._series(self._theta)
@@ -89,7 +104,7 @@ class Results:
         return self._series(np.sqrt(self._variances()))
 
     def _variances(self) -> ndarray:
-        v = np.diag(self._cov.matrix)
+        v = np.diag(self._V)
         return np.where(v >= 0, v, np.nan)
 
     @cached_property
@@ -137,9 +152,10 @@ class Results:
         """
         if r_matrix is not None:
             R = np.atleast_2d(np.asarray(r_matrix, dtype=float))
-            return R @ self._cov.matrix @ R.T
+            _, V, R = self._coordinates(R)
+            return R @ V @ R.T
         names = self.model.exog_names
-        return pd.DataFrame(self._cov.matrix, index=names, columns=names)
+        return pd.DataFrame(self._V, index=names, columns=names)
 
     @cached_property
     def llf(self) -> float:
@@ -232,6 +248,8 @@ class Results:
     def _parse(self, hypothesis) -> tuple[ndarray, ndarray]:
         from patsy import DesignInfo, PatsyError
 
+        if not hypothesis or (isinstance(hypothesis, str) and not hypothesis.strip()):
+            raise ValueError(f"the hypothesis is empty; the parameters are {self.model.exog_names}")
         try:
             parsed = DesignInfo(self.model.exog_names).linear_constraint(hypothesis)
         except PatsyError as error:
@@ -253,7 +271,8 @@ class Results:
         statsmodels ContrastResults
         """
         R, q = self._constraints(r_matrix)
-        return wald.t_test(self._theta, self._cov.matrix, R, q, df=self.df_resid if use_t else None)
+        theta, V, R = self._coordinates(R)
+        return wald.t_test(theta, V, R, q, df=self.df_resid if use_t else None)
 
     def wald_test(self, r_matrix, *, use_f: bool | None = None, scalar: bool = True):
         """Joint Wald test of R theta = q: chi-squared, or F with (J, df_resid) degrees of freedom.
@@ -273,7 +292,8 @@ class Results:
         """
         R, q = self._constraints(r_matrix)
         df = self.df_resid if use_f else None
-        return wald.wald_test(self._theta, self._cov.matrix, R, q, use_f=bool(use_f), df=df, scalar=scalar)
+        theta, V, R = self._coordinates(R)
+        return wald.wald_test(theta, V, R, q, use_f=bool(use_f), df=df, scalar=scalar)
 
     def f_test(self, r_matrix):
         """`wald_test` with the F distribution."""
@@ -297,7 +317,7 @@ class Results:
         df = self.df_resid if use_f else None
         terms = self.model._design.terms
         tests = wald.term_tests(
-            self._theta, self._cov.matrix, terms, use_f=use_f, df=df, skip_constant=skip_constant
+            self._theta, self._V, terms, use_f=use_f, df=df, skip_constant=skip_constant
         )
         return frames.term_table(tests)
 
@@ -318,6 +338,8 @@ class Results:
         ValueError
             Other rows, weights, offset, response or link; a pseudo-likelihood; or a model that is not nested.
         """
+        if not isinstance(restricted, Results):
+            raise TypeError(f"compare_lr_test needs the result of another model, found {type(restricted).__name__}")
         self._check_comparable(restricted)
         return wald.lr_test(self._value, restricted._value, self.df_model - restricted.df_model)
 
@@ -383,7 +405,7 @@ class Results:
         check(cov_type)
         groups = self.model._groups(cov_type, kwds)
         other = copy.copy(self)
-        other.__dict__ = {k: v for k, v in self.__dict__.items() if k not in ("bse", "tvalues", "pvalues")}
+        other.__dict__ = {k: v for k, v in self.__dict__.items() if k not in ("_V", "bse", "tvalues", "pvalues")}
         found = Estimate(self._fit, self._basis)
         other._cov, other._group_names = self.model._covariance(found, self._objective(), cov_type, groups)
         return other
@@ -541,7 +563,7 @@ def load(path, functions=None) -> Results:
     >>> Logit.from_formula("GRADE ~ GPA", spector).fit().save(file)
     >>> _ = file.seek(0)
     >>> glmclf.load(file).predict({"GPA": [3.5]}).round(4)
-    0    0.5424
+    0    0.559
     dtype: float64
     """
     if hasattr(path, "read"):

@@ -78,7 +78,7 @@ class BinaryResults(Results):
     @row_property
     def _eta(self) -> ndarray:
         r = self.model._rows
-        eta = self._coordinates(r.X)[:] @ self._fit.theta
+        eta = self._rotated(r.X)[:] @ self._fit.theta
         return eta if r.offset is None else eta + r.offset
 
     @row_property
@@ -154,8 +154,7 @@ class BinaryResults(Results):
             values = self.model._transform(eta, "mean" if which == "class" else which)
         if which != "class":
             return pd.Series(values, index=index)
-        if not 0 <= threshold <= 1:
-            raise ValueError(f"threshold={threshold!r}: a probability between 0 and 1")
+        _check_threshold(threshold)
         return pd.Series(self.model._response.decode(values > threshold, np.isnan(values)), index=index)
 
     def get_prediction(self, newdata=None, which: str = "mean", offset=None) -> frames.PredictionResults:
@@ -173,16 +172,10 @@ class BinaryResults(Results):
             `predicted, se, conf_int(alpha), summary_frame(alpha)`.
         """
         X, eta, index = self._linear(newdata, offset)
-        V = self._cov_in_basis
+        V = self._cov.matrix
         parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X)]
         se = np.concatenate(parts) if parts else np.zeros(0)
         return frames.PredictionResults(Prediction(eta, se, self.model.link, which), index)
-
-    @property
-    def _cov_in_basis(self) -> ndarray:
-        """Covariance of the coordinates in which predictions are formed."""
-        V = self._cov.matrix
-        return V if self._basis is None else self._basis @ V @ self._basis.T
 
     def _linear(self, newdata, offset) -> tuple[Dense | Cells, ndarray, pd.Index]:
         """Rows of the design in the fit's coordinates, linear predictors and their labels."""
@@ -196,13 +189,13 @@ class BinaryResults(Results):
             index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
-        X = self._coordinates(X)
+        X = self._rotated(X)
         eta = X[:] @ self._fit.theta
         if given is not None and given.ndim and given.shape != eta.shape:
             raise DataError(f"offset has {given.size} values for {len(eta)} rows to predict")
         return X, eta if given is None else eta + given, index
 
-    def _coordinates(self, X: Dense | Cells) -> Dense | Cells:
+    def _rotated(self, X: Dense | Cells) -> Dense | Cells:
         """Columns in the coordinates of the fit."""
         return X if self._basis is None else X.rotated(self._basis)
 
@@ -262,8 +255,7 @@ class BinaryResults(Results):
             2 x 2, rows observed, columns predicted, non-event first; observations are counted with their weights,
             counts by successes and failures.
         """
-        if not 0 <= threshold <= 1:
-            raise ValueError(f"threshold={threshold!r}: a probability between 0 and 1")
+        _check_threshold(threshold)
         r = self.model._rows
         m = np.ones(len(r)) if r.trials is None else r.trials
         predicted = (self.fittedvalues.to_numpy() > threshold).astype(int)
@@ -386,9 +378,14 @@ class BinaryResults(Results):
         notes = [self._cov.description, *self.model._summary_notes()]
         if not self.converged:
             notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}.")
-        if (np.diag(self._cov.matrix) < 0).any():
+        if (np.diag(self._V) < 0).any():
             notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
         return notes
+
+
+def _check_threshold(threshold) -> None:
+    if not isinstance(threshold, (int, float, np.number)) or not 0 <= threshold <= 1:
+        raise ValueError(f"threshold={threshold!r}: a probability between 0 and 1")
 
 
 def _from_log_odds(z: ndarray, which: str) -> ndarray:

@@ -42,13 +42,14 @@ def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None
         if step is None:
             message = "the information matrix is singular"
             break
-        if expected and (decrement < SWITCH or halved):
+        distance = decrement / objective.unit
+        if expected and (distance < SWITCH or halved):
             expected, evaluation = False, objective(theta, False)
             continue
-        if decrement <= tol:
+        if distance <= tol:
             theta, converged, message = theta + step, True, "converged"
             break
-        if decrement < FLOOR and decrement > 0.25 * previous:
+        if distance < FLOOR and decrement > 0.25 * previous:
             converged, message = True, "converged to rounding"
             break
         if iteration == maxiter:

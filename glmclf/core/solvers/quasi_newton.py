@@ -58,7 +58,7 @@ def _minimise(objective, start, method, *, opening=None, maxiter=100, tol=None, 
 
     z, done = np.zeros(len(start)), 0
     if maxiter > 0:
-        limits = {"maxiter": maxiter, "gtol": 1e-6}
+        limits = {"maxiter": -(-2 * maxiter // 3), "gtol": 1e-6}  # the rest is for the Newton steps at the end
         found = minimize(negative, z, jac=True, method=method, callback=report, options=limits)
         z, done = found.x, int(found.nit)
     fit = newton.newton(objective, start + T @ z, maxiter=max(maxiter - done, 0), tol=tol, callback=polished)
