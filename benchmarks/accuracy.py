@@ -3,10 +3,11 @@
     python benchmarks/accuracy.py            prints the table
     python benchmarks/accuracy.py --write    and writes it into docs/numerics.md and benchmarks/results/accuracy.json
 
-Every program is asked for its best: statsmodels' Logit and Probit by Newton's method to a change of 1e-12, its GLM where
-there are counts, weights or the complementary log-log link, R's `glm` with epsilon = 1e-15. Standard errors are compared
-with those the program means: of the observed information, or of the expected one, which the two GLMs report. R is left out
-where `Rscript` is not found. R reads the data as hexadecimal numbers, so that all start from the same doubles.
+Every program is asked for its best: statsmodels' Logit and Probit by Newton's method to a change of 1e-12, its GLM
+where there are counts, weights or the complementary log-log link, R's `glm` with epsilon = 1e-15. Standard errors are
+compared with those the program means: of the observed information, or of the expected one, which the two GLMs report.
+R is left out where `Rscript` is not found; it reads the data as hexadecimal numbers, so that all start from the same
+doubles.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def with_statsmodels(name, case, data):
     data, formula = numeric_response(case, data)
     offset = None if "offset" not in keywords else data[keywords["offset"]]
     weights = {k: data[v] for k, v in keywords.items() if k == "freq_weights"}
-    weights |= {"var_weights": data[v] for k, v in keywords.items() if k == "weights"}
+    if "weights" in keywords:
+        weights["var_weights"] = data[keywords["weights"]]
     if case["model"] == "CLogLog" or weights or "+" in case["formula"].split("~")[0]:
         link = getattr(sm.families.links, case["model"])()
         model = sm.GLM.from_formula(formula, data, family=sm.families.Binomial(link), offset=offset, **weights)
@@ -98,7 +100,8 @@ def glm_errors(case) -> str:
 R_FIT = r"""
 fit <- function(name, file, formula, link, weights = NULL, offset = NULL) {
   d <- read.csv(file, stringsAsFactors = FALSE)
-  for (v in names(d)) if (is.character(d[[v]])) d[[v]] <- factor(d[[v]], levels = sort(unique(d[[v]]), method = "radix"))
+  for (v in names(d)) if (is.character(d[[v]]))
+    d[[v]] <- factor(d[[v]], levels = sort(unique(d[[v]]), method = "radix"))
   d$w_ <- if (is.null(weights)) rep(1, nrow(d)) else d[[weights]]
   d$o_ <- if (is.null(offset)) rep(0, nrow(d)) else d[[offset]]
   d <- d[d$w_ > 0, ]
@@ -115,8 +118,12 @@ fit <- function(name, file, formula, link, weights = NULL, offset = NULL) {
 
 def hexadecimal(data: pd.DataFrame) -> pd.DataFrame:
     """Numbers as R reads them without rounding."""
-    columns = {c: data[c].map(lambda v: "NA" if pd.isna(v) else float(v).hex()) if pd.api.types.is_numeric_dtype(data[c])
-               else data[c] for c in data.columns}  # fmt: skip
+    columns = {
+        c: data[c].map(lambda v: "NA" if pd.isna(v) else float(v).hex())
+        if pd.api.types.is_numeric_dtype(data[c])
+        else data[c]
+        for c in data.columns
+    }
     return pd.DataFrame(columns)
 
 
@@ -184,8 +191,11 @@ def measure() -> tuple[list[dict], list[str]]:
     rows = []
     for name in names:
         case, data = references.reference(name)
-        row = {"problem": name, "condition": case["checks"]["log10_condition_scaled_design"],
-               "attainable": case["checks"]["attainable_digits_params"]}  # fmt: skip
+        row = {
+            "problem": name,
+            "condition": case["checks"]["log10_condition_scaled_design"],
+            "attainable": case["checks"]["attainable_digits_params"],
+        }
         for program, run in programs.items():
             row[program] = attempt(run, name, case, data.copy())
         rows.append(row)
@@ -213,8 +223,11 @@ def markdown(rows, programs) -> str:
     head = ["problem", "condition", *(f"{p} {q}" for p in programs for q in QUANTITIES)]
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     for row in rows:
-        cells = [row["problem"].replace("__", " "), f"{row['condition']:.1f}",
-                 *(cell(row[p], q) for p in programs for q in QUANTITIES)]  # fmt: skip
+        cells = [
+            row["problem"].replace("__", " "),
+            f"{row['condition']:.1f}",
+            *(cell(row[p], q) for p in programs for q in QUANTITIES),
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -223,26 +236,37 @@ def versions(programs) -> dict[str, str]:
     import scipy
     import statsmodels
 
-    found = {"glmclf": getattr(glmclf, "__version__", ""), "statsmodels": statsmodels.__version__, "numpy": np.__version__,
-             "scipy": scipy.__version__}  # fmt: skip
+    found = {
+        "glmclf": getattr(glmclf, "__version__", ""),
+        "statsmodels": statsmodels.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
     if "R glm" in programs:
-        out = subprocess.run(["Rscript", "-e", "cat(R.version$major, R.version$minor, sep='.')"], capture_output=True, text=True)
+        out = subprocess.run(
+            ["Rscript", "-e", "cat(R.version$major, R.version$minor, sep='.')"], capture_output=True, text=True
+        )
         found["R"] = out.stdout.strip()
     return {k: v for k, v in found.items() if v}
 
 
 def note(programs) -> str:
     used = ", ".join(f"{k} {v}" for k, v in versions(programs).items() if k != "glmclf")
-    return (f"Made with {used}. Standard errors: glmclf and statsmodels' Logit and Probit those of the observed information; "
-            "statsmodels' GLM (complementary log-log, counts, weights) and R's `glm` those of the expected one. Empty: the "
-            "program means another number there.")  # fmt: skip
+    return (
+        f"Made with {used}. Standard errors: glmclf and statsmodels' Logit and Probit those of the observed "
+        "information; statsmodels' GLM (complementary log-log, counts, weights) and R's `glm` those of the expected "
+        "one. Empty: the program means another number there. fails: an exception; 0.0: no digit is right, most often "
+        "with a word that the fit did not converge."
+    )
 
 
 def write(rows, programs) -> None:
     text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n\n{markdown(rows, programs)}\n\n{note(programs)}\n\n{END}{after}", encoding="utf-8")
+    PAGE.write_text(
+        f"{before}{BEGIN}\n\n{markdown(rows, programs)}\n\n{note(programs)}\n\n{END}{after}", encoding="utf-8"
+    )
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps({"versions": versions(programs), "rows": rows}, indent=1) + "\n", encoding="utf-8")
 

@@ -45,11 +45,13 @@ class Blocks:
 
     def sum(self, f: Callable) -> Any:
         """Sum of ``f(*block)`` over the blocks, added in the order of the blocks whatever the number of threads."""
-        workers = min(self.n_threads, -(-self.n // self.size))
-        if workers <= 1:
+        if self.n <= self.size:
             return functools.reduce(operator.add, itertools.starmap(f, self))
-        with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
-            return functools.reduce(operator.add, _ordered_map(pool, f, iter(self), 4 * workers))
+        with _one_blas_thread():
+            if self.n_threads == 1:
+                return functools.reduce(operator.add, itertools.starmap(f, self))
+            with ThreadPoolExecutor(self.n_threads) as pool:
+                return functools.reduce(operator.add, _ordered_map(pool, f, iter(self), 4 * self.n_threads))
 
 
 def _ordered_map(pool: ThreadPoolExecutor, f: Callable, blocks: Iterator[tuple], ahead: int) -> Iterator:

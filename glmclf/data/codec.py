@@ -347,7 +347,8 @@ def encode_response(response: BinaryResponse) -> dict[str, Any]:
     stored |= {"levels": pack(list(response.levels)), "notes": list(response.notes)}
     if isinstance(dtype, pd.CategoricalDtype):
         categories = [pack(c) for c in dtype.categories.tolist()]
-        return stored | {"dtype": "category", "categories": categories, "ordered": bool(dtype.ordered)}
+        labels = str(dtype.categories.dtype)
+        return stored | {"dtype": "category", "categories": categories, "of": labels, "ordered": bool(dtype.ordered)}
     return stored | {"dtype": str(dtype)}
 
 
@@ -357,7 +358,8 @@ def decode_response(stored: Mapping[str, Any]) -> BinaryResponse:
     try:
         dtype: Any = stored["dtype"]
         if dtype == "category":
-            dtype = pd.CategoricalDtype([unpack(c) for c in stored["categories"]], stored["ordered"])
+            categories = pd.Index([unpack(c) for c in stored["categories"]], dtype=_label_dtype(stored["of"]))
+            dtype = pd.CategoricalDtype(categories, stored["ordered"])
         else:
             dtype = _label_dtype(dtype)
         levels = unpack(stored["levels"])

@@ -88,7 +88,7 @@ class Results:
         return 0.5 * (V + V.T)
 
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """Estimate, covariance and R in the coordinates of the fit, in which an ill-conditioned design keeps its digits."""
+        """Estimate, covariance and R in the fit's coordinates, where an ill-conditioned design keeps its digits."""
         if self._basis is not None:
             R = solve_triangular(self._basis, R.T, trans="T", check_finite=False).T
         return self._fit.theta, self._cov.matrix, R
@@ -227,7 +227,7 @@ class Results:
             NaN for a pseudo-likelihood.
         """
         p = len(self._theta) + dk_params
-        penalty = {"aic": 2.0 * p, "bic": p * np.log(self.nobs)}
+        penalty = {"aic": 2.0 * p, "bic": p * np.log(float(self.nobs))}
         if crit not in penalty:
             raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
         return np.nan if self.model._pseudo else float(-2.0 * self.llf + penalty[crit])
@@ -256,6 +256,12 @@ class Results:
             raise ValueError(f"{hypothesis!r}: {error}. The parameters are {self.model.exog_names}") from None
         return parsed.coefs, parsed.constants.ravel()
 
+    def _df(self, wanted: bool | None) -> float | None:
+        """Degrees of freedom of t and F tests: df_resid, or the clusters less one (as Stata and statsmodels)."""
+        if not wanted:
+            return None
+        return min(self._cov.clusters) - 1 if self._cov.clusters else self.df_resid
+
     def t_test(self, r_matrix, *, use_t: bool | None = None):
         """Wald test of each row of R theta = q.
 
@@ -264,7 +270,7 @@ class Results:
         r_matrix : str, list of str, array_like or (R, q)
             ``"x1 = x2"``, ``"x1 = 0, x2 = 1"``; a (J, p) matrix with q = 0; or both.
         use_t : bool, optional
-            Student's t with df_resid degrees of freedom instead of the normal distribution.
+            Student's t instead of the normal distribution, with df_resid degrees of freedom, or clusters - 1.
 
         Returns
         -------
@@ -272,10 +278,11 @@ class Results:
         """
         R, q = self._constraints(r_matrix)
         theta, V, R = self._coordinates(R)
-        return wald.t_test(theta, V, R, q, df=self.df_resid if use_t else None)
+        return wald.t_test(theta, V, R, q, df=self._df(use_t))
 
     def wald_test(self, r_matrix, *, use_f: bool | None = None, scalar: bool = True):
-        """Joint Wald test of R theta = q: chi-squared, or F with (J, df_resid) degrees of freedom.
+        """Joint Wald test of R theta = q: chi-squared, or F with (J, df_resid) degrees of freedom;
+        clusters - 1 instead of df_resid where the covariance is clustered.
 
         Parameters
         ----------
@@ -291,9 +298,8 @@ class Results:
         statsmodels ContrastResults
         """
         R, q = self._constraints(r_matrix)
-        df = self.df_resid if use_f else None
         theta, V, R = self._coordinates(R)
-        return wald.wald_test(theta, V, R, q, use_f=bool(use_f), df=df, scalar=scalar)
+        return wald.wald_test(theta, V, R, q, use_f=bool(use_f), df=self._df(use_f), scalar=scalar)
 
     def f_test(self, r_matrix):
         """`wald_test` with the F distribution."""
@@ -314,11 +320,8 @@ class Results:
         statsmodels WaldTestResults
             With the numbers in ``.table``.
         """
-        df = self.df_resid if use_f else None
-        terms = self.model._design.terms
-        tests = wald.term_tests(
-            self._theta, self._V, terms, use_f=use_f, df=df, skip_constant=skip_constant
-        )
+        terms, df = self.model._design.terms, self._df(use_f)
+        tests = wald.term_tests(self._theta, self._V, terms, use_f=use_f, df=df, skip_constant=skip_constant)
         return frames.term_table(tests)
 
     def compare_lr_test(self, restricted: Results):
@@ -352,6 +355,9 @@ class Results:
                 "sampling weights or fractions make the log-likelihood a pseudo-likelihood, which has no likelihood "
                 "ratio test; use wald_test"
             )
+        for which, res in (("this", self), ("restricted", other)):
+            if not res.converged:
+                raise ValueError(f"the {which} model's fit did not converge, so that its log-likelihood is no maximum")
         differ = [name for name, value in self._fingerprint.items() if value != other._fingerprint[name]]
         if differ:
             raise ValueError(
@@ -577,13 +583,21 @@ def load(path, functions=None) -> Results:
         raise ValueError(f"{path!r} is not a result that glmclf saved: it is not JSON") from None
     if not isinstance(stored, dict) or stored.get("format") != "glmclf":
         raise ValueError(f"{path!r} is not a result that glmclf saved")
-    if stored["version"] > FORMAT:
-        raise ValueError(
-            f"{path!r} has format version {stored['version']}; this glmclf reads up to {FORMAT}: upgrade glmclf"
-        )
+    version = stored.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError(f"{path!r} has no format version that glmclf knows: {version!r}")
+    if version > FORMAT:
+        raise ValueError(f"{path!r} has format version {version}; this glmclf reads up to {FORMAT}: upgrade glmclf")
+    try:
+        return _restored(stored, functions)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ValueError(f"{path!r} is damaged: {type(error).__name__} {error}") from error
+
+
+def _restored(stored: dict[str, Any], functions) -> Results:
     name = stored["model"]["class"]
     if name not in MODELS:
-        raise ValueError(f"{path!r} holds a {name}, which this version of glmclf does not have")
+        raise ValueError(f"the file holds a {name}, which this version of glmclf does not have")
     model = MODELS[name]._rebuild(stored["model"], functions)
     return model._results_class._from_dict(model, stored)
 

@@ -155,7 +155,11 @@ class BinaryResults(Results):
         if which != "class":
             return pd.Series(values, index=index)
         _check_threshold(threshold)
-        return pd.Series(self.model._response.decode(values > threshold, np.isnan(values)), index=index)
+        return self._labels(values > threshold, index, np.isnan(values))
+
+    def _labels(self, events: ndarray, index: pd.Index, missing: ndarray | None = None) -> pd.Series:
+        labels = self.model._response.decode(events, missing)
+        return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
 
     def get_prediction(self, newdata=None, which: str = "mean", offset=None) -> frames.PredictionResults:
         """Predictions with delta-method standard errors and intervals that stay inside (0, 1).
@@ -334,7 +338,7 @@ class BinaryResults(Results):
         index, p = r.index.repeat(repeat), np.repeat(self.fittedvalues.to_numpy(), repeat)
         generator = np.random.default_rng(seed)
         if r.trials is None:
-            draws = [response.decode(generator.random(len(p)) < p) for _ in range(n)]
+            draws = [self._labels(generator.random(len(p)) < p, index) for _ in range(n)]
         else:
             trials = np.repeat(r.trials, repeat).astype(np.int64)
             draws = [generator.binomial(trials, p) for _ in range(n)]

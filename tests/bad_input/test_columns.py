@@ -11,7 +11,17 @@ from glmclf.errors import DataError
 
 
 @models
-@pytest.mark.parametrize("formula, word", [("y ~ x3", "x3"), ("why ~ x1", "why"), ("y ~ np.log(income)", "income"), ("y ~ X1", "X1"), ("y ~ C(group)", "group"), ('y ~ Q("odd name")', "odd name")])
+@pytest.mark.parametrize(
+    "formula, word",
+    [
+        ("y ~ x3", "x3"),
+        ("why ~ x1", "why"),
+        ("y ~ np.log(income)", "income"),
+        ("y ~ X1", "X1"),
+        ("y ~ C(group)", "group"),
+        ('y ~ Q("odd name")', "odd name"),
+    ],
+)
 def test_unknown_columns(model, formula, word):
     with refused(word):
         make(model, formula, toy())
@@ -36,7 +46,19 @@ def test_duplicate_column_names(model):
 
 
 @models
-@pytest.mark.parametrize("data", [None, 5, "table.csv", [1, 2, 3], np.ones((5, 2)), pd.Series([1.0, 2.0]), lambda: None, {"y": [0, 1], "x1": [1, 2, 3]}])
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        5,
+        "table.csv",
+        [1, 2, 3],
+        np.ones((5, 2)),
+        pd.Series([1.0, 2.0]),
+        lambda: None,
+        {"y": [0, 1], "x1": [1, 2, 3]},
+    ],
+)
 def test_no_table(model, data):
     with refused(error=(ValueError, TypeError, NotImplementedError)):
         make(model, "y ~ x1", data)

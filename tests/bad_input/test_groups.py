@@ -57,7 +57,9 @@ def test_no_groups_at_all(model):
 
 
 @models
-@pytest.mark.parametrize("kwds", [{"group": "firm"}, {"groups": "firm", "df_correction": True}, {"groups": "firm", "use_correction": False}])
+@pytest.mark.parametrize(
+    "kwds", [{"group": "firm"}, {"groups": "firm", "df_correction": True}, {"groups": "firm", "use_correction": False}]
+)
 def test_unknown_keywords(model, kwds):
     word = next(k for k in kwds if k != "groups")
     with refused(word, "cluster", error=TypeError):

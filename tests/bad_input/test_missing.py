@@ -58,7 +58,9 @@ def test_options_of_other_models(model):
 
 
 @models
-@pytest.mark.parametrize("empty", [pd.DataFrame(), pd.DataFrame({"y": [], "x1": []}), toy().iloc[:0], {}, {"y": [], "x1": []}])
+@pytest.mark.parametrize(
+    "empty", [pd.DataFrame(), pd.DataFrame({"y": [], "x1": []}), toy().iloc[:0], {}, {"y": [], "x1": []}]
+)
 def test_empty_tables(model, empty):
     with refused("no rows", error=DataError):
         make(model, "y ~ x1", empty)

@@ -9,7 +9,13 @@ from properties.toys import fit, make, models, shared, toy
 import glmclf
 from glmclf.errors import UnseenLevelError
 
-CALLS = [lambda r, t: r.predict(t), lambda r, t: r.predict(t, which="class"), lambda r, t: r.get_prediction(t), lambda r, t: r.augment(t), lambda r, t: r.model.predict(r.params, t)]
+CALLS = [
+    lambda r, t: r.predict(t),
+    lambda r, t: r.predict(t, which="class"),
+    lambda r, t: r.get_prediction(t),
+    lambda r, t: r.augment(t),
+    lambda r, t: r.model.predict(r.params, t),
+]
 
 
 @models

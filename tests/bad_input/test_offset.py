@@ -53,7 +53,9 @@ def test_predicting_asks_for_the_offset(model):
 
 
 @models
-@pytest.mark.parametrize("offset, words", [(np.zeros(8), ["8", "9"]), (np.zeros((9, 2)), []), (["a"] * 9, []), ("nowhere", ["nowhere"])])
+@pytest.mark.parametrize(
+    "offset, words", [(np.zeros(8), ["8", "9"]), (np.zeros((9, 2)), []), (["a"] * 9, []), ("nowhere", ["nowhere"])]
+)
 def test_predicting_with_a_bad_offset(model, offset, words):
     with refused("offset", *words):
         shared(model, offset="off").predict(toy(9, 4), offset=offset)

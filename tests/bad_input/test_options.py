@@ -9,7 +9,9 @@ import glmclf
 
 
 @models
-@pytest.mark.parametrize("keyword", ["exposure", "weight", "freq_weight", "family", "link", "Offset", "var_weights", "priors", "reference"])
+@pytest.mark.parametrize(
+    "keyword", ["exposure", "weight", "freq_weight", "family", "link", "Offset", "var_weights", "priors", "reference"]
+)
 def test_unknown_model_keywords(model, keyword):
     with refused(keyword, error=TypeError):
         make(model, "y ~ x1", toy(), **{keyword: "off"})
@@ -42,7 +44,7 @@ LATER = [
 @models
 @pytest.mark.parametrize("option", LATER, ids=str)
 def test_options_of_a_later_version_name_themselves(model, option):
-    (name, value), = option.items()
+    ((name, value),) = option.items()
     with refused(name, str(value), error=NotImplementedError):
         shared(model).model.fit(**option)
     if name == "cov_type":
@@ -112,7 +114,13 @@ def test_methods_of_results_refuse_unknown_words(model):
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 5, 95, np.nan, "a", None])
 def test_alpha(model, alpha):
     res = shared(model)
-    calls = [res.conf_int, res.summary_frame, res.tidy, res.get_prediction(toy(5, 2)).conf_int, res.get_prediction(toy(5, 2)).summary_frame]
+    calls = [
+        res.conf_int,
+        res.summary_frame,
+        res.tidy,
+        res.get_prediction(toy(5, 2)).conf_int,
+        res.get_prediction(toy(5, 2)).summary_frame,
+    ]
     calls.append(lambda a: res.summary(alpha=a))
     for call in calls:
         with refused("alpha", error=(ValueError, TypeError)):
@@ -263,3 +271,16 @@ def test_a_callback_sees_every_iteration_and_disp_prints(model, capsys):
     close(seen[-1][2], res.llf, 1e-9)
     shared(model).model.fit(disp=True)
     assert capsys.readouterr().out.count("iteration") == res.mle_retvals["iterations"]
+
+
+@models
+def test_a_likelihood_ratio_needs_two_maxima(model):
+    with pytest.warns(UserWarning):
+        unfinished = make(model, "y ~ x1", toy()).fit(maxiter=0)
+    with pytest.warns(UserWarning, match="converge|maximum"):
+        try:
+            shared(model).compare_lr_test(unfinished)
+        except ValueError as error:
+            import warnings
+
+            warnings.warn(str(error), UserWarning, stacklevel=1)

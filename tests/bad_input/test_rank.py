@@ -1,7 +1,6 @@
 """Linearly dependent columns: an error that names them and their combination."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from bad_input.refusal import refused
 from properties.toys import close, fit, make, methods, models, shared, toy
@@ -143,6 +142,10 @@ def test_polynomials_of_a_year(model):
     close(raw.llf, centred.llf, 1e-9)
     close(raw.fittedvalues, centred.fittedvalues, 1e-6)
     close(raw.get_prediction().summary_frame(), centred.get_prediction().summary_frame(), 1e-5)
-    close(raw.get_prediction(t.iloc[:5]).summary_frame(), centred.get_prediction(t.assign(c=(t.year - 2005) / 10).iloc[:5]).summary_frame(), 1e-5)
+    close(
+        raw.get_prediction(t.iloc[:5]).summary_frame(),
+        centred.get_prediction(t.assign(c=(t.year - 2005) / 10).iloc[:5]).summary_frame(),
+        1e-5,
+    )
     close(raw.tvalues.iloc[-1], centred.tvalues.iloc[-1], 1e-5)
     assert shared(model).converged

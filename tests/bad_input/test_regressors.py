@@ -12,7 +12,9 @@ from glmclf.errors import CollinearityError, DataError, FormulaError
 
 @models
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
-@pytest.mark.parametrize("right", ["x1", "x1:g", "center(x1)", "I(x1 * 2)", "np.exp(x1)", "bs(x1, df=4)", "g + C(h):x1"])
+@pytest.mark.parametrize(
+    "right", ["x1", "x1:g", "center(x1)", "I(x1 * 2)", "np.exp(x1)", "bs(x1, df=4)", "g + C(h):x1"]
+)
 def test_infinite_values(model, value, right):
     t = toy()
     t.loc[[7, 9], "x1"] = value

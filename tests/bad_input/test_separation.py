@@ -48,7 +48,15 @@ def test_named_by_every_method(model, method, kind):
 
 
 @models
-@pytest.mark.parametrize("kind, said", [("complete", "complete separation"), ("quasi", "quasi-complete"), ("level", "quasi-complete"), ("touching", "quasi-complete")])
+@pytest.mark.parametrize(
+    "kind, said",
+    [
+        ("complete", "complete separation"),
+        ("quasi", "quasi-complete"),
+        ("level", "quasi-complete"),
+        ("touching", "quasi-complete"),
+    ],
+)
 def test_the_kind_is_right(model, kind, said):
     with refused(said, error=PerfectSeparationError) as caught:
         make(model, KINDS[kind][0], separated(kind)).fit()
@@ -109,7 +117,9 @@ def test_rows_of_weight_zero_do_not_hide_it(model):
 @models
 @methods
 def test_counts(model, method):
-    t = pd.DataFrame({"g": list("aabbcc"), "x": [0.0, 1, 0, 1, 0, 1], "won": [3, 5, 8, 9, 4, 4], "lost": [4, 2, 0, 0, 3, 5]})
+    t = pd.DataFrame(
+        {"g": list("aabbcc"), "x": [0.0, 1, 0, 1, 0, 1], "won": [3, 5, 8, 9, 4, 4], "lost": [4, 2, 0, 0, 3, 5]}
+    )
     with refused("g[T.b]", "infinite", error=PerfectSeparationError, but=['"x"', '"g[T.c]"']):
         make(model, "won + lost ~ g + x", t).fit(method=method)
     line = pd.DataFrame({"x": [1.0, 2, 3, 4], "won": [0, 0, 5, 7], "lost": [5, 6, 0, 0]})
@@ -178,7 +188,12 @@ def test_no_false_alarm_for_large_effects_and_offsets(model):
     t = pd.DataFrame({"x": x, "y": y})
     res = fit(model, "y ~ x", t)
     assert res.converged and res.params["x"] > 5
-    rare = fit(model, "y ~ x1", toy().assign(y=(np.arange(160) % 80 == 3).astype(int)), freq_weights=np.where(np.arange(160) % 80 == 3, 1, 10**6))
+    rare = fit(
+        model,
+        "y ~ x1",
+        toy().assign(y=(np.arange(160) % 80 == 3).astype(int)),
+        freq_weights=np.where(np.arange(160) % 80 == 3, 1, 10**6),
+    )
     assert rare.converged and rare.params["Intercept"] < -3
 
 

@@ -21,7 +21,9 @@ both = pytest.mark.parametrize("keyword", ["freq_weights", "weights"])
 
 @models
 @both
-@pytest.mark.parametrize("value, words", [(-1, ["negative", "row 8"]), (np.inf, ["infinite", "row 8"]), (-np.inf, ["row 8"])])
+@pytest.mark.parametrize(
+    "value, words", [(-1, ["negative", "row 8"]), (np.inf, ["infinite", "row 8"]), (-np.inf, ["row 8"])]
+)
 def test_values(model, keyword, value, words):
     with refused(keyword, "1 of 160", *words, error=DataError):
         make(model, "y ~ x1", toy(), **{keyword: spoilt(value)})

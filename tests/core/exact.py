@@ -40,8 +40,19 @@ def functions(link, eta):
     with mp.workdps(digits):
         logcdf, logsf, F, S, f, g = LINKS[link](mp.mpf(float(eta)))
         r1, r0 = f / F, f / S
-        return {"logcdf": logcdf, "logsf": logsf, "cdf": F, "sf": S, "pdf": f, "logpdf": mp.log(f), "dlogpdf": g,
-                "r1": r1, "r0": r0, "w1": r1 * (r1 - g), "w0": r0 * (r0 + g)}  # fmt: skip
+        return {
+            "logcdf": logcdf,
+            "logsf": logsf,
+            "cdf": F,
+            "sf": S,
+            "pdf": f,
+            "logpdf": mp.log(f),
+            "dlogpdf": g,
+            "r1": r1,
+            "r0": r0,
+            "w1": r1 * (r1 - g),
+            "w0": r0 * (r0 + g),
+        }
 
 
 def relative_error(value, exact):

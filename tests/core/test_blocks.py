@@ -20,9 +20,14 @@ def rows():
     generator = np.random.default_rng(5)
     X = np.column_stack([np.ones(N), generator.normal(size=(N, K - 1))])
     m = generator.integers(1, 5, N).astype(float)
-    return {"X": X, "y": generator.binomial(m.astype(int), 0.3).astype(float), "m": m,
-            "offset": generator.normal(size=N), "weights": generator.integers(1, 4, N).astype(float),
-            "theta": np.array([-0.3, 0.2, -0.5, 0.1])}  # fmt: skip
+    return {
+        "X": X,
+        "y": generator.binomial(m.astype(int), 0.3).astype(float),
+        "m": m,
+        "offset": generator.normal(size=N),
+        "weights": generator.integers(1, 4, N).astype(float),
+        "theta": np.array([-0.3, 0.2, -0.5, 0.1]),
+    }
 
 
 def evaluate(rows, *, X=None, link="logit", expected=True, **options):
@@ -66,8 +71,15 @@ def test_the_sum_is_the_plain_formula(rows, link, expected):
     assert_same(evaluate(rows, link=link, expected=expected), plain, RTOL)
 
 
-@pytest.mark.parametrize("make", [np.ascontiguousarray, np.asfortranarray, lambda X: np.repeat(X, 2, axis=0)[::2],
-                                  lambda X: np.asfortranarray(X)[:, ::-1][:, ::-1]])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.ascontiguousarray,
+        np.asfortranarray,
+        lambda X: np.repeat(X, 2, axis=0)[::2],
+        lambda X: np.asfortranarray(X)[:, ::-1][:, ::-1],
+    ],
+)
 def test_memory_order_changes_no_more_than_rounding(rows, make):
     X = make(rows["X"])
     before = X.copy()
@@ -134,8 +146,9 @@ def test_rotated_columns_are_the_columns_times_an_inverse(rows):
     turned = plain.rotated(R)
     a, b = plain(rows["theta"]), turned(R @ rows["theta"])
     inverse = np.linalg.inv(R)
-    assert_same((b.value, b.score, b.information),
-                (a.value, inverse.T @ a.score, inverse.T @ a.information @ inverse), 1e-11)  # fmt: skip
+    assert_same(
+        (b.value, b.score, b.information), (a.value, inverse.T @ a.score, inverse.T @ a.information @ inverse), 1e-11
+    )
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -145,8 +158,9 @@ def test_three_operations(order, n_rows):
     X = np.array(generator.normal(size=(n_rows, 3)), order=order)
     w, u, b = generator.uniform(0, 2, n_rows), generator.normal(size=n_rows), generator.normal(size=3)
     columns = Dense(X)[:]
-    assert_same((columns @ b, columns.times(u), columns.gram(w)), (X @ b, X.T @ u, X.T @ np.diag(w) @ X), 1e-14) \
-        if n_rows else assert_empty(columns, w, u, b)
+    assert_same(
+        (columns @ b, columns.times(u), columns.gram(w)), (X @ b, X.T @ u, X.T @ np.diag(w) @ X), 1e-14
+    ) if n_rows else assert_empty(columns, w, u, b)
     if n_rows:
         G = columns.gram(w)
         np.testing.assert_array_equal(G, G.T)

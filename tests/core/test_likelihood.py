@@ -1,4 +1,4 @@
-"""The binomial likelihood, pointwise in eta, against mpmath: value, derivatives, expectations, huge counts, fractions."""
+"""The binomial likelihood, pointwise in eta, against mpmath: value, derivatives, expectations, counts, fractions."""
 
 import functools
 import itertools
@@ -37,7 +37,11 @@ def close(value, true, size=None, context=""):
     with mp.workdps(40):
         size = abs(true) if size is None else size
         assert not np.isnan(value), context
-        assert abs(mp.mpf(float(value)) - true) <= RTOL * size + exact.SMALLEST, (context, float(value), mp.nstr(true, 17))
+        assert abs(mp.mpf(float(value)) - true) <= RTOL * size + exact.SMALLEST, (
+            context,
+            float(value),
+            mp.nstr(true, 17),
+        )
 
 
 @pytest.mark.parametrize(("y", "m"), COUNTS + FRACTIONS)
@@ -116,8 +120,11 @@ def test_no_trials_are_one_trial_a_row(name):
         if binary:
             y = np.round(y)
         likelihood = Binomial(LINKS[name], binary=binary)
-        for a, b in zip(likelihood.pointwise(y, None, eta, expected), likelihood.pointwise(y, np.ones(9), eta, expected),
-                        strict=True):  # fmt: skip
+        for a, b in zip(
+            likelihood.pointwise(y, None, eta, expected),
+            likelihood.pointwise(y, np.ones(9), eta, expected),
+            strict=True,
+        ):
             np.testing.assert_array_equal(a, b)
 
 

@@ -32,9 +32,9 @@ GRIDS = {
     "logit": both_signs([*SMALL, 0.5, 1, 5, 18, 36, 37, 40, 100, 300, 699.5, 700, *spread(0, 60, 20, 1)]),
     "probit": both_signs([*SMALL, 0.5, 1, 1.4, 5, 8, 8.3, 9.99, 10, 10.01, 14, 20, 25, 37, 38, 50, 100, 1e3, 1e4,
                           *spread(0, 12, 25, 2), *spread(12, 200, 8, 3)]),
-    "cloglog": sorted({*both_signs(SMALL), links.LOG_LOG_2, -0.3665, -0.3666, np.log(0.5), -0.6931, -0.6932, 0.5, 1, 2, 3,
-                       3.6, 4, 5, 6, 6.5, 6.6, -1, -5, -10, -18, -30, -35.99, -36, -36.01, -37, -40, -100, -700, -708,
-                       *spread(-45, 6.6, 40, 4)}),
+    "cloglog": sorted({*both_signs(SMALL), links.LOG_LOG_2, -0.3665, -0.3666, np.log(0.5), -0.6931, -0.6932, 0.5, 1, 2,
+                       3, 3.6, 4, 5, 6, 6.5, 6.6, -1, -5, -10, -18, -30, -35.99, -36, -36.01, -37, -40, -100, -700,
+                       -708, *spread(-45, 6.6, 40, 4)}),
 }  # fmt: skip
 # outside the range in which every function is a normal double
 BEYOND = {
@@ -57,8 +57,10 @@ def quietly(f, eta):
 
 def worst(name, function, values, grid):
     """(error, eta, value, exact) of the worst point."""
-    rows = [(exact.relative_error(v, expected(name, eta)[function]), eta, float(v), expected(name, eta)[function])
-            for eta, v in zip(grid, values, strict=True)]  # fmt: skip
+    rows = [
+        (exact.relative_error(v, expected(name, eta)[function]), eta, float(v), expected(name, eta)[function])
+        for eta, v in zip(grid, values, strict=True)
+    ]
     return max(rows, key=lambda row: row[0])
 
 

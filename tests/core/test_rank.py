@@ -80,8 +80,9 @@ def test_later_columns_are_compared_with_columns_kept_only(X):
     assert list(dependencies(factor(Z))) == [2]
 
 
-@pytest.mark.parametrize("name", ["hard_poly5__logit", "hard_poly6__logit", "hard_collinear__logit", "hard_scale__logit",
-                                  "hard_wide__logit"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["hard_poly5__logit", "hard_poly6__logit", "hard_collinear__logit", "hard_scale__logit", "hard_wide__logit"]
+)
 def test_ill_conditioned_designs_have_full_rank(name):
     model = references.fitted(name).model
     assert dependencies(factor(model.exog)) == {}

@@ -1,4 +1,4 @@
-"""Separation by linear programming against an exact enumeration on small integer designs, and directions checked row by row."""
+"""Separation by linear programming against exact enumeration on small integer designs; directions row by row."""
 
 import itertools
 
@@ -14,7 +14,9 @@ ATOL = 1e-6
 
 def signed(X, y, m):
     """Rows that must not be predicted wrongly (A b >= 0) and rows that both outcomes hold at 0 (E b = 0)."""
-    A = np.array([x if s == t else -x for x, s, t in zip(X, y, m, strict=True) if s in (0, t)], dtype=int).reshape(-1, X.shape[1])
+    A = np.array([x if s == t else -x for x, s, t in zip(X, y, m, strict=True) if s in (0, t)], dtype=int).reshape(
+        -1, X.shape[1]
+    )
     E = np.array([x for x, s, t in zip(X, y, m, strict=True) if 0 < s < t], dtype=int).reshape(-1, X.shape[1])
     return A, E
 

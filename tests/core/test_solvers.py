@@ -69,15 +69,19 @@ def test_it_is_the_exact_maximum(link, kind):
     theta, value, information, _ = exact.maximum(link, X, y, fit.theta, m, offset, weights)
     np.testing.assert_allclose(fit.theta, theta, rtol=1e-12)
     np.testing.assert_allclose(fit.evaluation.value, value, rtol=1e-14)
-    np.testing.assert_allclose(fit.evaluation.information, information, rtol=1e-11, atol=1e-13 * np.abs(information).max())
+    np.testing.assert_allclose(
+        fit.evaluation.information, information, rtol=1e-11, atol=1e-13 * np.abs(information).max()
+    )
 
 
 @pytest.mark.parametrize("link", LINKS)
 def test_information_is_minus_the_numerical_hessian(link):
-    """Central differences of the score, both kinds of information agreeing on average only where the link is canonical."""
+    """Central differences of the score; both kinds of information are one only where the link is canonical."""
     problem = objective(link, "counts")
     theta, h = np.array([-0.3, 0.4, -0.2, 0.6]), 1e-5
-    numerical = np.array([problem.gradient(theta + h * d).score - problem.gradient(theta - h * d).score for d in np.eye(4)])
+    numerical = np.array(
+        [problem.gradient(theta + h * d).score - problem.gradient(theta - h * d).score for d in np.eye(4)]
+    )
     observed = problem(theta, expected=False).information
     np.testing.assert_allclose(observed, -numerical / (2 * h), rtol=1e-7, atol=1e-7 * np.abs(observed).max())
     assert np.allclose(observed, problem(theta).information, rtol=1e-9) == LINKS[link].canonical
@@ -303,8 +307,16 @@ def test_factor_inverts():
     np.testing.assert_allclose(A @ f.solve(b) / units, b / units, rtol=1e-10, atol=1e-12 * np.abs(b / units).max())
 
 
-@pytest.mark.parametrize("bad", [np.zeros((2, 2)), np.diag([1.0, np.nan]), np.diag([1.0, np.inf]), np.diag([1.0, -1.0]),
-                                 np.ones((2, 2)) - 1e-3 * np.eye(2)])  # fmt: skip
+@pytest.mark.parametrize(
+    "bad",
+    [
+        np.zeros((2, 2)),
+        np.diag([1.0, np.nan]),
+        np.diag([1.0, np.inf]),
+        np.diag([1.0, -1.0]),
+        np.ones((2, 2)) - 1e-3 * np.eye(2),
+    ],
+)
 def test_factor_refuses(bad):
     with pytest.raises(np.linalg.LinAlgError):
         Factor(bad)

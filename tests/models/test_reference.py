@@ -151,7 +151,9 @@ def test_sampling_weights(name):
     hessian = res.with_cov("nonrobust")
     agree(hessian.bse, values["bse_hessian"], needed, "bse_hessian")
     V = np.array(values["cov_params_hessian"], dtype=float)
-    agree_in_errors(hessian.cov_params(), V, np.sqrt(np.outer(V.diagonal(), V.diagonal())), needed, "cov_params_hessian")
+    agree_in_errors(
+        hessian.cov_params(), V, np.sqrt(np.outer(V.diagonal(), V.diagonal())), needed, "cov_params_hessian"
+    )
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -1,4 +1,4 @@
-"""What follows from a fit, against certified values: sandwich covariances, residuals and leverage, predictions, separation."""
+"""What follows from a fit, against certified values: sandwiches, residuals, leverage, predictions, separation."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ import references
 
 import glmclf
 
-# the fits themselves are held to ten digits in test_reference.py; what is derived from them to nine, in units of its size
+# the fits themselves are held to ten digits in test_reference.py; what is derived from them to nine
 DIGITS = 9
 
 CLUSTERED = [n for n in references.names("sandwich") if "groups" in references.reference(n)[0]["keywords"]]
@@ -66,8 +66,12 @@ def test_residuals(name):
     rows = values["rows"]
     eta = np.array(values["linear"])
     agree(res.predict(which="linear").loc[rows], eta, "linear", np.maximum(np.abs(eta), 1))
-    for attribute, key in [("fittedvalues", "fitted"), ("resid_response", "resid_response"),
-                           ("resid_pearson", "resid_pearson"), ("resid_dev", "resid_dev")]:  # fmt: skip
+    for attribute, key in [
+        ("fittedvalues", "fitted"),
+        ("resid_response", "resid_response"),
+        ("resid_pearson", "resid_pearson"),
+        ("resid_dev", "resid_dev"),
+    ]:
         expected = np.array(values[key])
         # a residual of a row of counts is a difference, y/m - p: its error is that of p
         size = np.maximum(np.abs(expected), 0.1 if res.model._rows.trials is not None else 0.0)
@@ -85,25 +89,47 @@ def test_leverage_and_influence(name):
     table = res.augment()
     part = table.loc[values["rows"]]
     agree(part[".hat"], values["hat"], "hat", digits=8)
-    agree(part[".std_resid"], values["resid_dev_std"], "resid_dev_std", np.maximum(np.abs(values["resid_dev_std"]), 0.1), 8)
+    agree(
+        part[".std_resid"],
+        values["resid_dev_std"],
+        "resid_dev_std",
+        np.maximum(np.abs(values["resid_dev_std"]), 0.1),
+        8,
+    )
     cooks = np.array(values["cooks"])
     agree(part[".cooksd"], cooks, "cooks", np.maximum(cooks, 1e-4 * cooks.max()), 7)
     agree(table[".hat"].sum(), values["sum_hat"], "sum of hat")
     agree(table[".cooksd"].max(), values["max_cooks"], "max_cooks")
     assert table[".cooksd"].to_numpy().argmax() == values["argmax_cooks"]
     pearson = res.resid_pearson.loc[values["rows"]] / np.sqrt(1 - part[".hat"])
-    agree(pearson, values["resid_pearson_std"], "resid_pearson_std", np.maximum(np.abs(values["resid_pearson_std"]), 0.1), 8)
+    agree(
+        pearson,
+        values["resid_pearson_std"],
+        "resid_pearson_std",
+        np.maximum(np.abs(values["resid_pearson_std"]), 0.1),
+        8,
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- prediction
 def check_predictions(res, new, values):
     linear = res.get_prediction(new, which="linear").summary_frame(alpha=0.05)
     size = np.abs(values["linear"]) + np.array(values["linear_se"])
-    for column, key in [("predicted", "linear"), ("se", "linear_se"), ("ci_lower", "linear_lower"), ("ci_upper", "linear_upper")]:
+    for column, key in [
+        ("predicted", "linear"),
+        ("se", "linear_se"),
+        ("ci_lower", "linear_lower"),
+        ("ci_upper", "linear_upper"),
+    ]:
         agree(linear[column], values[key], key, size)
     mean = res.get_prediction(new).summary_frame(alpha=0.05)
     steep = 1 + np.square(size)
-    for column, key in [("predicted", "mean"), ("se", "mean_se_delta"), ("ci_lower", "mean_lower"), ("ci_upper", "mean_upper")]:
+    for column, key in [
+        ("predicted", "mean"),
+        ("se", "mean_se_delta"),
+        ("ci_lower", "mean_lower"),
+        ("ci_upper", "mean_upper"),
+    ]:
         agree(mean[column], values[key], key, np.abs(values[key]) * steep)
     agree(res.predict(new), values["mean"], "predict", np.abs(values["mean"]) * steep)
     assert (mean["ci_lower"] > 0).all() and (mean["ci_upper"] < 1).all()
@@ -111,20 +137,31 @@ def check_predictions(res, new, values):
 
 @pytest.mark.parametrize("name", references.names("predict"))
 def test_predictions(name):
-    """Intervals of a probability are those of the linear predictor, transformed; its standard error the delta method's."""
+    """Intervals of a probability are those of the linear predictor, transformed; its standard error is the delta's."""
     values, res = references.reference(name)[0]["values"], fit_of(name)
     check_predictions(res, pd.DataFrame(values["newdata"]), values)
 
 
-@pytest.mark.parametrize("name", [n for n in references.names("predict")
-                                  if "with_expected_information" in references.reference(n)[0]["values"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [n for n in references.names("predict") if "with_expected_information" in references.reference(n)[0]["values"]],
+)
 def test_predictions_with_the_expected_information(name):
     values, res = references.reference(name)[0]["values"], fit_of(name).with_cov("expected")
     known = values["with_expected_information"]
     new = pd.DataFrame(values["newdata"])
-    frames = {"linear": res.get_prediction(new, which="linear").summary_frame(), "mean": res.get_prediction(new).summary_frame()}
-    columns = {"linear_se": ("linear", "se"), "linear_lower": ("linear", "ci_lower"), "linear_upper": ("linear", "ci_upper"),
-               "mean_se_delta": ("mean", "se"), "mean_lower": ("mean", "ci_lower"), "mean_upper": ("mean", "ci_upper")}
+    frames = {
+        "linear": res.get_prediction(new, which="linear").summary_frame(),
+        "mean": res.get_prediction(new).summary_frame(),
+    }
+    columns = {
+        "linear_se": ("linear", "se"),
+        "linear_lower": ("linear", "ci_lower"),
+        "linear_upper": ("linear", "ci_upper"),
+        "mean_se_delta": ("mean", "se"),
+        "mean_lower": ("mean", "ci_lower"),
+        "mean_upper": ("mean", "ci_upper"),
+    }
     compared = [key for key in columns if key in known]
     assert compared
     for key in compared:

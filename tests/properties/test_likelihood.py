@@ -86,7 +86,17 @@ def test_the_likelihood_is_bernoullis(model):
 @pytest.mark.parametrize("bad", [[1.0], np.zeros(6), [[1.0, 2.0]], []])
 def test_params_of_another_length_are_refused(model, bad):
     m = shared(model).model
-    for call in (m.loglike, m.loglikeobs, m.score, m.score_obs, m.score_factor, m.hessian, m.hessian_factor, m.information, m.predict):
+    for call in (
+        m.loglike,
+        m.loglikeobs,
+        m.score,
+        m.score_obs,
+        m.score_factor,
+        m.hessian,
+        m.hessian_factor,
+        m.information,
+        m.predict,
+    ):
         with pytest.raises(ValueError, match="5"):
             call(bad)
 

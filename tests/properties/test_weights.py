@@ -22,7 +22,10 @@ def test_a_frequency_weight_is_that_many_rows(model, cov):
 
 
 @models
-@pytest.mark.parametrize("formula, offset", [("y ~ x1 + g", "off"), ("y ~ 0 + x1 + x2", None), ("y ~ 1", "off"), ("won + lost ~ x1 + g", "off")])
+@pytest.mark.parametrize(
+    "formula, offset",
+    [("y ~ x1 + g", "off"), ("y ~ 0 + x1 + x2", None), ("y ~ 1", "off"), ("won + lost ~ x1 + g", "off")],
+)
 def test_also_with_an_offset_without_a_constant_and_for_counts(model, formula, offset):
     t = toy()
     a = fit(model, formula, t, freq_weights="times", offset=offset)
@@ -241,7 +244,14 @@ def test_fractions(model):
 def test_groups_by_name_array_and_series_are_the_same(model):
     t = toy().set_index(pd.Index([f"r{i}" for i in range(160)]))
     base = fit(model, data=t, options=cov_options("one-way"))
-    for groups in (t.firm, t.firm.to_numpy(), t.firm.tolist(), t.firm.sample(frac=1, random_state=1), t.firm.astype("category"), ["firm"]):
+    for groups in (
+        t.firm,
+        t.firm.to_numpy(),
+        t.firm.tolist(),
+        t.firm.sample(frac=1, random_state=1),
+        t.firm.astype("category"),
+        ["firm"],
+    ):
         res = fit(model, data=t, options={"cov_type": "cluster", "cov_kwds": {"groups": groups}})
         same_inference(res, base, rtol=1e-12)
     two = fit(model, data=t, options=cov_options("two-way"))
@@ -255,7 +265,9 @@ def test_singleton_clusters_are_hc0_with_the_factor(model):
     t = toy()
     res = fit(model, data=t, options={"cov_type": "cluster", "cov_kwds": {"groups": np.arange(160)}})
     n, p = 160, len(res.params)
-    close(res.cov_params(), fit(model, data=t, options=cov_options("HC0")).cov_params() * n / (n - 1) * (n - 1) / (n - p))
+    close(
+        res.cov_params(), fit(model, data=t, options=cov_options("HC0")).cov_params() * n / (n - 1) * (n - 1) / (n - p)
+    )
 
 
 @models

@@ -1,4 +1,4 @@
-"""t_test, wald_test, f_test, wald_test_terms, compare_lr_test of fits, with strings, matrices and robust covariances."""
+"""t_test, wald_test, f_test, wald_test_terms, compare_lr_test of fits: strings, matrices, robust covariances."""
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,11 @@ def by_hand(res, R, q=0.0):
     R = np.atleast_2d(np.asarray(R, float))
     d = R @ res.params.to_numpy() - q
     return d, R @ res.cov_params().to_numpy() @ R.T
+
+
+def denominator(res):
+    """Degrees of freedom of t and F tests: clusters less one (the fewer of two ways), as Stata has it, or df_resid."""
+    return min(res.cov_kwds["n_groups"]) - 1 if res.cov_type == "cluster" else res.df_resid
 
 
 @models
@@ -27,7 +32,7 @@ def test_t_test(model, cov):
         close(test.tvalue, d / np.sqrt(np.diag(V)))
         close(test.pvalue, 2 * norm.sf(abs(d) / np.sqrt(np.diag(V))))
     with_t = res.t_test(R, use_t=True)
-    close(with_t.pvalue, 2 * t.sf(abs(d) / np.sqrt(np.diag(V)), res.df_resid))
+    close(with_t.pvalue, 2 * t.sf(abs(d) / np.sqrt(np.diag(V)), denominator(res)))
     shifted = res.t_test((R, [0.5, -1, 2]))
     close(shifted.tvalue, (d - [0.5, -1, 2]) / np.sqrt(np.diag(V)))
     close(res.t_test("x1 = 0.5").tvalue, (res.params["x1"] - 0.5) / res.bse["x1"])
@@ -52,7 +57,7 @@ def test_wald_and_f(model, cov):
         assert np.shape(old.statistic) == (1, 1)
         close(old.statistic, W)
         by_f = res.wald_test(hypothesis, use_f=True)
-        close([by_f.statistic, by_f.pvalue], [W / 2, f.sf(W / 2, 2, res.df_resid)])
+        close([by_f.statistic, by_f.pvalue], [W / 2, f.sf(W / 2, 2, denominator(res))])
         close(res.f_test(hypothesis).pvalue, by_f.pvalue, 0)
     close(res.wald_test("x1 = 0").statistic, res.tvalues["x1"] ** 2)
     close(res.wald_test("x1 = 0").pvalue, res.pvalues["x1"], 1e-8)
@@ -61,7 +66,7 @@ def test_wald_and_f(model, cov):
     close(table.statistic["g"], W)
     close(table.pvalue["g"], chi2.sf(W, 2))
     assert "Intercept" not in res.wald_test_terms(skip_constant=True).table.index
-    close(res.wald_test_terms(use_f=True).table.pvalue["g"], f.sf(W / 2, 2, res.df_resid))
+    close(res.wald_test_terms(use_f=True).table.pvalue["g"], f.sf(W / 2, 2, denominator(res)))
 
 
 ODD = {

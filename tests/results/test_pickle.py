@@ -22,7 +22,12 @@ def again(res):
     return pickle.loads(pickle.dumps(res))
 
 
-FORMULAS = ["y ~ x1 + x2 + g", "y ~ bs(x1, df=4) + C(g, Treatment('b'))", "y ~ standardize(x1) * h", "y ~ te(cr(x1, df=3), cr(x2, df=3)) - 1"]
+FORMULAS = [
+    "y ~ x1 + x2 + g",
+    "y ~ bs(x1, df=4) + C(g, Treatment('b'))",
+    "y ~ standardize(x1) * h",
+    "y ~ te(cr(x1, df=3), cr(x2, df=3)) - 1",
+]
 
 
 @models
@@ -81,7 +86,9 @@ def test_remove_data_keeps_what_has_the_size_of_the_parameters(model):
     small.remove_data()
     assert small.compare_lr_test(nested) == full.compare_lr_test(nested)
     nested.remove_data()
-    assert small.compare_lr_test(nested) == full.compare_lr_test(m.__class__.from_formula("y ~ x1", toy(), offset="off", freq_weights="times").fit())
+    assert small.compare_lr_test(nested) == full.compare_lr_test(
+        m.__class__.from_formula("y ~ x1", toy(), offset="off", freq_weights="times").fit()
+    )
     res.remove_data()  # twice does no harm
     identical(again(res), full)
 
@@ -164,7 +171,10 @@ def test_another_process(tmp_path):
     res = shared("Logit", FORMULAS[1])
     path = tmp_path / "res.pickle"
     path.write_bytes(pickle.dumps(res))
-    code = f"import pickle; r = pickle.load(open({str(path)!r}, 'rb')); print([p.hex() for p in r.params], r.predict().iloc[3].hex())"
+    code = (
+        f"import pickle; r = pickle.load(open({str(path)!r}, 'rb')); "
+        "print([p.hex() for p in r.params], r.predict().iloc[3].hex())"
+    )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == f"{[p.hex() for p in res.params]} {res.predict().iloc[3].hex()}"
 

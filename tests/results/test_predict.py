@@ -1,11 +1,22 @@
 """predict, get_prediction and their kinds of new data."""
 
+import importlib.util
+
 import numpy as np
 import pandas as pd
 import pytest
 from properties.toys import close, fit, models, shared, toy
 
 import glmclf
+
+
+def arrow():
+    """Responses in Arrow's dtypes, where pyarrow is installed."""
+    if importlib.util.find_spec("pyarrow") is None:
+        return []
+    pairs = {"int64[pyarrow]": [0, 1], "string[pyarrow]": ["a", "b"], "bool[pyarrow]": [False, True]}
+    return [pd.Series(values * 80, dtype=dtype) for dtype, values in pairs.items()]
+
 
 FORMULAS = [
     "y ~ x1 + x2 + g",
@@ -19,7 +30,11 @@ FORMULAS = [
 
 
 def new():
-    return toy(40, 5).assign(x1=lambda t: t.x1.clip(-1.8, 1.8), x2=lambda t: t.x2.clip(0.3, 5)).set_index(pd.RangeIndex(100, 140))
+    return (
+        toy(40, 5)
+        .assign(x1=lambda t: t.x1.clip(-1.8, 1.8), x2=lambda t: t.x2.clip(0.3, 5))
+        .set_index(pd.RangeIndex(100, 140))
+    )
 
 
 @models
@@ -48,8 +63,7 @@ def test_every_form_of_new_data(model, formula):
 
 @models
 def test_polars_and_pyarrow(model):
-    import polars as pl
-    import pyarrow as pa
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
 
     res, t = shared(model), new().astype({"g": object})
     np.testing.assert_array_equal(res.predict(pl.from_pandas(t)), res.predict(t))
@@ -119,9 +133,7 @@ def test_missing_values_give_nan_in_place(model):
         pd.Series(pd.Categorical(["b", "a"] * 80, categories=["x", "b", "a"])),
         pd.Series([0, 1] * 80, dtype=np.int8),
         pd.Series([0, 1] * 80, dtype=np.float32),
-        pd.Series([0, 1] * 80, dtype="int64[pyarrow]"),
-        pd.Series(["a", "b"] * 80, dtype="string[pyarrow]"),
-        pd.Series([False, True] * 80, dtype="bool[pyarrow]"),
+        *arrow(),
     ],
     ids=lambda s: str(s.dtype) + str(s.iloc[0]),
 )

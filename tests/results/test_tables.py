@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from properties.toys import close, cov_options, covariances, fit, models, shared, text, toy
 
 
@@ -30,7 +29,11 @@ def test_glance_has_r_glms_degrees_of_freedom(model):
         g = res.glance().iloc[0]
         assert g.df_null == 160 - constant and g.df_residual == 160 - len(res.params) == res.df_resid
         assert g.nobs == 160
-        close([g.log_lik, g.aic, g.bic, g.deviance, g.null_deviance], [res.llf, res.aic, res.bic, res.deviance, res.null_deviance], 0)
+        close(
+            [g.log_lik, g.aic, g.bic, g.deviance, g.null_deviance],
+            [res.llf, res.aic, res.bic, res.deviance, res.null_deviance],
+            0,
+        )
         close(res.deviance, -2 * res.llf)
         close(res.null_deviance - res.deviance, res.llr)
 
@@ -70,7 +73,13 @@ def test_augment_is_the_table_with_columns_beside_it(model):
     close(a[".fitted"], res.fittedvalues, 0)
     close(a[".se_fit"], res.get_prediction().se, 0)
     close(a[".resid"], res.resid_dev, 0)
-    X, w = res.model.exog, np.sqrt(res.model.link.pdf(res.predict(which="linear").to_numpy()) ** 2 / (res.fittedvalues * (1 - res.fittedvalues)))
+    X, w = (
+        res.model.exog,
+        np.sqrt(
+            res.model.link.pdf(res.predict(which="linear").to_numpy()) ** 2
+            / (res.fittedvalues * (1 - res.fittedvalues))
+        ),
+    )
     q, _ = np.linalg.qr(X * w.to_numpy()[:, None])
     hat = (q**2).sum(axis=1)
     close(a[".hat"], hat)
@@ -87,9 +96,13 @@ def test_augment_is_the_table_with_columns_beside_it(model):
 def test_influence_numbers_are_statsmodels_glms(model):
     import statsmodels.api as sm
 
-    link = {"Logit": sm.families.links.Logit, "Probit": sm.families.links.Probit, "CLogLog": sm.families.links.CLogLog}[model]()
+    link = {"Logit": sm.families.links.Logit, "Probit": sm.families.links.Probit, "CLogLog": sm.families.links.CLogLog}[
+        model
+    ]()
     res = shared(model, offset="off")
-    other = sm.GLM(res.model.endog, res.model.exog, family=sm.families.Binomial(link), offset=res.model.offset).fit(tol=1e-14, maxiter=100)
+    other = sm.GLM(res.model.endog, res.model.exog, family=sm.families.Binomial(link), offset=res.model.offset).fit(
+        tol=1e-14, maxiter=100
+    )
     influence = other.get_influence(observed=False)
     a = res.augment()
     close(a[".hat"], influence.hat_matrix_diag, 1e-6)
@@ -144,13 +157,17 @@ def test_summary_frame_and_summary_hold_the_same(model, cov):
 def test_simulate_draws_from_the_fitted_model(model):
     res = shared(model)
     draws = res.simulate(400, seed=3)
-    assert draws.shape == (160, 400) and list(draws.columns[:2]) == ["sim_1", "sim_2"] and draws.index.equals(toy().index)
+    assert (
+        draws.shape == (160, 400) and list(draws.columns[:2]) == ["sim_1", "sim_2"] and draws.index.equals(toy().index)
+    )
     share = (draws == "yes").mean(axis=1)
     z = (share - res.fittedvalues) / np.sqrt(res.fittedvalues * (1 - res.fittedvalues) / 400)
     assert abs(z).max() < 5 and abs(z.mean()) < 0.4 and 0.8 < z.std() < 1.2
     pd.testing.assert_frame_equal(draws, res.simulate(400, seed=3))
     assert not draws.equals(res.simulate(400, seed=4))
-    pd.testing.assert_frame_equal(res.simulate(5, seed=np.random.default_rng(9)), res.simulate(5, seed=np.random.default_rng(9)))
+    pd.testing.assert_frame_equal(
+        res.simulate(5, seed=np.random.default_rng(9)), res.simulate(5, seed=np.random.default_rng(9))
+    )
     assert not res.simulate(5).equals(res.simulate(5))
     state = np.random.get_state()[1].copy()
     res.simulate(5)
@@ -183,7 +200,11 @@ def test_with_cov_is_the_fit_with_that_covariance(model, cov):
     close(swapped.bse, shared(model, cov=cov).bse, 1e-12)
     close(swapped.pvalues, shared(model, cov=cov).pvalues, 1e-9)
     close(swapped.conf_int(), shared(model, cov=cov).conf_int(), 1e-11)
-    close(swapped.get_prediction(toy()).summary_frame(), shared(model, cov=cov).get_prediction(toy()).summary_frame(), 1e-10)
+    close(
+        swapped.get_prediction(toy()).summary_frame(),
+        shared(model, cov=cov).get_prediction(toy()).summary_frame(),
+        1e-10,
+    )
     assert swapped.cov_type == name and name in text(swapped) and text(swapped) == text(shared(model, cov=cov))
     close(base.bse, before, 0)
     assert base.cov_type == "nonrobust"

@@ -1,0 +1,304 @@
+"""Times of glmclf, statsmodels and scikit-learn on the same data in one process, with the accuracy each reaches.
+
+    python benchmarks/speed.py                  1,000,000 x 10, 200,000 x 100 and a formula of 1,000,000 rows
+    python benchmarks/speed.py --scale 0.1      the same with a tenth of the rows
+    python benchmarks/speed.py --write          writes docs/benchmarks.md and benchmarks/results/speed.json as well
+
+Each time includes the standard errors. The programs take turns, and the median of the turns counts. scikit-learn is
+asked for "newton-cholesky" without a penalty at tol=1e-8, and X'WX is formed and inverted by numpy, since it has no
+standard errors. Each gets X in the memory order it likes, glmclf by column and, on another line, by row. Accuracy is
+the largest distance from the maximum, in standard errors: the maximum is glmclf's estimate after one more Newton step.
+Memory is what numpy and Python allocate beyond the data during the fit (tracemalloc), in shares of X.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import pathlib
+import platform
+import statistics
+import sys
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import glmclf  # noqa: E402
+
+PAGE, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results" / "speed.json"
+BEGIN, END = "<!-- speed table: begin (written by benchmarks/) -->", "<!-- speed table: end -->"
+BUSY = 0.5  # load before the start from which the times deserve a warning
+
+Program = Callable[[], tuple[np.ndarray, np.ndarray]]
+
+
+# ----------------------------------------------------------------------------------------------------------- data
+def arrays(n: int, p: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """p columns, the constant included, by column in memory; slopes such that no probability is extreme."""
+    generator = np.random.default_rng(seed)
+    X = np.empty((n, p), order="F")
+    X[:, 0] = 1.0
+    for j in range(1, p):
+        X[:, j] = generator.normal(size=n)
+    eta = X @ np.r_[-0.5, generator.normal(size=p - 1) / np.sqrt(p)]
+    return X, (generator.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
+
+
+def table(n: int, seed: int = 1) -> pd.DataFrame:
+    """Three string factors of 5, 20 and 50 levels and three numbers."""
+    generator = np.random.default_rng(seed)
+    frame = pd.DataFrame({name: generator.normal(size=n) for name in ("x1", "x2", "x3")})
+    eta = 0.4 * frame.x1 - 0.3 * frame.x2 + 0.1 * frame.x3 - 0.4
+    for name, levels in (("a", 5), ("b", 20), ("c", 50)):
+        codes = generator.integers(0, levels, n)
+        frame[name] = np.array([f"{name}{i:02d}" for i in range(levels)], dtype=object)[codes]
+        eta += (generator.normal(size=levels) * 0.3)[codes]
+    return frame.assign(y=(generator.random(n) < 1 / (1 + np.exp(-eta))).astype(int))
+
+
+# ------------------------------------------------------------------------------------------------------- programs
+def array_programs(X: np.ndarray, y: np.ndarray) -> dict[str, Program]:
+    """Name -> a function that fits and returns the parameters and standard errors."""
+    row_major = np.ascontiguousarray(X)  # the layout scikit-learn and statsmodels like
+
+    def ours(columns=X):
+        res = glmclf.Logit(y, columns).fit()
+        return res.params.to_numpy(), res.bse.to_numpy()
+
+    def statsmodels():
+        from statsmodels.discrete.discrete_model import Logit
+
+        res = Logit(y, row_major).fit(disp=0)
+        return res.params, res.bse
+
+    def sklearn():
+        from sklearn.linear_model import LogisticRegression
+
+        model = LogisticRegression(**no_penalty(), solver="newton-cholesky", tol=1e-8, max_iter=100, fit_intercept=True)
+        model.fit(row_major[:, 1:], y)
+        params = np.r_[model.intercept_, model.coef_.ravel()]
+        mu = 1 / (1 + np.exp(-(row_major @ params)))
+        root = row_major * np.sqrt(mu * (1 - mu))[:, None]
+        return params, np.sqrt(np.linalg.inv(root.T @ root).diagonal())
+
+    return {
+        "glmclf": ours,
+        "glmclf, by row": lambda: ours(row_major),
+        "statsmodels": statsmodels,
+        "scikit-learn": sklearn,
+    }
+
+
+def no_penalty() -> dict:
+    """How this version of scikit-learn spells "no penalty"."""
+    import sklearn
+
+    major, minor = map(int, sklearn.__version__.split(".")[:2])
+    return {"C": np.inf} if (major, minor) >= (1, 8) else {"penalty": None}
+
+
+def formula_programs(frame: pd.DataFrame) -> dict[str, Program]:
+    formula = "y ~ x1 + x2 + x3 + a + b + c"
+
+    def ours():
+        res = glmclf.Logit.from_formula(formula, frame).fit()
+        return res.params.to_numpy(), res.bse.to_numpy()
+
+    def statsmodels():
+        from statsmodels.formula.api import logit
+
+        res = logit(formula, frame).fit(disp=0)
+        return res.params.to_numpy(), res.bse.to_numpy()
+
+    return {"glmclf": ours, "statsmodels": statsmodels}
+
+
+# -------------------------------------------------------------------------------------------------------- measure
+def times(programs: dict[str, Program], turns: int) -> tuple[dict[str, list[float]], dict[str, tuple]]:
+    """Seconds of each program, taking turns, and the last estimates of each."""
+    seconds: dict[str, list[float]] = {name: [] for name in programs}
+    found = {}
+    for _ in range(turns):
+        for name, run in programs.items():
+            gc.collect()
+            start = time.perf_counter()
+            found[name] = run()
+            seconds[name].append(time.perf_counter() - start)
+    return seconds, found
+
+
+def peak_memory(run: Program) -> int:
+    """Bytes allocated beyond what was there, at the most."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        run()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def measure(problem: str, programs: dict[str, Program], maximum, x_bytes: int, turns: int) -> dict:
+    """One entry of the results; `maximum` is the estimate that accuracy is counted from."""
+    seconds, found = times(programs, turns)
+    memory = {name: peak_memory(run) for name, run in programs.items()}
+    median = {name: statistics.median(s) for name, s in seconds.items()}
+    theta, se = maximum
+    entry = {"problem": problem, "x_bytes": x_bytes, "programs": {}}
+    for name in programs:
+        entry["programs"][name] = {
+            "seconds": median[name],
+            "all_seconds": seconds[name],
+            "times_glmclf": median[name] / median["glmclf"],
+            "memory_over_x": memory[name] / x_bytes,
+            "distance_in_errors": float(np.max(np.abs(found[name][0] - theta) / se)),
+            "bse_relative_error": float(np.max(np.abs(found[name][1] / se - 1))),
+        }
+    return entry
+
+
+def polished(model) -> tuple[np.ndarray, np.ndarray]:
+    """The maximum and its standard errors: glmclf's estimate after one more Newton step."""
+    theta = model.fit().params.to_numpy()
+    information = model.information(theta)
+    return theta + np.linalg.solve(information, model.score(theta)), np.sqrt(np.linalg.inv(information).diagonal())
+
+
+def run_all(scale: float, turns: int) -> list[dict]:
+    entries = []
+    for rows, p in ((1_000_000, 10), (200_000, 100)):
+        n = int(rows * scale)
+        X, y = arrays(n, p)
+        entries.append(measure(f"{n:,} x {p}", array_programs(X, y), polished(glmclf.Logit(y, X)), X.nbytes, turns))
+        show(entries[-1])
+        del X, y
+    n = int(1_000_000 * scale)
+    frame = table(n)
+    model = glmclf.Logit.from_formula("y ~ x1 + x2 + x3 + a + b + c", frame)
+    best = polished(model)
+    x_bytes = 8 * n * len(best[0])
+    del model
+    entries.append(
+        measure(
+            f"formula, {n:,} rows, factors of 5, 20, 50 levels and 3 numbers",
+            formula_programs(frame),
+            best,
+            x_bytes,
+            max(1, turns - 2),
+        )
+    )
+    show(entries[-1])
+    return entries
+
+
+# --------------------------------------------------------------------------------------------------------- report
+def show(entry: dict) -> None:
+    print(f"\n{entry['problem']}  (X as doubles: {entry['x_bytes'] / 1e6:.0f} MB)")
+    for name, r in entry["programs"].items():
+        print(
+            f"  {name:14s} {r['seconds']:8.3f} s  {r['times_glmclf']:6.2f} x  memory {r['memory_over_x']:6.2f} X  "
+            f"distance {r['distance_in_errors']:.1e} se  bse {r['bse_relative_error']:.1e}",
+            flush=True,
+        )
+
+
+def machine(load: tuple[float, float, float]) -> dict:
+    """What the times depend on."""
+    import scipy
+    import sklearn
+    import statsmodels
+    from threadpoolctl import threadpool_info
+
+    cpus = [line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    blas = sorted(
+        {
+            f"{t['internal_api']} {t['version']}, {t['num_threads']} threads"
+            for t in threadpool_info()
+            if t["user_api"] == "blas"
+        }
+    )
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "processor": cpus[0] if cpus else platform.processor(),
+        "processors": processors,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "pandas": pd.__version__,
+        "statsmodels": statsmodels.__version__,
+        "scikit-learn": sklearn.__version__,
+        "blas": blas,
+        "load_before": list(load),
+        "busy": load[0] > BUSY,
+    }
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return pathlib.Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def markdown(entries: list[dict], about: dict) -> str:
+    lines = [
+        "| problem | program | seconds | times glmclf's | memory beyond the data, in X | distance from the maximum, in "
+        "standard errors |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for entry in entries:
+        for i, (name, r) in enumerate(entry["programs"].items()):
+            lines.append(
+                f"| {entry['problem'] if i == 0 else ''} | {name} | {r['seconds']:.2f} | {r['times_glmclf']:.1f} | "
+                f"{r['memory_over_x']:.2f} | {r['distance_in_errors']:.0e} |"
+            )
+    used = ", ".join(f"{k} {about[k]}" for k in ("python", "numpy", "scipy", "statsmodels", "scikit-learn"))
+    lines += [
+        "",
+        f"Medians, standard errors included, on {about['processors']} processors ({about['processor']}); {used}.",
+    ]
+    if about["busy"]:
+        lines += [
+            "",
+            f"The machine was busy (load {about['load_before'][0]:.1f} before the start): read the ratios only.",
+        ]
+    return "\n".join(lines)
+
+
+def write(entries: list[dict], about: dict) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    PAGE.write_text(f"{before}{BEGIN}\n\n{markdown(entries, about)}\n\n{END}{after}", encoding="utf-8")
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps({"machine": about, "problems": entries}, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
+    parser.add_argument("--turns", type=int, default=5, help="fits by each program; the median counts")
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and results/speed.json")
+    options = parser.parse_args()
+    load = os.getloadavg()
+    if load[0] > BUSY:
+        print(f"The machine is busy (load {load[0]:.1f}): read the ratios only.")
+    warnings.simplefilter("ignore")
+    entries, about = run_all(options.scale, options.turns), machine(load)
+    print("\n" + "\n".join(f"{k}: {v}" for k, v in about.items()))
+    if options.write:
+        write(entries, about)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""Factors as cell codes against the dense columns they stand for: products, grams, slices, and whole fits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from glmclf import CLogLog, Logit, Probit
+from glmclf.core import columns
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Cells, Dense, Piece, dense, from_pieces
+from glmclf.core.likelihood import Binomial
+from glmclf.core.links import Probit as ProbitLink
+from glmclf.core.objective import Objective
+
+# sums of n terms in another order
+RTOL = 1e-11
+N = 700
+
+
+def coding(levels, kind, generator):
+    if kind == "full":
+        return np.eye(levels)
+    if kind == "treatment":
+        return np.eye(levels)[:, 1:]
+    if kind == "sum":
+        return np.vstack([np.eye(levels - 1), -np.ones(levels - 1)])
+    return generator.normal(size=(levels, levels - 1))
+
+
+def numbers_piece(generator, c=1):
+    return Piece(generator.normal(size=(N, c)), None, None, np.arange(c), np.zeros(c, dtype=int))
+
+
+def factor_piece(generator, levels, kind, c=0, codes=None):
+    """A factor, alone or times each of c columns of numbers, in patsy's order: numbers run slowest."""
+    contrast = coding(levels, kind, generator)
+    d = contrast.shape[1]
+    numbers = generator.normal(size=(N, c)) if c else None
+    codes = generator.integers(0, levels, N) if codes is None else codes
+    return Piece(numbers, codes, contrast, np.repeat(np.arange(max(c, 1)), d), np.tile(np.arange(d), max(c, 1)))
+
+
+def interaction(generator, kinds):
+    """Two factors' cells and the Kronecker product of their codings."""
+    contrast = np.kron(coding(3, kinds[0], generator), coding(4, kinds[1], generator))
+    codes = generator.integers(0, 3, N) * 4 + generator.integers(0, 4, N)
+    d = contrast.shape[1]
+    return Piece(None, codes, contrast, np.zeros(d, dtype=int), np.arange(d))
+
+
+def constant():
+    return Piece(None, None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int))
+
+
+def designs():
+    g = np.random.default_rng(42)
+    shared = g.integers(0, 5, N)
+    return {
+        "numbers": [constant(), numbers_piece(g, 3)],
+        "one factor": [factor_piece(g, 4, "full")],
+        "treatment": [
+            constant(),
+            factor_piece(g, 5, "treatment"),
+            factor_piece(g, 3, "treatment"),
+            numbers_piece(g, 2),
+        ],
+        "sum": [constant(), factor_piece(g, 5, "sum"), numbers_piece(g)],
+        "polynomial": [constant(), factor_piece(g, 4, "dense"), factor_piece(g, 6, "treatment")],
+        "slopes by level": [constant(), factor_piece(g, 5, "treatment", c=2), factor_piece(g, 3, "sum", c=2)],
+        "crossed": [constant(), interaction(g, ("treatment", "treatment")), interaction(g, ("sum", "full"))],
+        "same codes": [factor_piece(g, 5, "full", codes=shared), factor_piece(g, 5, "sum", c=1, codes=shared)],
+        "numbers last and first": [numbers_piece(g, 2), factor_piece(g, 3, "full"), constant(), numbers_piece(g)],
+        "one level": [constant(), factor_piece(g, 2, "treatment"), factor_piece(g, 1, "full", c=1)],
+    }
+
+
+DESIGNS = designs()
+
+
+@pytest.fixture(params=DESIGNS)
+def pieces(request):
+    return DESIGNS[request.param]
+
+
+def same(a, b):
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    np.testing.assert_allclose(a, b, rtol=RTOL, atol=RTOL * max(1.0, np.abs(b).max(initial=0.0)))
+
+
+def check(X, D):
+    generator = np.random.default_rng(3)
+    n, k = D.shape
+    b, u, w = (
+        generator.normal(size=k),
+        generator.normal(size=n),
+        generator.uniform(0, 2, n) * (generator.random(n) < 0.9),
+    )
+    assert X.shape == D.shape
+    same(X @ b, D @ b)
+    same(X.times(u), D.T @ u)
+    G = X.gram(w)
+    same(G, D.T @ (w[:, None] * D))
+    same(G, G.T)
+    np.testing.assert_array_equal(X.toarray(), D)
+
+
+def test_cells_are_the_dense_columns(pieces):
+    D = dense(pieces, N)
+    check(Cells(pieces, N), D)
+    check(Dense(D)[:], D)
+
+
+@pytest.mark.parametrize("rows", [slice(0, 100), slice(650, 900), slice(None, None, 7), slice(5, 6), slice(0, 0)])
+def test_slices(pieces, rows):
+    check(Cells(pieces, N)[rows], dense(pieces, N)[rows])
+    check(Cells(pieces, N)[rows][:], dense(pieces, N)[rows])
+
+
+def test_absent_levels(pieces):
+    """A block in which a level does not occur has a column of zeros, not one column fewer."""
+    for start in range(0, N, 3):
+        X = Cells(pieces, N)[start : start + 3]
+        assert X.gram(np.ones(X.shape[0])).shape == (X.shape[1], X.shape[1])
+
+
+def test_rotation(pieces):
+    D = dense(pieces, N)
+    k = D.shape[1]
+    R = np.triu(np.random.default_rng(1).normal(size=(k, k))) + 4 * np.eye(k)
+    same(Cells(pieces, N).rotated(R)[:].toarray(), np.linalg.solve(R.T, D.T).T)
+
+
+@pytest.mark.parametrize("size", [64, 700, 5000])
+def test_objective(pieces, size):
+    g = np.random.default_rng(8)
+    D = dense(pieces, N)
+    y, offset, theta = (g.random(N) < 0.4).astype(float), g.normal(size=N), g.normal(size=D.shape[1]) * 0.3
+    values = []
+    for X, n_threads in ((Dense(D), 1), (Cells(pieces, N), 1), (Cells(pieces, N), 3)):
+        blocks = Blocks(X, y, None, offset, None, size=size, n_threads=n_threads)
+        values.append(Objective(Binomial(ProbitLink(), binary=True), blocks)(theta))
+    for other in values[1:]:
+        same(other.score, values[0].score)
+        same(other.information, values[0].information)
+    np.testing.assert_array_equal(values[1].information, values[2].information)
+
+
+def test_the_choice():
+    """Factors stay codes where there are many rows and columns; few rows or numbers alone are dense."""
+    g = np.random.default_rng(2)
+    n = columns.SMALL + 10
+    codes = g.integers(0, 50, n)
+    factor = Piece(None, codes, np.eye(50)[:, 1:], np.zeros(49, dtype=int), np.arange(49))
+    number = Piece(g.normal(size=(n, 1)), None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int))
+    assert isinstance(from_pieces([constant(), number, factor], n), Cells)
+    assert isinstance(from_pieces([constant(), number], n), Dense)
+    few = factor._replace(codes=codes[:100])
+    assert isinstance(from_pieces([constant(), few], 100), Dense)
+
+
+# ------------------------------------------------------------------------------------------------------- whole fits
+FORMULAS = [
+    "y ~ x + g + h",
+    "y ~ 0 + g + x:h",
+    "y ~ g * h + I(x**2)",
+    "y ~ C(g, Sum) + C(h, Poly) + x",
+    "y ~ x * g + bs(z, df=4)",
+]
+
+
+@pytest.fixture(scope="module")
+def table():
+    g = np.random.default_rng(12)
+    n = 1500
+    frame = pd.DataFrame({"x": g.normal(size=n), "z": g.gamma(2, size=n), "off": g.normal(size=n) * 0.2})
+    frame["g"] = np.array(list("abcde"))[g.integers(0, 5, n)]
+    frame["h"] = np.array(["k1", "k2", "k3"])[g.integers(0, 3, n)]
+    frame["times"] = g.integers(0, 4, n)
+    frame["w"] = g.uniform(0.2, 3, n)
+    frame["id"] = g.integers(0, 80, n)
+    eta = 0.4 * frame.x - 0.2 * frame.z + 0.5 * (frame.g == "b") - 0.4 * (frame.h == "k3") + frame.off
+    return frame.assign(y=(g.random(n) < 1 / (1 + np.exp(-eta))).astype(int))
+
+
+def both(monkeypatch, make):
+    """The same fit on dense columns and on cell codes."""
+    plain = make()
+    assert isinstance(plain.model._rows.X, Dense)
+    monkeypatch.setattr("glmclf.models.base.from_pieces", Cells)
+    coded = make()
+    assert isinstance(coded.model._rows.X, Cells)
+    return plain, coded
+
+
+@pytest.mark.parametrize("keywords", [{}, {"offset": "off"}, {"freq_weights": "times"}, {"weights": "w"}])
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_fits_do_not_depend_on_the_form(monkeypatch, table, formula, keywords):
+    plain, coded = both(monkeypatch, lambda: Logit.from_formula(formula, table, **keywords).fit())
+    for number in ("params", "bse", "llf", "llnull", "nobs", "df_model", "deviance"):
+        same(getattr(coded, number), getattr(plain, number))
+    for cov_type, extra in [("HC0", {}), ("HC1", {}), ("expected", {}), ("cluster", {"groups": "id"})]:
+        same(coded.with_cov(cov_type, **extra).bse, plain.with_cov(cov_type, **extra).bse)
+    same(coded.fittedvalues, plain.fittedvalues)
+    same(coded.get_prediction().se, plain.get_prediction().se)
+    new = table.iloc[3:30]
+    same(coded.predict(new), plain.predict(new))
+    same(coded.get_prediction(new).se, plain.get_prediction(new).se)
+    same(coded.resid_dev, plain.resid_dev)
+    for column in (".fitted", ".hat", ".cooksd"):
+        same(coded.augment()[column], plain.augment()[column])
+    same(coded.model.exog, plain.model.exog)
+    same(coded.model.score_obs(plain.params), plain.model.score_obs(plain.params))
+
+
+@pytest.mark.parametrize("method", ["newton", "bfgs", "lbfgs"])
+@pytest.mark.parametrize("model", [Probit, CLogLog])
+def test_other_links_and_solvers(monkeypatch, table, model, method):
+    plain, coded = both(monkeypatch, lambda: model.from_formula(FORMULAS[2], table).fit(method=method))
+    same(coded.params, plain.params)
+    same(coded.bse, plain.bse)
+    assert coded.converged
+
+
+def messages(monkeypatch, table, formula):
+    """The error of the dense columns and of the cell codes."""
+    found = []
+    for coded in (False, True):
+        if coded:
+            monkeypatch.setattr("glmclf.models.base.from_pieces", Cells)
+        with pytest.raises(ValueError) as caught:
+            Logit.from_formula(formula, table).fit()
+        found.append((type(caught.value), str(caught.value)))
+    return found
+
+
+def test_separation_and_collinearity_are_the_same_errors(monkeypatch, table):
+    separated = table.assign(y=np.where(table.g == "c", 1, table.y))
+    one, two = messages(monkeypatch, separated, "y ~ x + g + h")
+    assert one == two and '"g[T.c]"' in one[1]
+
+
+def test_collinear_factors_are_the_same_error(monkeypatch, table):
+    one, two = messages(monkeypatch, table.assign(again="_" + table.g), "y ~ x + g + again")
+    assert one == two and '"again[T._b]" = "' not in one[1] and "again[T._b]" in one[1]
