@@ -98,6 +98,8 @@ class Dense:
     def __init__(self, X: ndarray, basis: ndarray | None = None):
         self.X, self.basis, self.shape = X, basis, X.shape
 
+    least_rcond = 1e-6  # below this a Cholesky factor of the gram leaves standard errors fewer than ten digits
+
     @property
     def block_size(self) -> int:
         """Rows a block: 16,384 at k = 10, 4,096 at k = 100 (measured: the block, its weighted copy, six vectors)."""
@@ -225,6 +227,8 @@ class Cells:
         self.D = np.empty((n, len(plain)))
         for j, part in enumerate(plain):
             self.D[:, j] = 1.0 if part.numbers is None else part.numbers
+
+    least_rcond = 1e-9  # rotating expands the factors: only where the gram alone would leave few digits
 
     @property
     def block_size(self) -> int:

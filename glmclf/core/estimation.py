@@ -12,7 +12,6 @@ from glmclf.core.objective import Factor, Objective
 from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.core.solvers import Fit, solve
 
-WELL_CONDITIONED = 1e-9  # reciprocal condition of the scaled information below which Cholesky is left
 VANISHED = 1e-6  # an information that has fallen to this share of its start in some direction
 SUBSAMPLE = 25_000  # rows from which a large problem gets its start
 LARGE = 8 * SUBSAMPLE
@@ -77,7 +76,7 @@ def estimate(method: str, objective: Objective, start: ndarray, *, warm: bool = 
     if warm and objective.blocks.n >= LARGE:
         start, reference = _from_subsample(objective, start)
     opening = objective(start)
-    if not _well_conditioned(opening.information):
+    if not _well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
         return _estimate_in_basis(method, objective, start, options)
     fit = solve(method, objective, start, opening=opening, **options)
     reference = opening.information if reference is None else reference
@@ -121,7 +120,7 @@ def _from_subsample(objective, start) -> tuple[ndarray, ndarray | None]:
     step = objective.blocks.n // SUBSAMPLE
     part = objective.thinned(step)
     opening = part(start)
-    if not _well_conditioned(opening.information):
+    if not _well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
         return start, None
     fit = solve("irls", part, start, opening=opening, tol=1e-4, maxiter=25)
     if not fit.converged or _vanished(opening.information, fit.evaluation.information):
@@ -129,9 +128,10 @@ def _from_subsample(objective, start) -> tuple[ndarray, ndarray | None]:
     return fit.theta, step * opening.information
 
 
-def _well_conditioned(information: ndarray) -> bool:
+def _well_conditioned(information: ndarray, least: float) -> bool:
+    """Whether the reciprocal condition of the scaled information is above `least`, so that Cholesky will do."""
     try:
-        return Factor(information).rcond > WELL_CONDITIONED
+        return Factor(information).rcond > least
     except np.linalg.LinAlgError:
         return False
 

@@ -28,7 +28,9 @@ class Separation(NamedTuple):
     rows: ndarray
 
 
-def find_separation(X: ndarray, y: ndarray, m: ndarray | None) -> Separation | None:
+def find_separation(
+    X: ndarray, y: ndarray, m: ndarray | None, undecided: ndarray | None = None
+) -> Separation | None:
     """The separation of a binary response, or None if the estimate is finite.
 
     The estimate is infinite if and only if some b has x_i'b >= 0 for all events, <= 0 for all non-events, = 0 where
@@ -43,6 +45,9 @@ def find_separation(X: ndarray, y: ndarray, m: ndarray | None) -> Separation | N
         Successes.
     m : (n,) ndarray or None
         Trials; None is one a row.
+    undecided : (n,) bool ndarray, optional
+        Rows that a fit has left with a probability well inside (0, 1), on which a separating direction is 0: where they
+        leave few directions, the program is small. What it finds is checked on all rows; if that fails, all are used.
 
     Returns
     -------
@@ -50,8 +55,35 @@ def find_separation(X: ndarray, y: ndarray, m: ndarray | None) -> Separation | N
     """
     trials = np.ones_like(y) if m is None else m
     scale = np.abs(X).max(axis=0)
-    Z = X / np.where(scale > 0, scale, 1.0)
+    scale = np.where(scale > 0, scale, 1.0)
+    Z = X / scale
     both = (y > 0) & (y < trials)
+    found = None if undecided is None else _in_null_space(Z, y, both, undecided)
+    found = _by_program(Z, y, both) if found is None else found
+    return None if found is None else found._replace(direction=found.direction / scale)
+
+
+def _in_null_space(Z: ndarray, y: ndarray, both: ndarray, undecided: ndarray) -> Separation | None:
+    """A separation along the directions that are 0 on the undecided rows, or None if there is none there."""
+    R = np.linalg.qr(Z[undecided | both], mode="r")
+    _, values, W = np.linalg.svd(R)
+    values = np.pad(values, (0, len(W) - len(values)))
+    N = W[values <= 1e-10 * max(values.max(), 1.0)].T
+    if not N.shape[1]:
+        return None
+    T = np.where(np.abs(Z @ N) > 1e-9, Z @ N, 0.0)
+    part = _by_program(T, y, both)
+    if part is None:
+        return None
+    b = N @ part.direction
+    b = np.where(np.abs(b) > TOLERANCE * np.abs(b).max(), b, 0.0)
+    gains = np.where(y == 0, -1.0, 1.0) * (Z @ b)
+    valid = gains[~both].min() > -1e-9 and np.abs(gains[both]).max(initial=0.0) < 1e-9
+    return Separation(b, part.complete, part.rows) if valid else None
+
+
+def _by_program(Z: ndarray, y: ndarray, both: ndarray) -> Separation | None:
+    """The separation of a scaled design by linear programming on its distinct rows."""
     A = np.where(y == 0, -1.0, 1.0)[~both, None] * Z[~both]
     A, E = np.unique(A, axis=0), np.unique(Z[both], axis=0)
     b = _maximise(A.sum(axis=0), A, E) if len(A) else None
@@ -59,7 +91,7 @@ def find_separation(X: ndarray, y: ndarray, m: ndarray | None) -> Separation | N
     if b is None:
         return None
     rows = ~both & (np.abs(Z @ b) > 1e2 * TOLERANCE)
-    return Separation(b / np.where(scale > 0, scale, 1.0), not both.any() and _complete(A), rows)
+    return Separation(b, not both.any() and _complete(A), rows)
 
 
 def _maximise(c: ndarray, A: ndarray, E: ndarray) -> ndarray | None:

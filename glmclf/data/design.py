@@ -251,7 +251,7 @@ def read_formula(
     table = {name: read_column(frame[name], name) for e in bound.values() for name in e.columns}
     notes: list[str] = []
     rows.lose(lost, _raw_missing([bound[c] for c in codes], table))
-    values = _settle(bound, table, rows, parsed.left, notes)
+    values = _settle(bound, table, rows, parsed.left, notes, beside.get("freq_weights"))
     design, pieces = _design(parsed, formula, bound, values, table, notes)
     notes += [
         f"{code} has one level, {quoted(f.levels)}, in the rows used: it adds no column"
@@ -336,7 +336,12 @@ def _raw_missing(bound: list[Expression], table: Mapping[str, Column]) -> dict[s
 
 
 def _settle(
-    bound: dict[str, Expression], table: dict[str, Column], rows: Rows, left: list[str], notes: list[str]
+    bound: dict[str, Expression],
+    table: dict[str, Column],
+    rows: Rows,
+    left: list[str],
+    notes: list[str],
+    times: ndarray | None,
 ) -> dict[str, Value]:
     """Each factor's values on the rows where all have one, transforms memorised on exactly these rows."""
     if len(left) > 1:
@@ -350,13 +355,32 @@ def _settle(
         if not _lost(rows, {c: _argument_missing(e, cut, n, rows) for c, e in bound.items()}):
             values = {}
             for code, expression in bound.items():
-                expression.memorise(cut)
+                expression.memorise(_repeated(expression, cut, times, rows))
                 values[code] = _value(expression, cut, n)
             if not _lost(rows, {code: value.missing() for code, value in values.items()}):
                 break
     for code, value in values.items():
         not_finite(value.data, code, rows.index[rows.keep] if rows.selection is not None else rows.index)
     return values
+
+
+MOST_REPEATED = 20_000_000
+
+
+def _repeated(
+    expression: Expression, cut: dict[str, Column], times: ndarray | None, rows: Rows
+) -> dict[str, Column]:
+    """What a transform remembers: each row as often as its frequency weight says."""
+    if times is None or not expression.transform_arguments():
+        return cut
+    counts = times[rows.keep].astype(np.int64)
+    if counts.sum() > MOST_REPEATED:
+        raise NotImplementedError(
+            f'"{expression.code}" remembers its data, which freq_weights repeat to {counts.sum():,} rows: more than '
+            f"{MOST_REPEATED:,}. Compute the column beforehand."
+        )
+    where = np.repeat(np.arange(len(counts)), counts)
+    return {name: column.take(where) for name, column in cut.items()}
 
 
 def _scattered(value: Value, rows: Rows, code: str) -> ndarray:

@@ -105,5 +105,7 @@ def _not_coded(known: dict[str, _Known], error: Exception) -> FormulaError:
         try:
             _coded([(), (factor,)])
         except CODING_ERRORS as own:
+            if code == "Intercept":
+                return FormulaError('a column named "Intercept" clashes with the constant of the formula: rename it.')
             return FormulaError(f'"{code}" cannot be coded: {own}. {factor.levels()}')
     return FormulaError(f"a factor of the formula cannot be coded: {error}")

@@ -92,7 +92,7 @@ class Model:
         """Where a fit begins."""
         raise NotImplementedError
 
-    def _raise_if_separated(self) -> None:
+    def _raise_if_separated(self, theta: ndarray) -> None:
         """PerfectSeparationError if the estimate is infinite."""
         raise NotImplementedError
 
@@ -382,7 +382,7 @@ class Model:
         """An infinite estimate is an error, a maximum not reached a warning."""
         fit = found.fit
         if found.vanished or fit.message != "converged":
-            self._raise_if_separated()
+            self._raise_if_separated(found.theta)
         try:
             _ = fit.evaluation.factor
         except np.linalg.LinAlgError:
@@ -476,7 +476,7 @@ class Model:
     @classmethod
     def _rebuild(cls, stored: dict[str, Any], functions):
         self = object.__new__(cls)
-        self.__dict__ = dict(stored["kept"])
+        self.__dict__ = {name: stored["kept"][name] for name in cls._kept}
         self._design = codec.decode(stored["design"], functions)
         self._response, self._rows_ = codec.decode_response(stored["response"]), None
         self.data = ModelData(self._design, None, self._design.xnames)
@@ -566,6 +566,8 @@ def _same_index(variable, index: pd.Index) -> bool:
 
 
 def _one_or_two(groups) -> list:
+    if not isinstance(groups, (pd.DataFrame, pd.Series)) and hasattr(groups, "to_pandas"):
+        groups = groups.to_pandas()
     if isinstance(groups, pd.DataFrame):
         variables = [groups[c] for c in groups.columns]
     elif isinstance(groups, (list, tuple)) and all(isinstance(g, (str, pd.Series, np.ndarray)) for g in groups):

@@ -169,9 +169,10 @@ class BinaryModel(Model):
         r = self._rows
         return Objective(self._likelihood, Blocks(Dense(np.ones((len(r), 1))), r.y, r.trials, r.offset, r.weights))
 
-    def _raise_if_separated(self) -> None:
+    def _raise_if_separated(self, theta: ndarray) -> None:
         r = self._rows
-        found = find_separation(r.X[:].toarray(), r.y, r.trials)
+        w = self._pointwise(theta)[2]
+        found = find_separation(r.X[:].toarray(), r.y, r.trials, w > 1e-4 * w.max())
         if found is None:
             return
         named = [f'"{name}"' for name, d in zip(self.exog_names, found.direction, strict=True) if d != 0]

@@ -151,7 +151,7 @@ class Results:
         DataFrame (p, p), or ndarray (J, J)
         """
         if r_matrix is not None:
-            R = np.atleast_2d(np.asarray(r_matrix, dtype=float))
+            R, _ = self._constraints(r_matrix)
             _, V, R = self._coordinates(R)
             return R @ V @ R.T
         names = self.model.exog_names
@@ -239,11 +239,24 @@ class Results:
             R, q = (np.asarray(part, dtype=float) for part in r_matrix)
             R, q = np.atleast_2d(R), np.atleast_1d(q)
         elif isinstance(r_matrix, (str, dict)) or _all_strings(r_matrix):
-            R, q = self._parse(r_matrix)
+            R, q = self._parse(list(r_matrix) if isinstance(r_matrix, tuple) else r_matrix)
+        elif isinstance(r_matrix, (pd.Series, pd.DataFrame)):
+            R = self._by_label(r_matrix)
+            q = np.zeros(len(R))
         else:
             R = np.atleast_2d(np.asarray(r_matrix, dtype=float))
             q = np.zeros(len(R))
         return wald.constraints(R, q, len(self._theta))
+
+    def _by_label(self, R: pd.Series | pd.DataFrame) -> ndarray:
+        """A labelled hypothesis matrix in the order of the parameters."""
+        table = R.to_frame().T if isinstance(R, pd.Series) else R
+        names = self.model.exog_names
+        if not isinstance(table.columns, pd.RangeIndex):
+            if not table.columns.is_unique or set(table.columns) != set(names):
+                raise ValueError(f"the hypothesis is labelled {list(table.columns)}; the parameters are {names}")
+            table = table[names]
+        return table.to_numpy(dtype=float)
 
     def _parse(self, hypothesis) -> tuple[ndarray, ndarray]:
         from patsy import DesignInfo, PatsyError
@@ -533,7 +546,7 @@ class Results:
         cov = Covariance(c["name"], np.array(c["matrix"]), c["description"], tuple(c["clusters"]))
         self = cls(model, Estimate(fit, f["basis"]), (cov, groups), f["method"])
         self._theta = f["theta"]
-        self.__dict__.update(stored["facts"])
+        self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self
 
 

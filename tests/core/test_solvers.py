@@ -327,3 +327,23 @@ def test_names():
         solve("powell", objective("logit"), np.zeros(4))
     with pytest.raises(NotImplementedError, match="sgd"):
         solve("sgd", objective("logit"), np.zeros(4))
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e2, 1e3, 1e4, 1e6, 1e10])
+@pytest.mark.parametrize("link", LINKS)
+def test_a_column_far_from_zero(link, mean):
+    """A year, a date in seconds: slope and standard error are those of the column centred, to ten digits.
+
+    The column holds the numbers exactly, in units of 2^-10, so that centring it loses nothing.
+    """
+    generator = np.random.default_rng(5)
+    x = np.round(generator.normal(size=300) * 1024) / 1024
+    y = (generator.random(300) < 1 / (1 + np.exp(-x))).astype(float)
+    slopes = []
+    for column in (x, x + mean):
+        X = np.column_stack([np.ones(300), column])
+        problem = Objective(Binomial(LINKS[link], binary=True), Blocks(Dense(X), y, None, None, None))
+        found = estimate("irls", problem, np.zeros(2))
+        root = from_basis(found.basis, found.fit.evaluation.factor.root)
+        slopes.append((found.theta[1], np.sqrt((root[1] ** 2).sum()), found.fit.evaluation.value))
+    np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-10)

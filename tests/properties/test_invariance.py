@@ -414,12 +414,11 @@ def test_results_do_not_share_memory_with_what_the_user_changes_later(model):
     t = toy()
     m = make(model, "y ~ x1 + g", t)
     before, first = m.fit(), m.fit()
-    first.params.iloc[0] = 99.0  # the user's own copies
-    first.cov_params().iloc[:, :] = -1.0
-    first.bse.iloc[:] = -1.0
-    first.conf_int().iloc[:, :] = 0.0
-    first.fittedvalues.iloc[:] = 0.5
-    first.predict().iloc[:] = 0.5
+    # what a user does to the numbers that were handed out
+    for thing in (first.params, first.bse, first.fittedvalues, first.resid_pearson, first.predict()):
+        thing.iloc[:] = 0.25
+    for table in (first.cov_params(), first.conf_int(), first.pred_table(), first.augment()[[".fitted"]]):
+        table.iloc[:, :] = -1
     again = m.fit()
     identical(again, before)
     close(first.predict(t), before.predict(t), 0)

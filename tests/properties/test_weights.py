@@ -296,3 +296,48 @@ def test_missing_groups_of_dropped_rows_do_no_harm(model):
     t.loc[7, "firm"] = None
     res = fit(model, data=t, options=cov_options("one-way"))
     same_inference(res, fit(model, data=t.drop(index=7), options=cov_options("one-way")), rtol=1e-12)
+
+
+@models
+@pytest.mark.parametrize(
+    "right", ["center(x1)", "standardize(x1) * g", "bs(x1, df=5)", "cr(x1, df=4) + x2 - 1", "bs(center(x1), df=4)"]
+)
+def test_transforms_remember_the_repeated_rows(model, right):
+    t = toy()
+    a, b = fit(model, f"y ~ {right}", t, freq_weights="times"), fit(model, f"y ~ {right}", repeated(t))
+    same_inference(a, b, 1e-8)
+    new = toy(20, 4).assign(x1=lambda t: t.x1.clip(-1.5, 1.5))
+    close(a.predict(new), b.predict(new))
+
+
+@models
+@pytest.mark.parametrize("cov", ["HC0", "HC1", "two-way"])
+def test_weighted_counts_and_fractions_with_robust_errors(model, cov):
+    t = toy()
+    for formula in ("won + lost ~ x1 + g", "share ~ x1 + g"):
+        options = cov_options(cov)
+        same_inference(
+            fit(model, formula, t, freq_weights="times", options=options),
+            fit(model, formula, repeated(t), options=options),
+        )
+
+
+@models
+def test_groups_of_a_polars_table(model):
+    pl = pytest.importorskip("polars")
+    table = pl.from_pandas(toy().astype({c: object for c in ("y", "g", "h", "firm")}))
+    for groups, cov in ((table["firm"], "one-way"), ("firm", "one-way"), (table[["firm", "year"]], "two-way")):
+        res = fit(model, data=table, options={"cov_type": "cluster", "cov_kwds": {"groups": groups}})
+        close(res.bse, fit(model, options=cov_options(cov)).bse, 1e-12)
+
+
+@models
+@pytest.mark.parametrize("factor", [1e-12, 1e-5, 1e9])
+def test_the_size_of_sampling_weights_changes_no_digit(model, factor):
+    t = toy()
+    base = fit(model, data=t, weights="sw")
+    for method in ("irls", "newton", "bfgs", "lbfgs"):
+        res = fit(model, data=t, weights=t.sw * factor, options={"method": method})
+        assert res.converged
+        close(res.params, base.params, 1e-11)
+        close(res.bse, base.bse, 1e-10)

@@ -162,3 +162,26 @@ def test_cov_params_of_combinations(model):
     assert list(V.index) == list(V.columns) == list(res.params.index)
     close(np.sqrt(np.diag(V)), res.bse)
     assert isinstance(V, pd.DataFrame) and isinstance(res.params, pd.Series)
+
+
+@models
+def test_labelled_matrices(model):
+    """Columns with the names of the parameters belong to them, in whatever order: never another hypothesis."""
+    res = shared(model)
+    row = pd.Series({"x2": -1.0, "x1": 1.0, "g[T.c]": 0.0, "g[T.b]": 0.0, "Intercept": 0.0})
+    expected = res.t_test("x1 = x2")
+    for R in (row, row.to_frame().T, row[list(res.params.index)], row[list(res.params.index)].to_frame().T):
+        try:
+            tests = [res.t_test(R), res.wald_test(R)]
+        except ValueError as error:
+            assert "label" in str(error) or "column" in str(error) or "name" in str(error)
+            continue
+        close([tests[0].effect.item(), tests[0].pvalue.item()], [expected.effect.item(), expected.pvalue.item()])
+        close(tests[1].pvalue, expected.pvalue)
+
+
+@models
+def test_strings_in_a_tuple(model):
+    res = shared(model)
+    assert res.wald_test(("x1 = 0", "x2 = 0")).statistic == res.wald_test(["x1 = 0", "x2 = 0"]).statistic
+    close(res.wald_test({"x1": 0.5, "x2": 0}).statistic, res.wald_test("x1 = 0.5, x2 = 0").statistic, 1e-12)
