@@ -74,7 +74,7 @@ def from_pieces(pieces: list[Piece], n: int) -> Dense | Cells:
     m = len(coded)
     counted = 0.1 * d * d + 6 * d + m * (12 + 5 * d) + 2 * m * (m + 1)
     largest = max((part.cells for part in coded), default=0)
-    if n < SMALL or counted > 0.1 * k * k + 6 * k or largest > MANY_CELLS:
+    if n < SMALL or not coded or counted > 0.1 * k * k + 6 * k or largest > MANY_CELLS:
         return Dense(dense(pieces, n))
     return Cells(pieces, n)
 
