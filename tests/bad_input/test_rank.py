@@ -149,3 +149,18 @@ def test_polynomials_of_a_year(model):
     )
     close(raw.tvalues.iloc[-1], centred.tvalues.iloc[-1], 1e-5)
     assert shared(model).converged
+
+
+@models
+@pytest.mark.parametrize(
+    "right",
+    [
+        "I(x1**2) + bs(x1, df=6)",
+        "bs(x1, df=6) + I(x1**3)",
+        "x1 + bs(x1, df=5)",
+        "x1 + cr(x1, df=4, constraints='center')",
+    ],
+)
+def test_a_power_inside_a_spline(model, right):
+    with refused("collinearity", "x1", error=CollinearityError):
+        make(model, f"y ~ {right}", toy()).fit()

@@ -388,9 +388,9 @@ def test_labels_keep_their_type(values, dtype):
 
 def test_callers_functions_and_constants():
     f = lambda v: v**2 + 1
-    limit, knots = 0.25, [-0.4, 0.6]
+    limit, knots = 1.25, [-0.2, 0.3]
     assert f(1) == 2
-    res = glmclf.Logit.from_formula("y ~ f(x1) + I(x2 > limit) + bs(x1, knots=knots)", table()).fit()
+    res = glmclf.Logit.from_formula("y ~ f(x1) + I(x2 > limit) + bs(off, knots=knots)", table()).fit()
     with pytest.raises(FormulaError, match="f"):
         loaded(res)
     other = loaded(res, functions={"f": f})
