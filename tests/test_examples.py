@@ -16,7 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
 RELATIVE, ABSOLUTE = 1e-6, 1e-9  # what one machine's rounding may change in the six printed digits
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
-MOMENT = re.compile(r"Date: +\w{3}, \d\d \w{3} \d{4}|Time: +\d\d:\d\d:\d\d")
+# the moment, and the count of iterations, whose last one depends on rounding
+MOMENT = re.compile(r"Date: +\w{3}, \d\d \w{3} \d{4}|Time: +\d\d:\d\d:\d\d|, \d+ iterations?")
 
 
 def run(script: pathlib.Path) -> str:

@@ -88,7 +88,7 @@ class Objective:
 
         def rows(X, y, m, offset, weights):
             ll, u, w = self._pointwise(theta, X, y, m, offset, weights, expected)
-            return Evaluation(float(ll.sum()), X.times(u), X.gram(w))
+            return Evaluation(float(ll.sum()), *X.times_and_gram(u, w))
 
         return self.blocks.sum(rows)
 
@@ -100,6 +100,11 @@ class Objective:
             return Evaluation(float(ll.sum()), X.times(u), np.zeros(()))
 
         return self.blocks.sum(rows)
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return self.blocks.n
 
     def thinned(self, step: int) -> Objective:
         """The objective of every `step`-th row."""

@@ -9,6 +9,7 @@ from scipy.linalg import qr, solve_triangular
 from glmclf.core.blocks import Blocks
 
 ROUNDINGS = 8  # a column within this many roundings (times k) of others' span is dependent
+CLOSE = 1e-11  # only a rest this small can be rounding, however large the terms
 
 
 def triangular_factor(blocks: Blocks) -> ndarray:
@@ -41,7 +42,6 @@ def dependencies(R: ndarray) -> dict[int, dict[int, float]]:
     k = R.shape[1]
     length = np.linalg.norm(R, axis=0)
     S = R / np.where(length > 0, length, 1.0)
-    tolerance = ROUNDINGS * k * np.finfo(float).eps
     Q = np.zeros((k, 0))
     kept: list[int] = []
     found: dict[int, dict[int, float]] = {}
@@ -49,15 +49,19 @@ def dependencies(R: ndarray) -> dict[int, dict[int, float]]:
         rest = S[:, j] - Q @ (Q.T @ S[:, j])
         rest -= Q @ (Q.T @ rest)
         size = np.linalg.norm(rest)
+        b = _coefficients(S, Q, kept, j)
+        # the terms of the combination are rounded, too: large terms that cancel leave a larger rest
+        tolerance = ROUNDINGS * k * np.finfo(float).eps * max(1.0, float(np.abs(b).sum()) if size < CLOSE else 1.0)
         if length[j] > 0 and size > tolerance:
             Q, kept = np.column_stack([Q, rest / size]), [*kept, j]
         else:
-            found[j] = _combination(S, Q, kept, j, length)
+            terms = zip(kept, b, strict=True) if length[j] > 0 else ()
+            found[j] = {i: float(v * length[j] / length[i]) for i, v in terms if abs(v) > 1e-9}
     return found
 
 
-def _combination(S, Q, kept, j, length) -> dict[int, float]:
-    if length[j] == 0 or not kept:
-        return {}
-    b = solve_triangular(np.triu(Q.T @ S[:, kept]), Q.T @ S[:, j])
-    return {i: float(v * length[j] / length[i]) for i, v in zip(kept, b, strict=True) if abs(v) > 1e-9}
+def _coefficients(S, Q, kept, j) -> ndarray:
+    """The combination of the kept columns nearest to column j, all of unit length."""
+    if not kept:
+        return np.zeros(0)
+    return solve_triangular(np.triu(Q.T @ S[:, kept]), Q.T @ S[:, j])

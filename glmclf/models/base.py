@@ -294,7 +294,7 @@ class Model:
             Most iterations.
         tol : float, optional
             Convergence: the squared Newton decrement s' I^-1 s, the squared distance to the maximum in standard errors,
-            is at most `tol`. The default, 1e-24, is rounding.
+            is at most `tol`. The default, 1e-24 max(1, n/p), is rounding.
         cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}, optional
             Covariance of the estimate. "nonrobust", the inverse observed information, unless the log-likelihood is a
             pseudo-likelihood (sampling weights, fractions): then "HC0".

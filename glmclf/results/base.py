@@ -67,7 +67,7 @@ class Results:
 
     # ----------------------------------------------------------------------------------------------- numbers
     def _series(self, values) -> pd.Series:
-        return pd.Series(np.asarray(values, dtype=float), index=self.model.exog_names)
+        return pd.Series(np.array(values, dtype=float), index=self.model.exog_names)
 
     @property
     def cov_type(self) -> str:
@@ -155,7 +155,7 @@ class Results:
             _, V, R = self._coordinates(R)
             return R @ V @ R.T
         names = self.model.exog_names
-        return pd.DataFrame(self._V, index=names, columns=names)
+        return pd.DataFrame(self._V.copy(), index=names, columns=names)
 
     @cached_property
     def llf(self) -> float:

@@ -262,7 +262,7 @@ class BinaryResults(Results):
         _check_threshold(threshold)
         r = self.model._rows
         m = np.ones(len(r)) if r.trials is None else r.trials
-        predicted = (self.fittedvalues.to_numpy() > threshold).astype(int)
+        predicted = (self.model.link.cdf(self._eta) > threshold).astype(int)
         failures, successes = (
             np.bincount(predicted, weights=self.model._weighted(count), minlength=2) for count in (m - r.y, r.y)
         )
@@ -335,7 +335,7 @@ class BinaryResults(Results):
         repeat = np.ones(len(r), dtype=int)
         if r.weights is not None and self.model._frequency:
             repeat = r.weights.astype(int)
-        index, p = r.index.repeat(repeat), np.repeat(self.fittedvalues.to_numpy(), repeat)
+        index, p = r.index.repeat(repeat), np.repeat(self.model.link.cdf(self._eta), repeat)
         generator = np.random.default_rng(seed)
         if r.trials is None:
             draws = [self._labels(generator.random(len(p)) < p, index) for _ in range(n)]

@@ -8,7 +8,7 @@ from numpy import ndarray
 from glmclf.core.objective import Evaluation, Objective
 from glmclf.core.solvers import Fit
 
-TOL = 1e-24  # squared decrement: theta within 1e-12 standard errors even before the last step
+TOL = 1e-24  # squared decrement times p/n: the last step then moves the information by 1e-12 of itself
 SWITCH = 1e-2  # Fisher scoring goes on with the observed information here, or where its step is too long: the
 # log-likelihoods are concave, so that damped Newton steps reach the maximum, and its last digits come quickly
 FLOOR = 1e-8  # a squared decrement below this that no longer falls is rounding
@@ -30,9 +30,10 @@ def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None
     """The loop of both.
 
     Convergence is scale-free: the squared Newton decrement d = s' I^-1 s is the squared distance to the maximum in
-    standard errors (Boyd & Vandenberghe 2004, section 9.5.1). Below `tol` the step is taken without another pass.
+    standard errors (Boyd & Vandenberghe 2004, section 9.5.1). Below `tol` the step is taken without another pass: it
+    squares d, and moves the information by about sqrt(d p/n) of itself.
     """
-    tol = TOL if tol is None else tol
+    tol = TOL * max(1.0, objective.n / len(start)) if tol is None else tol
     theta, evaluation, trace = start, opening or objective(start, expected), []
     converged, message, previous = False, "no maximum within the iterations allowed", np.inf
     iteration, halved = 0, False
