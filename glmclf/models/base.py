@@ -19,9 +19,9 @@ from glmclf.core.objective import Objective
 from glmclf.data import codec
 from glmclf.data.arrays import constant, read_arrays
 from glmclf.data.design import read_formula
-from glmclf.data.frame import align
+from glmclf.data.groups import Groups, label, read_groups
 from glmclf.data.sample import Sample
-from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, EstimationError, MissingDataError
+from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, EstimationError
 from glmclf.inference.covariance import Context, Covariance, check, covariance
 
 
@@ -133,7 +133,7 @@ class Model:
         offset = sample.extras.get("offset")
         self._rows_ = Rows(X, response.y, response.trials, offset, weights, sample.index, positions)
         self._frequency = "weights" not in sample.extras
-        self._names = {name: _label(keywords.get(name), name) for name in sample.extras}
+        self._names = {name: label(keywords.get(name), name) for name in sample.extras}
         self._has_offset = "offset" in sample.extras
         self._weight_sum = None if weights is None else float(weights.sum())
         self._offset_column = keywords["offset"] if isinstance(keywords.get("offset"), str) else None
@@ -400,45 +400,24 @@ class Model:
                 stacklevel=3,
             )
 
-    def _groups(self, cov_type: str, cov_kwds) -> dict[str, Any]:
-        """Cluster codes of the kept rows from the `groups` a user gave."""
+    def _groups(self, cov_type: str, cov_kwds) -> Groups | None:
+        """Cluster codes of the kept rows from the `groups` a user gave; None for other covariances."""
         keywords = dict(cov_kwds or {})
-        if cov_type != "cluster":
-            if keywords:
-                raise TypeError(f'cov_type="{cov_type}" takes no keyword {", ".join(map(repr, keywords))}')
-            return {}
-        unknown = set(keywords) - {"groups"}
+        unknown = set(keywords) - ({"groups"} if cov_type == "cluster" else set())
         if unknown:
-            raise TypeError(f'cov_type="cluster" takes only "groups"; found {", ".join(sorted(map(repr, unknown)))}')
+            raise TypeError(f'cov_type="{cov_type}" takes no keyword {", ".join(sorted(map(repr, unknown)))}')
+        if cov_type != "cluster":
+            return None
         if keywords.get("groups") is None:
             raise ValueError('cov_type="cluster" needs the groups: cov_kwds={"groups": column name or values}')
-        variables = _one_or_two(keywords["groups"])
-        return {"groups": [self._codes(v) for v in variables], "names": [_label(v, "groups") for v in variables]}
-
-    def _codes(self, variable) -> ndarray:
-        values = self._beside(variable)[self._rows.positions]
-        codes, _ = pd.factorize(values)
-        if (codes < 0).any():
-            rows = self._rows.index[codes < 0]
-            raise MissingDataError(
-                f'{_label(variable, "groups")}: the group is missing in {len(rows)} rows of the fit '
-                f"(first: {list(rows[:5])}). Drop these rows from the data, or give them a group."
-            )
-        return codes
-
-    def _beside(self, variable) -> ndarray:
-        """A variable given to fit(), aligned like `offset` with the table before `subset`, for the rows after it."""
-        table, index = self.data.frame, self._given_index
-        if table is not None and (isinstance(variable, str) or _same_index(variable, table.index)):
-            return align(variable, name="groups", frame=table)
-        values = align(variable, name="groups", frame=pd.DataFrame(index=index))
-        return values if self._cut is None else values[self._cut]
+        r = self._rows
+        return read_groups(keywords["groups"], self.data.frame, self._given_index, self._cut, r.positions, r.index)
 
     def _covariance(self, found: Estimate, objective: Objective, cov_type, groups) -> tuple[Covariance, list[str]]:
         context = Context(objective, found.fit.theta, found.fit.evaluation, self.nobs, self._frequency)
-        keywords = {"groups": groups["groups"]} if groups else {}
-        return covariance(cov_type, context, **keywords), groups.get("names", [])
-
+        if groups is None:
+            return covariance(cov_type, context), []
+        return covariance(cov_type, context, groups=groups.codes), groups.names
 
     # --------------------------------------------------------------------------------------- keeping and moving
     _kept: ClassVar[tuple[str, ...]] = (
@@ -551,36 +530,6 @@ def _reporter(callback, disp):
             callback(iteration, theta, value)
 
     return report
-
-
-def _label(value, keyword: str) -> str:
-    """What to call a variable in the summary: its column, its Series' name, or its keyword."""
-    if isinstance(value, str):
-        return value
-    name = getattr(value, "name", None)
-    return keyword if name is None else str(name)
-
-
-def _same_index(variable, index: pd.Index) -> bool:
-    return isinstance(variable, pd.Series) and variable.index.equals(index)
-
-
-def _one_or_two(groups) -> list:
-    if not isinstance(groups, (pd.DataFrame, pd.Series)) and hasattr(groups, "to_pandas"):
-        groups = groups.to_pandas()
-    if isinstance(groups, pd.DataFrame):
-        variables = [groups[c] for c in groups.columns]
-    elif isinstance(groups, (list, tuple)) and all(isinstance(g, (str, pd.Series, np.ndarray)) for g in groups):
-        variables = list(groups)
-        if not any(isinstance(g, (pd.Series, np.ndarray)) for g in groups) and len(groups) > 2:
-            variables = [np.asarray(groups, dtype=object)]  # the labels themselves, as a list
-    elif isinstance(groups, np.ndarray) and groups.ndim == 2:
-        variables = list(groups.T)
-    else:
-        variables = [groups]
-    if not 1 <= len(variables) <= 2:
-        raise ValueError(f"groups: one or two groupings, found {len(variables)}")
-    return variables
 
 
 def _sample_facts(sample: Sample) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from glmclf.core.separation import find_separation
 from glmclf.data.response import BinaryResponse
 from glmclf.errors import DataError, PerfectSeparationError
 from glmclf.models.base import Model
-from glmclf.results.base import MODELS
 from glmclf.results.binary import BinaryResults
+from glmclf.results.saving import MODELS
 
 
 class BinaryModel(Model):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -21,10 +20,8 @@ from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.core.solvers import Fit
 from glmclf.inference import wald
 from glmclf.inference.covariance import Covariance, check
-from glmclf.results import frames
-
-FORMAT = 1
-MODELS: dict[str, Any] = {}  # name -> model class, entered by `models`, which `load` cannot import
+from glmclf.results import frames, saving
+from glmclf.results.hypotheses import constraints
 
 
 class row_property(cached_property):
@@ -234,40 +231,8 @@ class Results:
 
     # ------------------------------------------------------------------------------------------------- tests
     def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
-        """R and q of R theta = q from strings by name, a matrix, or a pair (R, q)."""
-        if isinstance(r_matrix, tuple) and len(r_matrix) == 2 and not isinstance(r_matrix[0], str):
-            R, q = (np.asarray(part, dtype=float) for part in r_matrix)
-            R, q = np.atleast_2d(R), np.atleast_1d(q)
-        elif isinstance(r_matrix, (str, dict)) or _all_strings(r_matrix):
-            R, q = self._parse(list(r_matrix) if isinstance(r_matrix, tuple) else r_matrix)
-        elif isinstance(r_matrix, (pd.Series, pd.DataFrame)):
-            R = self._by_label(r_matrix)
-            q = np.zeros(len(R))
-        else:
-            R = np.atleast_2d(np.asarray(r_matrix, dtype=float))
-            q = np.zeros(len(R))
-        return wald.constraints(R, q, len(self._theta))
-
-    def _by_label(self, R: pd.Series | pd.DataFrame) -> ndarray:
-        """A labelled hypothesis matrix in the order of the parameters."""
-        table = R.to_frame().T if isinstance(R, pd.Series) else R
-        names = self.model.exog_names
-        if not isinstance(table.columns, pd.RangeIndex):
-            if not table.columns.is_unique or set(table.columns) != set(names):
-                raise ValueError(f"the hypothesis is labelled {list(table.columns)}; the parameters are {names}")
-            table = table[names]
-        return table.to_numpy(dtype=float)
-
-    def _parse(self, hypothesis) -> tuple[ndarray, ndarray]:
-        from patsy import DesignInfo, PatsyError
-
-        if not hypothesis or (isinstance(hypothesis, str) and not hypothesis.strip()):
-            raise ValueError(f"the hypothesis is empty; the parameters are {self.model.exog_names}")
-        try:
-            parsed = DesignInfo(self.model.exog_names).linear_constraint(hypothesis)
-        except PatsyError as error:
-            raise ValueError(f"{hypothesis!r}: {error}. The parameters are {self.model.exog_names}") from None
-        return parsed.coefs, parsed.constants.ravel()
+        """R and q of R theta = q: names and strings end here."""
+        return constraints(r_matrix, self.model.exog_names)
 
     def _df(self, wanted: bool | None) -> float | None:
         """Degrees of freedom of t and F tests: df_resid, or the clusters less one (as Stata and statsmodels)."""
@@ -501,26 +466,18 @@ class Results:
             Where; read it back with `glmclf.load`.
         """
         self._remember()
-        text = json.dumps(self._as_dict(), ensure_ascii=False, default=_plain)
-        if not hasattr(path, "write"):
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-            return
-        try:
-            path.write(text)
-        except TypeError:  # a binary file
-            path.write(text.encode("utf-8"))
+        saving.write(path, self._as_dict())
 
     @staticmethod
     def load(path, functions=None) -> Results:
         """Read a result that `save` wrote; see `glmclf.load`."""
-        return load(path, functions)
+        return saving.load(path, functions)
 
     def _as_dict(self) -> dict[str, Any]:
         e = self._fit.evaluation
         return {
             "format": "glmclf",
-            "version": FORMAT,
+            "version": saving.FORMAT,
             "model": self.model._as_dict(),
             "fit": {
                 "theta": self._theta,
@@ -550,86 +507,8 @@ class Results:
         return self
 
 
-def load(path, functions=None) -> Results:
-    """Read a result that `Results.save` wrote.
-
-    Parameters
-    ----------
-    path : str, path or open file
-        The JSON.
-    functions : dict, optional
-        Functions of yours that the formula calls, by name. Numpy's element-wise functions and the transforms of
-        formulas need no mention; anything else is refused.
-
-    Returns
-    -------
-    Results
-        Predicts as before, without the data it was fitted to.
-
-    Raises
-    ------
-    ValueError
-        Not such a file, or one of a newer format.
-    FormulaError
-        The formula holds something that is not on the closed list.
-
-    Examples
-    --------
-    >>> import io, glmclf
-    >>> from glmclf import Logit, datasets
-    >>> spector = datasets.load("spector")
-    >>> file = io.StringIO()
-    >>> Logit.from_formula("GRADE ~ GPA", spector).fit().save(file)
-    >>> _ = file.seek(0)
-    >>> glmclf.load(file).predict({"GPA": [3.5]}).round(4)
-    0    0.559
-    dtype: float64
-    """
-    if hasattr(path, "read"):
-        text = path.read()
-    else:
-        with open(path, "rb") as file:
-            text = file.read()
-    try:
-        stored = json.loads(text)
-    except ValueError:
-        raise ValueError(f"{path!r} is not a result that glmclf saved: it is not JSON") from None
-    if not isinstance(stored, dict) or stored.get("format") != "glmclf":
-        raise ValueError(f"{path!r} is not a result that glmclf saved")
-    version = stored.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ValueError(f"{path!r} has no format version that glmclf knows: {version!r}")
-    if version > FORMAT:
-        raise ValueError(f"{path!r} has format version {version}; this glmclf reads up to {FORMAT}: upgrade glmclf")
-    try:
-        return _restored(stored, functions)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(f"{path!r} is damaged: {type(error).__name__} {error}") from error
-
-
-def _restored(stored: dict[str, Any], functions) -> Results:
-    name = stored["model"]["class"]
-    if name not in MODELS:
-        raise ValueError(f"the file holds a {name}, which this version of glmclf does not have")
-    model = MODELS[name]._rebuild(stored["model"], functions)
-    return model._results_class._from_dict(model, stored)
-
-
 # --------------------------------------------------------------------------------------------------- helpers
-def _all_strings(value) -> bool:
-    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(v, str) for v in value)
-
-
 def _digest(a: ndarray | None) -> str:
     if a is None:
         return ""
     return hashlib.blake2b(np.ascontiguousarray(a).tobytes(), digest_size=16).hexdigest()
-
-
-def _plain(value):
-    """Numpy to what JSON knows."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"cannot save a {type(value).__name__}")

@@ -1,0 +1,107 @@
+"""Clusters: one or two variables beside the table, as codes of the rows of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.frame import align
+from glmclf.errors import MissingDataError
+
+
+@dataclass(frozen=True)
+class Groups:
+    """One or two groupings of the rows of a fit.
+
+    Attributes
+    ----------
+    codes : list of (n,) integer ndarrays
+        Clusters numbered from 0.
+    names : list of str
+        What to call the groupings.
+    """
+
+    codes: list[ndarray]
+    names: list[str]
+
+
+def read_groups(
+    groups: Any,
+    table: pd.DataFrame | None,
+    given_index: pd.Index,
+    cut: ndarray | None,
+    positions: ndarray | slice,
+    index: pd.Index,
+) -> Groups:
+    """The groupings that a user gave, for the rows of a fit.
+
+    Parameters
+    ----------
+    groups : str, Series, array, or two of them as a list, DataFrame or (n, 2) array
+        Column names, or values beside the table before `subset` (a Series also beside the table after it).
+    table : DataFrame or None
+        The table after `subset`; None for a model of arrays.
+    given_index, cut : Index, bool ndarray or None
+        Labels of the rows before `subset`, and what it left of them.
+    positions, index : ndarray or slice, Index
+        Places of the rows of the fit in the table, and their labels.
+
+    Raises
+    ------
+    ValueError
+        More than two groupings.
+    DataError, MissingDataError
+        Values that do not fit the rows; a row of the fit without a group.
+    """
+    variables = _one_or_two(groups)
+    names = [label(v, "groups") for v in variables]
+    codes = []
+    for variable, name in zip(variables, names, strict=True):
+        found, _ = pd.factorize(_beside(variable, table, given_index, cut)[positions])
+        if (found < 0).any():
+            rows = index[found < 0]
+            raise MissingDataError(
+                f"{name}: the group is missing in {len(rows)} rows of the fit (first: {list(rows[:5])}). "
+                "Drop these rows from the data, or give them a group."
+            )
+        codes.append(found)
+    return Groups(codes, names)
+
+
+def label(value: Any, keyword: str) -> str:
+    """What to call a variable in the summary: its column, its Series' name, or its keyword."""
+    if isinstance(value, str):
+        return value
+    name = getattr(value, "name", None)
+    return keyword if name is None else str(name)
+
+
+def _beside(variable: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> ndarray:
+    if table is not None:
+        same = isinstance(variable, pd.Series) and variable.index.equals(table.index)
+        if same or isinstance(variable, str):
+            return align(variable, name="groups", frame=table)
+    values = align(variable, name="groups", frame=pd.DataFrame(index=given_index))
+    return values if cut is None else values[cut]
+
+
+def _one_or_two(groups: Any) -> list[Any]:
+    if not isinstance(groups, (pd.DataFrame, pd.Series)) and hasattr(groups, "to_pandas"):
+        groups = groups.to_pandas()
+    if isinstance(groups, pd.DataFrame):
+        variables = [groups[c] for c in groups.columns]
+    elif isinstance(groups, (list, tuple)) and all(isinstance(g, (str, pd.Series, np.ndarray)) for g in groups):
+        variables = list(groups)
+        if not any(isinstance(g, (pd.Series, np.ndarray)) for g in groups) and len(groups) > 2:
+            variables = [np.asarray(groups, dtype=object)]  # the labels themselves, as a list
+    elif isinstance(groups, np.ndarray) and groups.ndim == 2:
+        variables = list(groups.T)
+    else:
+        variables = [groups]
+    if not 1 <= len(variables) <= 2:
+        raise ValueError(f"groups: one or two groupings, found {len(variables)}")
+    return variables
