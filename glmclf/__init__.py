@@ -1,7 +1,8 @@
 """Statistical classification in the statsmodels style: exact likelihoods, honest errors, inference for everything."""
 
 from glmclf.models.binary import CLogLog, Logit, Probit
+from glmclf.models.multinomial import MNLogit
 from glmclf.results.saving import load
 
 __version__ = "0.1.0"
-__all__ = ["CLogLog", "Logit", "Probit", "load"]
+__all__ = ["CLogLog", "Logit", "MNLogit", "Probit", "load"]

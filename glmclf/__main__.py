@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-MODELS = {"logit": "Logit", "probit": "Probit", "cloglog": "CLogLog"}
+MODELS = {"logit": "Logit", "probit": "Probit", "cloglog": "CLogLog", "mnlogit": "MNLogit"}
 FORMATS = ("text", "latex", "html", "csv", "markdown")
 SUFFIXES = (".csv", ".parquet", ".dta")
 BAD_INPUT, NO_ESTIMATE = 2, 1

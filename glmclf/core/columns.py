@@ -136,6 +136,20 @@ class Dense:
         Z = X * root[:, None] if by_column else np.einsum("ij,i->ij", X, root)
         return Z.T @ Z
 
+    def stacked_gram(self, P: ndarray) -> ndarray:
+        """Gram of the columns ``[X * P[:, 0], X * P[:, 1], ...]``, (k q, k q), in chunks that stay in the cache."""
+        n, k = self.shape
+        q = P.shape[1]
+        chunk = max(256, min(n, 2**19 // (k * q)))
+        G, Z = np.zeros((k * q, k * q)), np.empty((k * q, chunk))
+        for start in range(0, n, chunk):
+            X, weights = self.X[start : start + chunk], P[start : start + chunk]
+            part = Z[:, : len(X)]
+            for j in range(q):
+                np.multiply(X.T, weights[:, j], out=part[j * k : (j + 1) * k])
+            G += part @ part.T
+        return G
+
     def times_and_gram(self, u: ndarray, w: ndarray) -> tuple[ndarray, ndarray]:
         """X' u and X' diag(w) X. With few columns one product [X w, u]' X in chunks that stay in the cache; a
         symmetric update is faster only from some thirty columns on."""
@@ -267,13 +281,17 @@ class Cells:
         return Dense(self.toarray(), basis)
 
     def __matmul__(self, b: ndarray) -> ndarray:
+        if b.ndim == 2:
+            return np.column_stack([self @ column for column in b.T])
         eta = self.D @ b[self.at]
         for part in self.coded:
             eta += part.spread(b[part.at])
         return eta
 
     def times(self, u: ndarray) -> ndarray:
-        """X' u, (k,)."""
+        """X' u, (k,) or (k, q)."""
+        if u.ndim == 2:
+            return np.column_stack([self.times(column) for column in u.T])
         out = np.empty(self.shape[1])
         out[self.at] = self.D.T @ u
         for part in self.coded:
@@ -295,6 +313,17 @@ class Cells:
     def _set(G: ndarray, rows: ndarray, columns: ndarray, block: ndarray) -> None:
         G[np.ix_(rows, columns)] = block
         G[np.ix_(columns, rows)] = block.T
+
+    def stacked_gram(self, P: ndarray) -> ndarray:
+        """Gram of the columns ``[X * P[:, 0], X * P[:, 1], ...]`` for P >= 0, (k q, k q)."""
+        k, q = self.shape[1], P.shape[1]
+        G = np.empty((k * q, k * q))
+        for j in range(q):
+            for i in range(j + 1):
+                block = self.gram(P[:, i] * P[:, j])
+                G[j * k : (j + 1) * k, i * k : (i + 1) * k] = block
+                G[i * k : (i + 1) * k, j * k : (j + 1) * k] = block
+        return G
 
     def times_and_gram(self, u: ndarray, w: ndarray) -> tuple[ndarray, ndarray]:
         """X' u and X' diag(w) X."""

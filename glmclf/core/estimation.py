@@ -49,8 +49,18 @@ class Estimate:
 
 
 def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:
-    """inv(basis) b: parameters, or the rows of a square root of their covariance, in the coordinates of X."""
-    return b if basis is None else solve_triangular(basis, b, check_finite=False)
+    """inv(basis) b, equation by equation: parameters, or one side of their covariance, in the coordinates of X."""
+    if basis is None:
+        return b
+    k = len(basis)
+    parts = [solve_triangular(basis, b[i : i + k], check_finite=False) for i in range(0, len(b), k)]
+    return np.concatenate(parts)
+
+
+def into_basis(basis: ndarray, b: ndarray) -> ndarray:
+    """basis b, equation by equation."""
+    k = len(basis)
+    return np.concatenate([basis @ b[i : i + k] for i in range(0, len(b), k)])
 
 
 def estimate(method: str, objective: Objective, start: ndarray, *, warm: bool = True, **options) -> Estimate:
@@ -109,7 +119,7 @@ def _estimate_in_basis(method, objective, start, options) -> Estimate:
     combinations = dependencies(R)
     if combinations:
         raise RankDeficiency(combinations)
-    rotated, start = objective.rotated(R), R @ start
+    rotated, start = objective.rotated(R), into_basis(R, start)
     opening = rotated(start)
     fit = solve(method, rotated, start, opening=opening, **options)
     return Estimate(fit, R, _vanished(opening.information, fit.evaluation.information))

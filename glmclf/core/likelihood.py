@@ -87,6 +87,84 @@ class Binomial:
         return xlogy(y, y / m) + xlogy(m - y, (m - y) / m)
 
 
+
+class Multinomial:
+    """Counts of K classes in m trials, with log odds eta_j of class j against class 0.
+
+    log-likelihood  sum_j y_j log p_j,   p_j = exp(eta_j) / sum_l exp(eta_l),   eta_0 = 0
+    score factor    u_j = y_j - m p_j,   weight of (j, l)   m p_j (1{j = l} - p_l)
+
+    (McCullagh & Nelder 1989, section 5.2.) The link is canonical: observed and expected weight are the same.
+
+    Parameters
+    ----------
+    K : int
+        Classes.
+    """
+
+    canonical = True
+
+    def __init__(self, K: int):
+        self.K, self.n_eta = K, K - 1
+
+    def pointwise(self, y: ndarray, m: ndarray | None, eta: ndarray):
+        """Log-likelihood, score factor and probabilities of each row.
+
+        Parameters
+        ----------
+        y : (n,) integer ndarray or (n, K) ndarray
+            Class of each row, or counts.
+        m : (n,) ndarray or None
+            Trials; None is one a row.
+        eta : (n, K-1) ndarray
+            Linear predictors.
+
+        Returns
+        -------
+        ll, u, p, q : (n,), (n, K-1), (n, K-1), (n, K-1) ndarrays
+            Log-likelihood without the multinomial coefficient; its derivative in eta; the probabilities of classes 1 to
+            K-1; and their complements, right where a probability rounds to one.
+        """
+        log_p, p, q = self.probabilities(eta)
+        rows = np.arange(len(eta))
+        if y.ndim == 1:
+            ll, u = log_p[rows, y], -p[:, 1:]
+            inside = y > 0
+            u[rows[inside], y[inside] - 1] = q[rows[inside], y[inside]]
+        else:
+            trials = y.sum(axis=1) if m is None else m
+            ll = np.where(y > 0, y * log_p, 0.0).sum(axis=1)
+            u = y[:, 1:] * q[:, 1:] - (trials[:, None] - y[:, 1:]) * p[:, 1:]
+        return ll, u, p[:, 1:], q[:, 1:]
+
+    @staticmethod
+    def probabilities(eta: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """log p, p and 1 - p of all K classes, (n, K) each, by the largest exponent: exact for eta of any size.
+
+        The exponential of the largest is 1; what the others add is kept apart from it, so that neither log p nor 1 - p
+        of a nearly certain class is formed as a difference from one.
+        """
+        z = np.column_stack([np.zeros(len(eta)), eta])
+        rows, top = np.arange(len(z)), z.argmax(axis=1)
+        z -= z[rows, top][:, None]
+        e = np.exp(z)
+        e[rows, top] = 0.0
+        rest = e.sum(axis=1)
+        e[rows, top] = 1.0
+        p = e / (1.0 + rest)[:, None]
+        q = 1.0 - p
+        q[rows, top] = rest / (1.0 + rest)
+        return z - np.log1p(rest)[:, None], p, q
+
+    @staticmethod
+    def constant(y: ndarray, m: ndarray | None) -> ndarray | float:
+        """log of the multinomial coefficient, (n,), as a product of binomial ones; 0 for single trials."""
+        if y.ndim == 1:
+            return 0.0
+        left = np.cumsum(y, axis=1)
+        return sum(Binomial.constant(y[:, j], left[:, j]) for j in range(1, y.shape[1]))
+
+
 def _stirling_remainder(n: ndarray) -> ndarray:
     """log n! - [(n + 1/2) log n - n + log(2 pi)/2] for n >= 1: what Stirling's formula lacks, without its large terms.
 

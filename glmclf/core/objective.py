@@ -101,6 +101,10 @@ class Objective:
 
         return self.blocks.sum(rows)
 
+    def score_factor(self, theta: ndarray, X, y, m, offset) -> ndarray:
+        """Derivative of each row's log-likelihood in its linear predictors, without its weight."""
+        return self._pointwise(theta, X, y, m, offset, None, True)[1]
+
     @property
     def n(self) -> int:
         """Rows."""
@@ -108,14 +112,13 @@ class Objective:
 
     def thinned(self, step: int) -> Objective:
         """The objective of every `step`-th row."""
-        return Objective(self.likelihood, self.blocks.thinned(step), self.unit)
+        return type(self)(self.likelihood, self.blocks.thinned(step), self.unit)
 
     def rotated(self, basis: ndarray) -> Objective:
         """The objective in the coordinates ``basis @ theta``."""
         X, *rest = self.blocks.arrays
-        return Objective(
-            self.likelihood, Blocks(X.rotated(basis), *rest, n_threads=self.blocks.n_threads), self.unit
-        )
+        blocks = Blocks(X.rotated(basis), *rest, size=self.blocks.size, n_threads=self.blocks.n_threads)
+        return type(self)(self.likelihood, blocks, self.unit)
 
     def _pointwise(self, theta, X, y, m, offset, weights, expected):
         eta = X @ theta
@@ -125,3 +128,59 @@ class Objective:
         if weights is None:
             return ll, u, w
         return weights * ll, weights * u, weights * w
+
+
+class MultinomialObjective(Objective):
+    """The log-likelihood of several equations, theta equation by equation (``params.ravel(order="F")``).
+
+    Parameters
+    ----------
+    likelihood : Multinomial
+        q = K - 1 linear predictors a row.
+    blocks : Blocks
+        Of ``(X, y, trials, offset, weights)``; y holds classes (n,) or counts (n, K), the offset is (n,) or (n, q).
+    unit : float
+        As in `Objective`.
+    """
+
+    def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
+        """Value, score (k q,) and information (k q, k q) at theta.
+
+        Block (j, l) of the information is X' diag(m p_j (1{j = l} - p_l)) X. Off the diagonal it is minus the gram of the
+        columns X p_j; on it 1 - p_j is not formed by subtraction.
+        """
+
+        def rows(X, y, m, offset, weights):
+            ll, u, p, q, scale = self._terms(theta, X, y, m, offset, weights)
+            k, n_eta = X.shape[1], p.shape[1]
+            root = p if scale is None else p * np.sqrt(scale)[:, None]
+            information = -X.stacked_gram(root)
+            for j in range(n_eta):
+                block = slice(j * k, (j + 1) * k)
+                w = p[:, j] * q[:, j]
+                information[block, block] = X.gram(w if scale is None else scale * w)
+            return Evaluation(float(ll.sum()), X.times(u).ravel(order="F"), information)
+
+        return self.blocks.sum(rows)
+
+    def gradient(self, theta: ndarray) -> Evaluation:
+        """Value and score alone; the information is 0."""
+
+        def rows(X, y, m, offset, weights):
+            ll, u, *_ = self._terms(theta, X, y, m, offset, weights)
+            return Evaluation(float(ll.sum()), X.times(u).ravel(order="F"), np.zeros(()))
+
+        return self.blocks.sum(rows)
+
+    def score_factor(self, theta: ndarray, X, y, m, offset) -> ndarray:
+        """Derivatives of each row's log-likelihood in its linear predictors, (n, q), without its weight."""
+        return self._terms(theta, X, y, m, offset, None)[1]
+
+    def _terms(self, theta, X, y, m, offset, weights):
+        eta = X @ theta.reshape(X.shape[1], -1, order="F")
+        if offset is not None:
+            eta += offset if offset.ndim == 2 else offset[:, None]
+        ll, u, p, q = self.likelihood.pointwise(y, m, eta)
+        if weights is None:
+            return ll, u, p, q, m
+        return weights * ll, weights[:, None] * u, p, q, weights if m is None else weights * m

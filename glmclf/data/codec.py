@@ -22,7 +22,7 @@ from glmclf.data import expressions
 from glmclf.data.arrays import ArrayDesign
 from glmclf.data.design import Design
 from glmclf.data.factors import Expression, Factor, resolve
-from glmclf.data.response import BinaryResponse
+from glmclf.data.response import BinaryResponse, MultinomialResponse
 from glmclf.data.terms import Subterm, Variable
 from glmclf.errors import DataError, FormulaError
 
@@ -340,11 +340,13 @@ def unpickled(state: Mapping[str, Any]) -> Design | ArrayDesign:
 
 
 # ------------------------------------------------------------------------------------------------------ responses
-def encode_response(response: BinaryResponse) -> dict[str, Any]:
+def encode_response(response: BinaryResponse | MultinomialResponse) -> dict[str, Any]:
     """The labels of a response as a JSON-able dict, without its rows."""
     dtype: Any = response.dtype
     stored: dict[str, Any] = {"version": VERSION, "kind": response.kind, "name": response.name}
     stored |= {"levels": pack(list(response.levels)), "notes": list(response.notes)}
+    if isinstance(response, MultinomialResponse):
+        stored["reference"] = response.levels.index(response.reference)
     if isinstance(dtype, pd.CategoricalDtype):
         categories = [pack(c) for c in dtype.categories.tolist()]
         labels = str(dtype.categories.dtype)
@@ -352,7 +354,7 @@ def encode_response(response: BinaryResponse) -> dict[str, Any]:
     return stored | {"dtype": str(dtype)}
 
 
-def decode_response(stored: Mapping[str, Any]) -> BinaryResponse:
+def decode_response(stored: Mapping[str, Any]) -> BinaryResponse | MultinomialResponse:
     """The response that `encode_response` stored, without rows."""
     check_version(stored, "response")
     try:
@@ -363,6 +365,9 @@ def decode_response(stored: Mapping[str, Any]) -> BinaryResponse:
         else:
             dtype = _label_dtype(dtype)
         levels = unpack(stored["levels"])
+        if "reference" in stored:
+            base, notes = levels[stored["reference"]], list(stored["notes"])
+            return MultinomialResponse(None, None, stored["kind"], stored["name"], levels, base, dtype, notes)
         return BinaryResponse(None, None, stored["kind"], stored["name"], levels, dtype, list(stored["notes"]))
     except (KeyError, TypeError) as error:
         raise DataError(f"this is not a stored response: {type(error).__name__} {error}.") from None

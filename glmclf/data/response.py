@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -162,6 +162,148 @@ class BinaryResponse:
     def without_rows(self) -> BinaryResponse:
         """The labels alone, for predictions."""
         return BinaryResponse(None, None, self.kind, self.name, list(self.levels), self.dtype, list(self.notes))
+
+
+@dataclass
+class MultinomialResponse:
+    """A response of several classes.
+
+    Attributes
+    ----------
+    y : (n,) integer ndarray, (n, K) float64 ndarray or None
+        Class of each row, or counts, in the order of `classes`; None in a response read from a file.
+    trials : (n,) float64 ndarray or None
+        Trials of each row of counts; None stands for one a row.
+    kind : {"classes", "counts"}
+        What the left side was.
+    name : str
+        The column, the expression, or ``a + b + c``.
+    levels : list
+        All levels, sorted or in the order of the categories.
+    reference : object
+        The base level.
+    dtype : object
+        dtype of the labels, which `decode` gives back.
+    notes : list of str
+        What the summary should say.
+
+    Examples
+    --------
+    >>> r = MultinomialResponse.build("mode", ["car", "bus", "walk", "car"], reference="car")
+    >>> r.classes, r.y.tolist()
+    (['car', 'bus', 'walk'], [0, 1, 2, 0])
+    """
+
+    y: ndarray | None
+    trials: ndarray | None
+    kind: str
+    name: str
+    levels: list[Any]
+    reference: Any
+    dtype: Any = "object"
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def classes(self) -> list[Any]:
+        """The base level, then the others in their order."""
+        return [self.reference, *(level for level in self.levels if level is not self.reference)]
+
+    @classmethod
+    def build(cls, names: str | Sequence[str], values: Any, reference: Any = None) -> MultinomialResponse:
+        """Code the left side of a model on complete rows.
+
+        Parameters
+        ----------
+        names : str or list of str
+            Name of the response, or of the counts of each class.
+        values : (n,) array-like, or a list of them
+            Labels of any type that sorts; or counts.
+        reference : object, optional
+            The base level; the first by default.
+
+        Returns
+        -------
+        MultinomialResponse
+
+        Raises
+        ------
+        DataError
+            One level only, an unknown reference, labels that differ only in type, counts that are no counts.
+        """
+        if isinstance(names, str):
+            names, values = [names], [values]
+        if len(names) > 1:
+            return cls._from_counts(list(names), values, reference)
+        name, series = names[0], _series(values[0])
+        column = _complete(read_column(series, name), name)
+        if column.kind in ("number", "bool"):
+            found, codes = np.unique(column.values, return_inverse=True)
+            levels, known = found.tolist(), found.tolist()
+        else:
+            known, levels = column.values.categories.tolist(), _used(column)
+            place = np.cumsum([level in levels for level in known]) - 1
+            codes = place[np.asarray(column.values.codes)]
+        _several_classes(name, levels)
+        response = cls(codes, None, "classes", name, levels, levels[_position(name, levels, reference)], series.dtype)
+        response._put_reference_first()
+        left_out = [level for level in known if level not in levels]
+        if left_out:
+            response.notes.append(f"level{'s' if len(left_out) > 1 else ''} {quoted(left_out)} of {name}: no rows, left out")
+        return response
+
+    @classmethod
+    def _from_counts(cls, names: list[str], values: Any, reference: Any) -> MultinomialResponse:
+        counts = np.column_stack([_count(n, v) for n, v in zip(names, values, strict=True)])
+        seen = counts.any(axis=0)
+        levels = [n for n, some in zip(names, seen, strict=True) if some]
+        name = " + ".join(names)
+        _several_classes(name, levels)
+        counts = counts[:, seen]
+        base = levels[_position(name, levels, reference)]
+        response = cls(counts, counts.sum(axis=1), "counts", name, levels, base)
+        response._put_reference_first()
+        if not seen.all():
+            response.notes.append(f"{quoted(n for n, some in zip(names, seen, strict=True) if not some)}: no counts, left out")
+        return response
+
+    def _put_reference_first(self) -> None:
+        order = np.array([self.levels.index(c) for c in self.classes])
+        assert self.y is not None
+        self.y = np.argsort(order)[self.y] if self.y.ndim == 1 else self.y[:, order]
+
+    def describe(self) -> str:
+        """What is modelled, as ``P(mode = level), base 'bus'``."""
+        return f"P({self.name} = level) against {self.reference!r}"
+
+    def decode(self, codes: Any, missing: Any = None) -> Any:
+        """Labels in the data's own dtype, from positions in `levels`; missing where `missing` is true."""
+        codes = np.array(codes, dtype=np.intp)
+        some = missing is not None and np.any(missing)
+        if some:
+            codes[np.asarray(missing, dtype=bool)] = -1
+        labels = pd.Series(self.levels, dtype=self.dtype).array
+        if isinstance(self.dtype, np.dtype):
+            labels = np.asarray(labels)
+            return pd.api.extensions.take(labels.astype(object) if some else labels, codes, allow_fill=bool(some))
+        return labels.take(codes, allow_fill=bool(some))
+
+    def without_rows(self) -> MultinomialResponse:
+        """The labels alone, for predictions."""
+        return replace(self, y=None, trials=None)
+
+
+def _several_classes(name: str, levels: list[Any]) -> None:
+    if len(levels) < 2:
+        raise DataError(f'the response "{name}" has one class only: every row is {quoted(levels)}. A model needs two or more.')
+
+
+def _position(name: str, levels: list[Any], reference: Any) -> int:
+    if reference is None:
+        return 0
+    for i, level in enumerate(levels):
+        if _same(reference, level) and isinstance(reference, str) == isinstance(level, str):
+            return i
+    raise DataError(f'reference={reference!r} is not a level of "{name}", which has {quoted(levels)}.')
 
 
 def _series(values: Any) -> pd.Series:

@@ -95,18 +95,26 @@ def read_extras(extras: Mapping[str, Any] | None, frame: pd.DataFrame, cut: ndar
         raise DataError("weights= and freq_weights= were both given: use one (freq_weights counts equal rows).")
     out = {}
     for name, value in given.items():
-        array = align(value, name=name, frame=frame)
+        array = _aligned(value, name, frame)
         index = frame.index if cut is None else frame.index[cut]
         label = f'{name}="{value}"' if isinstance(value, str) else name
         out[name] = _numbers(name, label, array if cut is None else array[cut], index)
     return out
 
 
+def _aligned(value: Any, name: str, frame: pd.DataFrame) -> ndarray:
+    """One value a row, or of an offset one a row and equation."""
+    if name == "offset" and not isinstance(value, str) and np.ndim(value) == 2 and np.shape(value)[1] > 1:
+        columns = [value[c] for c in value.columns] if isinstance(value, pd.DataFrame) else list(np.asarray(value).T)
+        return np.column_stack([align(c, name=name, frame=frame) for c in columns])
+    return align(value, name=name, frame=frame)
+
+
 def _numbers(name: str, label: str, array: ndarray, index: pd.Index) -> ndarray:
     if array.dtype.kind not in "biuf":
         raise DataError(f"{label} must be numbers, found {quoted(pd.unique(array), 3)}.")
     values = np.array(array, dtype=np.float64)
-    _refuse(np.isinf(values), label, "infinite values", index)
+    _refuse(np.isinf(values) if values.ndim == 1 else np.isinf(values).any(axis=1), label, "infinite values", index)
     if name != "offset":
         _refuse(values < 0, label, "negative values", index)
     if name == "freq_weights":
@@ -196,7 +204,7 @@ def weigh(rows: Rows, extras: Mapping[str, ndarray], given: Mapping[str, Any] | 
             rows.absent(values == 0)
     source = given or {}
     return {
-        source[name] if isinstance(source.get(name), str) else name: np.isnan(values)
+        source[name] if isinstance(source.get(name), str) else name: np.isnan(values.reshape(len(values), -1)).any(axis=1)
         for name, values in extras.items()
     }
 

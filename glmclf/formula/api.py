@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from glmclf.models import binary
+from glmclf.models import binary, multinomial
 
-__all__ = ["cloglog", "logit", "probit"]
+__all__ = ["cloglog", "logit", "mnlogit", "probit"]
 
 
 def logit(formula: str, data, *args: Any, **keywords: Any) -> binary.Logit:
@@ -41,3 +41,8 @@ def probit(formula: str, data, *args: Any, **keywords: Any) -> binary.Probit:
 def cloglog(formula: str, data, *args: Any, **keywords: Any) -> binary.CLogLog:
     """`CLogLog.from_formula`; see `logit`."""
     return binary.CLogLog.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+
+
+def mnlogit(formula: str, data, *args: Any, **keywords: Any) -> multinomial.MNLogit:
+    """`MNLogit.from_formula`; see `logit`."""
+    return multinomial.MNLogit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})

@@ -74,11 +74,12 @@ class Context:
         """sum_i s_i s_i' over observations."""
 
         def rows(X, y, m, offset, weights):
-            _, u, _ = self._pointwise(X, y, m, offset)
-            square = u * u
-            if weights is not None:
-                square *= weights if self.frequency else weights * weights
-            return X.gram(square)
+            u = self.objective.score_factor(self.theta, X, y, m, offset)
+            times = 1.0 if weights is None else weights if self.frequency else weights * weights
+            if u.ndim == 1:
+                return X.gram(times * u * u)
+            S = _scores(X, u)
+            return (S.T * times) @ S
 
         return self.objective.blocks.sum(rows)
 
@@ -86,10 +87,10 @@ class Context:
         """sum_g (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` (n,) numbers the clusters from 0."""
 
         def rows(X, y, m, offset, weights, codes):
-            _, u, _ = self._pointwise(X, y, m, offset)
-            u = u if weights is None else weights * u
-            members = sparse.csr_array((u, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
-            return members @ X.toarray()
+            u = self.objective.score_factor(self.theta, X, y, m, offset)
+            times = np.ones(len(codes)) if weights is None else weights
+            members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
+            return members @ _scores(X, u)
 
         blocks = self.objective.blocks
         S = Blocks(*blocks.arrays, codes, n_threads=blocks.n_threads).sum(rows)
@@ -102,11 +103,11 @@ class Context:
             raise ValueError(f"the factor n/(n-p) needs more observations than parameters; here n = {n:g}, p = {p}")
         return n / (n - p)
 
-    def _pointwise(self, X, y, m, offset):
-        eta = X @ self.theta
-        if offset is not None:
-            eta += offset
-        return self.objective.likelihood.pointwise(y, m, eta)
+
+def _scores(X, u: ndarray) -> ndarray:
+    """Score of each row, (n, p), equation by equation."""
+    A = X.toarray()
+    return A * u[:, None] if u.ndim == 1 else np.hstack([A * column[:, None] for column in u.T])
 
 
 _TYPES: dict[str, tuple[Callable, str]] = {}

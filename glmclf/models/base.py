@@ -71,6 +71,9 @@ class Model:
     _rows_: Rows | None
     _results_class: ClassVar[Any]
 
+    _objective_class: ClassVar[type[Objective]] = Objective
+    _block_size: int | None = None
+
     # what a subclass supplies
     link: ClassVar[Any]
 
@@ -131,6 +134,7 @@ class Model:
         response = sample.response
         positions = slice(None) if len(sample.rows) == sample.n_given else sample.rows
         offset = sample.extras.get("offset")
+        self._check_offset(offset)
         self._rows_ = Rows(X, response.y, response.trials, offset, weights, sample.index, positions)
         self._frequency = "weights" not in sample.extras
         self._names = {name: label(keywords.get(name), name) for name in sample.extras}
@@ -166,6 +170,21 @@ class Model:
         return self._design.xnames
 
     @property
+    def _param_names(self) -> list[str]:
+        """Names of the flat parameters, as hypotheses spell them."""
+        return self.exog_names
+
+    @property
+    def _terms(self) -> dict[str, Any]:
+        """Places of each term's parameters."""
+        return self._design.terms
+
+    @property
+    def _param_index(self) -> pd.Index:
+        """Labels of the flat parameters in tables."""
+        return pd.Index(self.exog_names)
+
+    @property
     def endog(self) -> ndarray:
         """The response as coded, (n,): 1 for the event, successes, or a fraction."""
         return self._rows.y
@@ -195,13 +214,24 @@ class Model:
     @property
     def df_resid(self) -> float:
         """Observations less parameters."""
-        return self.nobs - len(self.exog_names)
+        return self.nobs - len(self._param_names)
+
+    def _constant_column(self) -> int | None:
+        """Place of the column that is one number throughout, if there is one."""
+        X, n = self._rows.X, len(self._rows)
+        first, middle, last = (X[i : i + 1].toarray()[0] for i in (0, n // 2, n - 1))
+        likely = np.flatnonzero((first != 0) & (first == middle) & (first == last))
+        if "Intercept" in self.exog_names and self.formula is not None:
+            return self.exog_names.index("Intercept")
+        unit = np.eye(len(first))
+        return next((int(j) for j in likely if (X[:] @ unit[j] == first[j]).all()), None)
 
     # -------------------------------------------------------------------------------------------- likelihood
     def _objective(self, n_threads: int | None = None) -> Objective:
         r = self._rows
         unit = 1.0 if self._frequency or r.weights is None else float(r.weights.mean())
-        return Objective(self._likelihood, Blocks(r.X, r.y, r.trials, r.offset, r.weights, n_threads=n_threads), unit)
+        blocks = Blocks(r.X, r.y, r.trials, r.offset, r.weights, size=self._block_size, n_threads=n_threads)
+        return self._objective_class(self._likelihood, blocks, unit)
 
     @cached_property
     def _constant(self) -> float:
@@ -214,12 +244,14 @@ class Model:
 
     def _flat(self, params) -> ndarray:
         if isinstance(params, pd.Series) and not isinstance(params.index, pd.RangeIndex):
-            if set(params.index) != set(self.exog_names) or not params.index.is_unique:
-                raise ValueError(f"params is labelled {list(params.index)}; the parameters are {self.exog_names}")
-            params = params[self.exog_names]
+            if set(params.index) != set(self._param_names) or not params.index.is_unique:
+                raise ValueError(f"params is labelled {list(params.index)}; the parameters are {self._param_names}")
+            params = params[self._param_names]
         theta = np.asarray(params, dtype=float).ravel(order="F")
-        if theta.shape != (len(self.exog_names),):
-            raise ValueError(f"params has {theta.size} values; the model has {len(self.exog_names)}: {self.exog_names}")
+        if theta.shape != (len(self._param_names),):
+            raise ValueError(
+                f"params has {theta.size} values; the model has {len(self._param_names)}: {self._param_names}"
+            )
         return theta
 
     def _pointwise(self, params, expected=False):
@@ -471,7 +503,7 @@ class Model:
 
     def _header(self) -> list[tuple[str, str]]:
         f, names = self._facts, self._names
-        facts = [("Event:", self._response.describe()), ("Link:", self.link.name)]
+        facts = self._modelled()
         if "freq_weights" in names:
             facts.append(("Freq. weights:", f"{names['freq_weights']} (sum {self._weight_sum:g})"))
         if "weights" in names:
@@ -484,6 +516,15 @@ class Model:
         if f["n_absent"]:
             facts.append(("Rows absent:", f"{f['n_absent']} of weight zero"))
         return facts
+
+    def _modelled(self) -> list[tuple[str, str]]:
+        """What is modelled, for the summary."""
+        raise NotImplementedError
+
+    def _check_offset(self, offset: ndarray | None) -> None:
+        if offset is not None and offset.ndim == 2:
+            name = type(self).__name__
+            raise DataError(f"offset has {offset.shape[1]} columns; {name} takes one value a row")
 
     def _summary_notes(self) -> list[str]:
         notes = list(self._notes)

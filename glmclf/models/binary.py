@@ -107,6 +107,9 @@ class BinaryModel(Model):
     def _coder(cls, coding: dict[str, Any]):
         return functools.partial(BinaryResponse.build, event=coding["event"])
 
+    def _modelled(self) -> list[tuple[str, str]]:
+        return [("Event:", self._response.describe()), ("Link:", self.link.name)]
+
     @property
     def _likelihood(self) -> Binomial:
         return Binomial(self.link, binary=self._response.kind == "binary")
@@ -140,15 +143,6 @@ class BinaryModel(Model):
         if constant is not None:
             theta[constant] = self._null_intercept / float(self._rows.X[:1].toarray()[0, constant])
         return theta
-
-    def _constant_column(self) -> int | None:
-        X, n = self._rows.X, len(self._rows)
-        first, middle, last = (X[i : i + 1].toarray()[0] for i in (0, n // 2, n - 1))
-        likely = np.flatnonzero((first != 0) & (first == middle) & (first == last))
-        if "Intercept" in self.exog_names and self.formula is not None:
-            return self.exog_names.index("Intercept")
-        unit = np.eye(len(first))
-        return next((int(j) for j in likely if (X[:] @ unit[j] == first[j]).all()), None)
 
     # ------------------------------------------------------------------------------------------------- fitting
     def _null_loglike(self) -> float:

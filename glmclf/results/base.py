@@ -63,8 +63,13 @@ class Results:
         }
 
     # ----------------------------------------------------------------------------------------------- numbers
-    def _series(self, values) -> pd.Series:
-        return pd.Series(np.array(values, dtype=float), index=self.model.exog_names)
+    def _labelled(self, values) -> Any:
+        """Flat parameter-sized numbers with the parameters' labels."""
+        return pd.Series(np.array(values, dtype=float), index=self.model._param_index)
+
+    @property
+    def _se(self) -> ndarray:
+        return np.sqrt(self._variances())
 
     @property
     def cov_type(self) -> str:
@@ -87,18 +92,20 @@ class Results:
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Estimate, covariance and R in the fit's coordinates, where an ill-conditioned design keeps its digits."""
         if self._basis is not None:
-            R = solve_triangular(self._basis, R.T, trans="T", check_finite=False).T
+            k = len(self._basis)
+            parts = [R[:, i : i + k] for i in range(0, R.shape[1], k)]
+            R = np.hstack([solve_triangular(self._basis, p.T, trans="T", check_finite=False).T for p in parts])
         return self._fit.theta, self._cov.matrix, R
 
     @cached_property
     def params(self) -> pd.Series:
         """The estimate."""
-        return self._series(self._theta)
+        return self._labelled(self._theta)
 
     @cached_property
     def bse(self) -> pd.Series:
         """Standard errors."""
-        return self._series(np.sqrt(self._variances()))
+        return self._labelled(self._se)
 
     def _variances(self) -> ndarray:
         v = np.diag(self._V)
@@ -107,12 +114,12 @@ class Results:
     @cached_property
     def tvalues(self) -> pd.Series:
         """Estimates over their standard errors."""
-        return self.params / self.bse
+        return self._labelled(self._theta / self._se)
 
     @cached_property
     def pvalues(self) -> pd.Series:
         """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution."""
-        return self._series(wald.z_pvalues(self.tvalues.to_numpy()))
+        return self._labelled(wald.z_pvalues(self._theta / self._se))
 
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
         """Confidence intervals of the parameters, estimate -/+ z se.
@@ -133,8 +140,8 @@ class Results:
             raise NotImplementedError('conf_int(method="profile") is not available in this version')
         if method != "wald":
             raise ValueError(f'method={method!r}: choose "wald"')
-        ends = wald.intervals(self._theta, self.bse.to_numpy(), alpha)
-        return pd.DataFrame(ends, index=self.model.exog_names, columns=[0, 1])
+        ends = wald.intervals(self._theta, self._se, alpha)
+        return pd.DataFrame(ends, index=self.model._param_index, columns=[0, 1])
 
     def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
         """Covariance matrix of the parameters, or of R params.
@@ -151,7 +158,7 @@ class Results:
             R, _ = self._constraints(r_matrix)
             _, V, R = self._coordinates(R)
             return R @ V @ R.T
-        names = self.model.exog_names
+        names = self.model._param_index
         return pd.DataFrame(self._V.copy(), index=names, columns=names)
 
     @cached_property
@@ -232,7 +239,7 @@ class Results:
     # ------------------------------------------------------------------------------------------------- tests
     def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
         """R and q of R theta = q: names and strings end here."""
-        return constraints(r_matrix, self.model.exog_names)
+        return constraints(r_matrix, self.model._param_names)
 
     def _df(self, wanted: bool | None) -> float | None:
         """Degrees of freedom of t and F tests: df_resid, or the clusters less one (as Stata and statsmodels)."""
@@ -298,7 +305,7 @@ class Results:
         statsmodels WaldTestResults
             With the numbers in ``.table``.
         """
-        terms, df = self.model._design.terms, self._df(use_f)
+        terms, df = self.model._terms, self._df(use_f)
         tests = wald.term_tests(self._theta, self._V, terms, use_f=use_f, df=df, skip_constant=skip_constant)
         return frames.term_table(tests)
 
@@ -439,6 +446,28 @@ class Results:
     def glance(self) -> pd.DataFrame:
         """One row for the fit, with the column names of R's broom."""
         return frames.glance(self)
+
+    # ------------------------------------------------------------------------------------------- for the summary
+    def _header(self) -> list[tuple[str, str]]:
+        """Facts for the summary's table beyond statsmodels'."""
+        return self.model._header() + self._fit_header()
+
+    def _fit_header(self) -> list[tuple[str, str]]:
+        n = self.mle_retvals["iterations"]
+        facts = [("Solver:", f"{self.method}, {n} iteration{'' if n == 1 else 's'}")]
+        if self._group_names:
+            pairs = zip(self._group_names, self._cov.clusters, strict=True)
+            facts.append(("Clusters:", ", ".join(f"{count} ({name})" for name, count in pairs)))
+        return facts
+
+    def _notes(self) -> list[str]:
+        """Lines under the summary."""
+        notes = [self._cov.description, *self.model._summary_notes()]
+        if not self.converged:
+            notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}.")
+        if (np.diag(self._V) < 0).any():
+            notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
+        return notes
 
     # ---------------------------------------------------------------------------------------- keeping, moving
     def remove_data(self) -> None:

@@ -364,28 +364,6 @@ class BinaryResults(Results):
             return stats.binom(self.model._rows.trials, p)
         return stats.bernoulli(p)
 
-    # ------------------------------------------------------------------------------------------- for the summary
-    def _header(self) -> list[tuple[str, str]]:
-        """Facts for the summary's table beyond statsmodels'."""
-        return self.model._header() + self._fit_header()
-
-    def _fit_header(self) -> list[tuple[str, str]]:
-        n = self.mle_retvals["iterations"]
-        facts = [("Solver:", f"{self.method}, {n} iteration{'' if n == 1 else 's'}")]
-        if self._group_names:
-            pairs = zip(self._group_names, self._cov.clusters, strict=True)
-            facts.append(("Clusters:", ", ".join(f"{count} ({name})" for name, count in pairs)))
-        return facts
-
-    def _notes(self) -> list[str]:
-        """Lines under the summary."""
-        notes = [self._cov.description, *self.model._summary_notes()]
-        if not self.converged:
-            notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}.")
-        if (np.diag(self._V) < 0).any():
-            notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
-        return notes
-
 
 def _check_threshold(threshold) -> None:
     if not isinstance(threshold, (int, float, np.number)) or not 0 <= threshold <= 1:

@@ -50,7 +50,8 @@ class Coefficients:
 def coefficients(res: Any, alpha: float = 0.05, exponentiate: bool = False) -> Coefficients:
     """The columns of a result's table of coefficients, as arrays."""
     low, high = np.asarray(res.conf_int(check_alpha(alpha)), dtype=float).T
-    estimate, se, z, p = (np.asarray(column, dtype=float) for column in (res.params, res.bse, res.tvalues, res.pvalues))
+    columns = (res.params, res.bse, res.tvalues, res.pvalues)  # of several equations: one after the other
+    estimate, se, z, p = (np.asarray(column, dtype=float).ravel(order="F") for column in columns)
     table = Coefficients(estimate, se, z, p, low, high)
     return table.exponentiated() if exponentiate else table
 
@@ -95,7 +96,7 @@ def summary_frame(res: Any, alpha: float = 0.05, exponentiate: bool = False) -> 
         If alpha is not in (0, 1).
     """
     columns = ["coef", "std err", *headings(res), "Conf. Int. Low", "Conf. Int. Upp."]
-    return _frame(coefficients(res, alpha, exponentiate), columns, res.params.index)
+    return _frame(coefficients(res, alpha, exponentiate), columns, res.conf_int().index)
 
 
 def odds_ratios(res: Any, alpha: float = 0.05, units: Mapping[str, float] | None = None) -> pd.DataFrame:
@@ -125,10 +126,15 @@ def odds_ratios(res: Any, alpha: float = 0.05, units: Mapping[str, float] | None
     ----------
     Agresti (2013), Categorical Data Analysis, section 5.1.
     """
-    index = res.params.index
-    table = coefficients(res, alpha).scaled(_sizes(units or {}, index)).exponentiated()
-    columns = ["odds ratio", "std err", *headings(res), *interval_headings(alpha)]
-    return _frame(table, columns, index)
+    return ratios(res, alpha, units, "odds ratio")
+
+
+def ratios(res: Any, alpha: float, units: Mapping[str, float] | None, heading: str) -> pd.DataFrame:
+    """exp(u b) of every coefficient; see `odds_ratios`. `units` go by regressor, in every equation."""
+    index = res.conf_int().index
+    regressors = index.get_level_values(-1) if isinstance(index, pd.MultiIndex) else index
+    table = coefficients(res, alpha).scaled(_sizes(units or {}, regressors)).exponentiated()
+    return _frame(table, [heading, "std err", *headings(res), *interval_headings(alpha)], index)
 
 
 def _sizes(units: Mapping[str, float], index: pd.Index) -> ndarray:
@@ -137,7 +143,7 @@ def _sizes(units: Mapping[str, float], index: pd.Index) -> ndarray:
     if unknown:
         raise ValueError(
             f"units= names {', '.join(map(repr, unknown))}, which is no coefficient of the model. "
-            f"Its coefficients are {', '.join(map(str, index))}"
+            f"Its coefficients are {', '.join(map(str, index.unique()))}"
         )
     sizes = pd.Series(1.0, index=index)
     for name, size in units.items():
@@ -176,9 +182,11 @@ def tidy(res: Any, conf_int: bool = True, alpha: float = 0.05, exponentiate: boo
     Robinson, Hayes & Couch, broom: Convert Statistical Objects into Tidy Tibbles.
     """
     columns = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
-    index = res.params.index
+    index = res.conf_int().index
     frame = _frame(coefficients(res, alpha, exponentiate), columns, pd.RangeIndex(len(index)))
-    frame.insert(0, "term", [str(name) for name in index])
+    frame.insert(0, "term", [str(name) for name in index.get_level_values(-1)])
+    if isinstance(index, pd.MultiIndex):  # broom's name for the level of an equation
+        frame.insert(0, "y_level", list(index.get_level_values(0)))
     return frame if conf_int else frame.drop(columns=["conf_low", "conf_high"])
 
 

@@ -84,11 +84,11 @@ def summary(
         title = f"{type(res.model).__name__} Regression Results" + (f": {event}" if event else "")
         facts = [(label, text) for label, text in facts if label != "Event:"]
     names = [str(name) for name in (res.model.exog_names if xname is None else xname)]
-    if len(names) != len(res.params):
+    if len(names) != len(res.model.exog_names):
         raise ValueError(f"xname= has {len(names)} names for {len(res.params)} coefficients: give one for each")
     result = _classes()["Summary"]()
     result.tables.append(_header(res, str(yname or res.model.endog_names), title))
-    result.tables.append(_coefficients(res, names, alpha, exponentiate))
+    result.tables.extend(_coefficients(res, names, alpha, exponentiate, str(yname or res.model.endog_names)))
     if facts:
         result.tables.append(_facts(facts))
     notes = list(res._notes())
@@ -126,11 +126,11 @@ def _header(res: Any, yname: str, title: str) -> Any:
     return table
 
 
-def _coefficients(res: Any, names: list[str], alpha: float, exponentiate: bool) -> Any:
-    """statsmodels' table of coefficients; a coefficient without an estimate shows as (omitted)."""
+def _coefficients(res: Any, names: list[str], alpha: float, exponentiate: bool, yname: str) -> list[Any]:
+    """statsmodels' table of coefficients, one for each equation; one without an estimate shows as (omitted)."""
     c = coefficients(res, alpha, exponentiate)
     omitted = getattr(res, "_omitted", None)
-    gone = np.zeros(len(names), dtype=bool) if omitted is None else np.asarray(omitted, dtype=bool)
+    gone = np.zeros(len(c.estimate), dtype=bool) if omitted is None else np.asarray(omitted, dtype=bool)
     columns = np.column_stack((c.estimate, c.std_error, c.statistic, c.pvalue, c.low, c.high)).tolist()
     rows = [
         ("(omitted)", "", "", "", "", "")
@@ -139,9 +139,15 @@ def _coefficients(res: Any, names: list[str], alpha: float, exponentiate: bool) 
         for out, (b, se, z, p, low, high) in zip(gone, columns, strict=True)
     ]
     first = ratio_name(res) if exponentiate else "coef"
-    table = _classes()["Table"](rows, [first, "std err", *headings(res), *interval_headings(alpha)], names, title=None)
-    table.widths = PARAM_WIDTHS
-    return table
+    heads = [first, "std err", *headings(res), *interval_headings(alpha)]
+    levels, k, tables = getattr(res.model, "_equations", [None]), len(names), []
+    for j, level in enumerate(levels):
+        table = _classes()["Table"](rows[j * k : (j + 1) * k], heads, names, title=None)
+        if level is not None:
+            table[0][0].data = f"{yname}={level}"
+        table.widths = PARAM_WIDTHS
+        tables.append(table)
+    return tables
 
 
 def ratio_name(res: Any) -> str:

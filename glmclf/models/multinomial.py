@@ -1,0 +1,381 @@
+"""MNLogit: a model of a response with several unordered classes."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
+from glmclf.core.estimation import estimate
+from glmclf.core.likelihood import Multinomial
+from glmclf.core.objective import MultinomialObjective
+from glmclf.core.separation import find_separation
+from glmclf.data.response import MultinomialResponse
+from glmclf.errors import DataError, PerfectSeparationError
+from glmclf.models.base import Model
+from glmclf.results.multinomial import MultinomialResults
+from glmclf.results.saving import MODELS
+
+
+class MNLogit(Model):
+    """Multinomial logit: log(p_j / p_0) = x'b_j + offset_j for each class j but the reference.
+
+    `fit` maximises the multinomial log-likelihood sum_i w_i sum_j y_ij log p_ij; the default standard errors assume that
+    this model is right. exp(b_j) is the ratio of the relative risk p_j / p_0 for one unit of x.
+
+    Parameters
+    ----------
+    endog : array_like
+        Response: labels of any sortable type, (n,); or counts of each class, (n, K).
+    exog : array_like
+        Regressors, (n, k), the constant included; array or DataFrame.
+    reference : label, optional
+        The base level; by default the first of the (sorted or categorical) levels.
+    offset : (n,) or (n, K-1) array_like, or str, optional
+        Added to the linear predictors: to all alike, or one column for each level but the reference, in their order.
+    freq_weights : (n,) array_like or str, optional
+        How many equal observations each row stands for.
+    weights : (n,) array_like or str, optional
+        Sampling weights.
+    missing : {"drop", "raise", "none"}
+        What to do with rows that hold a missing value.
+
+    References
+    ----------
+    McCullagh & Nelder (1989), Generalized Linear Models, section 5.2.
+
+    Examples
+    --------
+    >>> from glmclf import MNLogit, datasets
+    >>> penguins = datasets.load("penguins")
+    >>> res = MNLogit.from_formula("species ~ body_mass_g + sex", penguins, reference="Gentoo").fit()
+    >>> res.params.round(3)
+                 Adelie  Chinstrap
+    Intercept    34.142     33.279
+    sex[T.male]   5.546      5.559
+    body_mass_g  -0.009     -0.009
+    """
+
+    _results_class = MultinomialResults
+    _objective_class = MultinomialObjective
+
+    def __init__(
+        self, endog, exog, *, reference=None, offset=None, freq_weights=None, weights=None, missing: str = "drop"
+    ):
+        keywords = {"reference": reference, "offset": offset, "freq_weights": freq_weights, "weights": weights}
+        self._from_arrays(endog, exog, missing, keywords)
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data,
+        subset=None,
+        missing: str = "drop",
+        *,
+        reference=None,
+        offset=None,
+        freq_weights=None,
+        weights=None,
+        eval_env: int = 0,
+    ):
+        """The model that a formula describes.
+
+        Parameters
+        ----------
+        formula : str
+            A patsy formula, ``"y ~ x1 + C(g)"``, or counts of the classes, ``"a + b + c ~ x"``.
+        data : DataFrame
+            pandas, polars, pyarrow, or a mapping of columns.
+        subset : array_like of bool or str, optional
+            Rows to use: a mask, or a query such as ``"age > 20"``.
+        missing : {"drop", "raise", "none"}
+            What to do with rows in which a variable of the model is missing.
+        reference : label, optional
+            The base level.
+        offset, freq_weights, weights : str or array_like, optional
+            A column's name or one value a row; see the class.
+        eval_env : int
+            How many callers up the formula's functions and variables are looked up: 0 is the caller of this method.
+
+        Returns
+        -------
+        MNLogit
+
+        Raises
+        ------
+        DataError, FormulaError, MissingDataError
+            Input that the model cannot use; the message names the column, the values and the rows.
+        """
+        frame = sys._getframe(1 + eval_env)
+        keywords = {"reference": reference, "offset": offset, "freq_weights": freq_weights, "weights": weights}
+        return cls._from_formula(
+            formula, data, {**frame.f_globals, **frame.f_locals}, subset=subset, missing=missing, **keywords
+        )
+
+    @classmethod
+    def _coder(cls, coding: dict[str, Any]):
+        return functools.partial(MultinomialResponse.build, reference=coding["reference"])
+
+    # ------------------------------------------------------------------------------------------------- names
+    @property
+    def levels(self) -> list[Any]:
+        """All levels of the response, in their order."""
+        return self._response.levels
+
+    @property
+    def reference(self) -> Any:
+        """The base level."""
+        return self._response.reference
+
+    @property
+    def _equations(self) -> list[Any]:
+        """The levels that have an equation."""
+        return self._response.classes[1:]
+
+    @property
+    def J(self) -> int:
+        """How many levels the response has."""
+        return len(self.levels)
+
+    @property
+    def K(self) -> int:
+        """How many regressors an equation has."""
+        return len(self.exog_names)
+
+    @property
+    def wendog(self) -> ndarray:
+        """The response as counts of each level, (n, J), in the order of `levels`."""
+        counts = _counts(self._rows.y, self.J)
+        return counts[:, self._order]
+
+    @property
+    def _order(self) -> list[int]:
+        """Places of `levels` among the classes, the reference first."""
+        classes = self._response.classes
+        return [classes.index(level) for level in self.levels]
+
+    @property
+    def _param_names(self) -> list[str]:
+        return [f"y{level}_{name}" for level in self._equations for name in self.exog_names]
+
+    @property
+    def _param_index(self) -> pd.Index:
+        return pd.MultiIndex.from_product([self._equations, self.exog_names], names=["level", "regressor"])
+
+    @property
+    def _terms(self) -> dict[str, Any]:
+        starts = np.arange(len(self._equations)) * self.K
+        return {
+            name: np.concatenate([np.arange(self.K)[part] + start for start in starts])
+            for name, part in self._design.terms.items()
+        }
+
+    @property
+    def df_model(self) -> int:
+        """Slopes of all equations."""
+        return (self.K - self.k_constant) * (self.J - 1)
+
+    def _modelled(self) -> list[tuple[str, str]]:
+        levels = ", ".join(str(level) for level in self.levels)
+        return [("Levels:", levels), ("Reference:", f"{self.reference}")]
+
+    def _check_offset(self, offset: ndarray | None) -> None:
+        if offset is not None and offset.ndim == 2 and offset.shape[1] != self.J - 1:
+            raise DataError(
+                f"offset has {offset.shape[1]} columns; {self.endog_names} has {self.J} levels: give one value a row, or "
+                f"{self.J - 1} columns, for {self._equations}"
+            )
+
+    def _rebased(self, level) -> MNLogit:
+        """The same model against another reference."""
+        old = self._response
+        if level not in old.levels:
+            raise ValueError(f"{level!r} is not a level of {self.endog_names}, which has {old.levels}")
+        other = object.__new__(type(self))
+        other.__dict__ = {n: v for n, v in self.__dict__.items() if n != "_null_intercepts"}
+        new = other._response = replace(old, reference=old.levels[old.levels.index(level)])
+        if self._rows_ is None or old.y is None:
+            return other
+        order = np.array([old.classes.index(c) for c in new.classes])
+        new.y = np.argsort(order)[old.y] if old.y.ndim == 1 else old.y[:, order]
+        r = self._rows_
+        offset = r.offset
+        if offset is not None:
+            full = np.zeros((len(r), self.J))
+            full[:, 1:] = offset if offset.ndim == 2 else offset[:, None]
+            full = full[:, order]
+            offset = full[:, 1:] - full[:, :1]
+        other._rows_ = replace(r, y=new.y, offset=offset)
+        return other
+
+    # --------------------------------------------------------------------------------------------- likelihood
+    @property
+    def _likelihood(self) -> Multinomial:
+        return Multinomial(len(self.levels))
+
+    @property
+    def _pseudo(self) -> bool:
+        return not self._frequency
+
+    @property
+    def _block_size(self) -> int:  # type: ignore[override]
+        return max(512, self._rows.X.block_size // max(1, (self.J - 1) // 2))
+
+    def _constant_rows(self):
+        return self._likelihood.constant(self._rows.y, self._rows.trials)
+
+    def _eta(self, params, X, offset) -> ndarray:
+        eta = X @ self._flat(params).reshape(self.K, -1, order="F")
+        if offset is None:
+            return eta
+        offset = np.asarray(offset, dtype=float)
+        return eta + (offset if offset.ndim == 2 else offset[:, None] if offset.ndim else offset)
+
+    def _pointwise(self, params, expected=False):
+        r = self._rows
+        return self._likelihood.pointwise(r.y, r.trials, self._eta(params, r.X[:], r.offset))
+
+    def _weighted(self, values):
+        w = self._rows.weights
+        return values if w is None else (w[:, None] * values if np.ndim(values) == 2 else w * values)
+
+    def score_obs(self, params) -> ndarray:
+        """Derivative of `loglikeobs` in the parameters, (n, p), equation by equation."""
+        X = self._rows.X[:].toarray()
+        return np.hstack([X * u[:, None] for u in self.score_factor(params).T])
+
+    def hessian_factor(self, params) -> ndarray:
+        """Second derivatives of `loglikeobs` in the linear predictors, (n, J-1, J-1)."""
+        r = self._rows
+        _, _, p, q = self._pointwise(params)
+        W = p[:, :, None] * p[:, None, :]
+        j = np.arange(p.shape[1])
+        W[:, j, j] = -p * q
+        times = np.ones(len(r)) if r.trials is None else r.trials
+        return W * (times if r.weights is None else times * r.weights)[:, None, None]
+
+    # ---------------------------------------------------------------------------------------- start and null
+    @property
+    def _shares(self) -> ndarray:
+        """Weighted shares of the classes, the reference first."""
+        r = self._rows
+        total = _counts(r.y, self.J).T @ (np.ones(len(r)) if r.weights is None else r.weights)
+        return total / total.sum()
+
+    @cached_property
+    def _null_intercepts(self) -> ndarray:
+        """The estimate of constants alone, with the offset."""
+        start = np.log(self._shares[1:] / self._shares[0])
+        if self._rows.offset is None:
+            return start
+        middle = np.median(self._rows.offset, axis=0)
+        return estimate("newton", self._without_regressors(), start - middle).fit.theta
+
+    def _start(self) -> ndarray:
+        B = np.zeros((self.K, self.J - 1))
+        constant = self._constant_column()
+        if constant is not None:
+            B[constant] = self._null_intercepts / float(self._rows.X[:1].toarray()[0, constant])
+        return B.ravel(order="F")
+
+    def _null_loglike(self) -> float:
+        b = self._null_intercepts if self.k_constant else np.zeros(self.J - 1)
+        return self._without_regressors().gradient(b).value
+
+    def _without_regressors(self) -> MultinomialObjective:
+        r = self._rows
+        blocks = Blocks(Dense(np.ones((len(r), 1))), r.y, r.trials, r.offset, r.weights)
+        return MultinomialObjective(self._likelihood, blocks)
+
+    # -------------------------------------------------------------------------------------------- separation
+    def _raise_if_separated(self, theta: ndarray) -> None:
+        found = self._separation(theta)
+        if found is None:
+            return
+        names = [
+            f'"{name}" of {level!r}'
+            for (level, name), d in zip(self._param_index, found.direction, strict=True)
+            if d != 0
+        ]
+        raise PerfectSeparationError(
+            f"the maximum likelihood estimate of {', '.join(names[:8])}{' and others' if len(names) > 8 else ''} is infinite "
+            f"({'complete' if found.complete else 'quasi-complete'} separation of {self.endog_names}). Drop the term, merge "
+            "levels, or collect data in which the outcomes occur there."
+        )
+
+    def _separation(self, theta: ndarray):
+        """Each pair of an observed class c and another l of a row says (b_c - b_l)'x >= 0, = 0 where both were seen."""
+        r, k = self._rows, self.K
+        X = r.X[:].toarray()
+        seen = _counts(r.y, self.J) > 0
+        _, p, _ = Multinomial.probabilities(self._eta(theta, r.X[:], r.offset))
+        rows, both, close = [], [], []
+        for c in range(self.J):
+            for other in range(self.J):
+                if c == other:
+                    continue
+                at = seen[:, c] & ~(seen[:, other] & (other < c))
+                Z = np.zeros((int(at.sum()), k * (self.J - 1)))
+                if c:
+                    Z[:, (c - 1) * k : c * k] += X[at]
+                if other:
+                    Z[:, (other - 1) * k : other * k] -= X[at]
+                rows.append(Z)
+                both.append(seen[at, other])
+                close.append(p[at, c] * p[at, other])
+        tied, weight = np.concatenate(both), np.concatenate(close)
+        undecided = weight > 1e-4 * weight.max()
+        return find_separation(np.vstack(rows), np.where(tied, 0.5, 1.0), None, undecided)
+
+    # ----------------------------------------------------------------------------------------------- predict
+    def predict(self, params, exog=None, which: str = "mean", offset=None) -> ndarray:
+        """Predictions at any parameters.
+
+        Parameters
+        ----------
+        params : (k, J-1) or flat array_like
+            Flat ones are equation by equation.
+        exog : array_like or DataFrame, optional
+            Rows of the design, or a table with the formula's variables; by default the rows of the model.
+        which : {"mean", "linear"}
+            Probabilities, or linear predictors, whose column of the reference is 0.
+        offset : array_like, optional
+            Offset of the rows; by default the model's own for its own rows.
+
+        Returns
+        -------
+        (n, J) ndarray
+            In the order of `levels`.
+        """
+        if exog is None:
+            X: Any = self._rows.X[:]
+            offset = self.offset if offset is None else offset
+        else:
+            X = self._design.matrix(exog)
+            if self._has_offset and offset is None:
+                raise DataError("the model has an offset: predict(params, exog, offset=...) needs one value a row")
+        return self._transform(self._eta(params, X, offset), which)
+
+    def _transform(self, eta: ndarray, which: str) -> ndarray:
+        if which == "linear":
+            return np.column_stack([np.zeros(len(eta)), eta])[:, self._order]
+        if which == "mean":
+            return Multinomial.probabilities(eta)[1][:, self._order]
+        raise ValueError(f'which={which!r}: choose "mean", "linear" or, of a result, "class"')
+
+
+def _counts(y: ndarray, K: int) -> ndarray:
+    """Classes as counts, (n, K)."""
+    return y if y.ndim == 2 else (y[:, None] == np.arange(K)).astype(float)
+
+
+MODELS["MNLogit"] = MNLogit

@@ -1,0 +1,423 @@
+"""Results of a multinomial logit: parameters by regressor and level, probabilities, contrasts of levels."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.special import expit
+
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
+from glmclf.core.likelihood import Multinomial
+from glmclf.core.objective import Evaluation
+from glmclf.data.frame import align, as_frame
+from glmclf.errors import DataError
+from glmclf.inference import wald
+from glmclf.results import frames
+from glmclf.results.base import Results, row_property
+
+
+class MultinomialResults(Results):
+    """Results of MNLogit."""
+
+    _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_level_shares")
+
+    # ------------------------------------------------------------------------------------------------ numbers
+    def _labelled(self, values) -> pd.DataFrame:
+        table = np.array(values, dtype=float).reshape(self.model.K, -1, order="F")
+        return pd.DataFrame(table, index=self.model.exog_names, columns=pd.Index(self.model._equations, dtype=object))
+
+    @cached_property
+    def _level_shares(self) -> list[float]:
+        return self.model._shares[self.model._order].tolist()
+
+    @property
+    def levels(self) -> list[Any]:
+        """All levels of the response, in their order."""
+        return self.model.levels
+
+    @property
+    def reference(self) -> Any:
+        """The base level."""
+        return self.model.reference
+
+    def odds_ratios(self, alpha: float = 0.05, units=None) -> pd.DataFrame:
+        """Relative risk ratios exp(u b) against the reference, with delta-method standard errors.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals.
+        units : dict, optional
+            The change of a regressor that counts as one unit, ``{"age": 10}``.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by (level, regressor).
+        """
+        return frames.ratios(self, alpha, units, "relative risk ratio")
+
+    # ---------------------------------------------------------------------------------------------- other bases
+    def rebase(self, level) -> MultinomialResults:
+        """The same fit against another reference, without fitting again.
+
+        Parameters
+        ----------
+        level : label
+            The new base level.
+
+        Returns
+        -------
+        MultinomialResults
+            Parameters b_j - b_level, their covariance, and everything else as a fit with ``reference=level`` gives.
+
+        Raises
+        ------
+        ValueError
+            Not a level of the response.
+        """
+        model = self.model._rebased(level)
+        A, inverse = self._change_of_base(model), self._change_of_base(model, back=True)
+        other = copy.copy(self)
+        dropped = ("params", "bse", "tvalues", "pvalues", "_V", "_fingerprint")
+        rows = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, row_property)}
+        other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in dropped and n not in rows}
+        e = self._fit.evaluation
+        evaluation = Evaluation(e.value, inverse.T @ e.score, inverse.T @ e.information @ inverse)
+        other.model, other._theta = model, A @ self._theta
+        other._fit = replace(self._fit, theta=A @ self._fit.theta, evaluation=evaluation)
+        other._cov = replace(self._cov, matrix=A @ self._cov.matrix @ A.T)
+        return other
+
+    def _change_of_base(self, model, back: bool = False) -> ndarray:
+        """A with params' = A params, from this model's reference to another's (or back)."""
+        old, new = self.model._response.classes, model._response.classes
+        if back:
+            old, new = new, old
+        k = self.model.K
+        C = np.zeros((len(new) - 1, len(old) - 1))
+        for i, level in enumerate(new[1:]):
+            if old.index(level):
+                C[i, old.index(level) - 1] += 1.0
+            C[i, old.index(new[0]) - 1] -= 1.0
+        if new[0] == old[0]:
+            C = np.eye(len(new) - 1)
+        return np.kron(C, np.eye(k))
+
+    def level_contrasts(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Coefficients of every level against every other, with tests and intervals.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by (level, against, regressor): coef, std err, z, P>|z| and the interval.
+        """
+        k, classes = self.model.K, self.model._response.classes
+        labels, R = [], []
+        for a, level in enumerate(self.levels):
+            for against in self.levels[:a]:
+                for i, name in enumerate(self.model.exog_names):
+                    row = np.zeros(len(self._theta))
+                    for label, sign in ((level, 1.0), (against, -1.0)):
+                        if classes.index(label):
+                            row[(classes.index(label) - 1) * k + i] = sign
+                    labels.append((level, against, name))
+                    R.append(row)
+        theta, V, rotated = self._coordinates(np.array(R))
+        estimate, se = wald.combine(rotated, theta), wald.standard_errors(rotated, V)
+        z = estimate / se
+        columns = ["coef", "std err", "z", "P>|z|", *frames.interval_headings(alpha)]
+        values = np.column_stack([estimate, se, z, wald.z_pvalues(z), wald.intervals(estimate, se, alpha)])
+        index = pd.MultiIndex.from_tuples(labels, names=["level", "against", "regressor"])
+        return pd.DataFrame(values, index=index, columns=columns)
+
+    def combine_test(self, level, other):
+        """May two outcomes be merged? Wald test that all slopes of the two levels are equal.
+
+        Parameters
+        ----------
+        level, other : label
+            Two levels of the response.
+
+        Returns
+        -------
+        statsmodels ContrastResults
+            Chi-squared with as many degrees of freedom as there are slopes.
+
+        Raises
+        ------
+        ValueError
+            Not two levels of the response.
+
+        References
+        ----------
+        Cramer & Ridder (1991), Pooling states in the multinomial logit model. Journal of Econometrics 47, 267-272.
+        """
+        classes, k = self.model._response.classes, self.model.K
+        unknown = [v for v in (level, other) if v not in classes]
+        if unknown or level == other:
+            raise ValueError(f"combine_test needs two of the levels {self.levels}; found {level!r} and {other!r}")
+        constant = self.model._constant_column()
+        slopes = [i for i in range(k) if i != constant]
+        R = np.zeros((len(slopes), len(self._theta)))
+        for label, sign in ((level, 1.0), (other, -1.0)):
+            if classes.index(label):
+                R[np.arange(len(slopes)), (classes.index(label) - 1) * k + np.array(slopes)] = sign
+        return self.wald_test(R)
+
+    @property
+    def equations(self) -> dict[Any, Equation]:
+        """One-equation views by level, in the shape that tables of other packages take."""
+        return {level: Equation(self, j, level) for j, level in enumerate(self.model._equations)}
+
+    # ---------------------------------------------------------------------------------------------- row-sized
+    def _by_level(self, values: ndarray, index: pd.Index) -> pd.DataFrame:
+        return pd.DataFrame(values, index=index, columns=pd.Index(self.levels, dtype=object))
+
+    @row_property
+    def _eta(self) -> ndarray:
+        r = self.model._rows
+        X = r.X if self._basis is None else r.X.rotated(self._basis)
+        return self.model._eta(self._fit.theta, X[:], r.offset)
+
+    @row_property
+    def fittedvalues(self) -> pd.DataFrame:
+        """Fitted probabilities, a column a level."""
+        return self._by_level(self.model._transform(self._eta, "mean"), self.model._rows.index)
+
+    # ---------------------------------------------------------------------------------------------- predicting
+    def predict(self, newdata=None, which: str = "mean", priors=None, offset=None):
+        """Predicted probabilities, linear predictors or classes.
+
+        Parameters
+        ----------
+        newdata : DataFrame, array_like, optional
+            As for the binary models; by default the rows of the fit.
+        which : {"mean", "linear", "class"}
+            Probabilities; linear predictors, 0 for the reference; or the most probable level.
+        priors : dict or sequence, optional
+            Prevalences of the levels to predict for, instead of those of the data.
+        offset : array_like, optional
+            Offset of the rows.
+
+        Returns
+        -------
+        DataFrame (a column a level) or, for classes, Series
+            By the index of `newdata`; NaN (no label) where a value needed is missing.
+        """
+        _, eta, index = self._linear(newdata, offset)
+        if priors is not None:
+            eta = eta + self._prior_shift(priors)
+        if which == "linear":
+            return self._by_level(self.model._transform(eta, "linear"), index)
+        if which not in ("mean", "class"):
+            raise ValueError(f'which={which!r}: choose "mean", "linear" or "class"')
+        p = self.model._transform(eta, "mean")
+        if which == "mean":
+            return self._by_level(p, index)
+        missing = np.isnan(p).any(axis=1)
+        labels = self.model._response.decode(np.where(missing, 0, np.nan_to_num(p).argmax(axis=1)), missing)
+        return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+
+    def _prior_shift(self, priors) -> ndarray:
+        levels = self.levels
+        if isinstance(priors, dict):
+            if set(priors) != set(levels):
+                raise ValueError(f"priors= needs one prevalence for each of the levels {levels}; found {priors}")
+            priors = [priors[level] for level in levels]
+        wanted = np.asarray(priors, dtype=float)
+        if wanted.shape != (len(levels),) or not (wanted > 0).all() or abs(wanted.sum() - 1) > 1e-8:
+            raise ValueError(f"priors= must be {len(levels)} positive numbers that add up to 1, for {levels}")
+        shift = dict(zip(levels, np.log(wanted / np.array(self._level_shares)), strict=True))
+        return np.array([shift[level] - shift[self.reference] for level in self.model._equations])
+
+    def _linear(self, newdata, offset):
+        model = self.model
+        if newdata is None:
+            r = model._rows
+            X, index = r.X, r.index
+            given = r.offset if offset is None else np.asarray(offset, dtype=float)
+        else:
+            X = Dense(model._design.matrix(newdata))
+            index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
+            index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
+            given = self._new_offset(newdata, offset)
+        X = X if self._basis is None else X.rotated(self._basis)
+        if given is not None and np.ndim(given) and len(given) != X.shape[0]:
+            raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
+        return X, model._eta(self._fit.theta, X[:], given), index
+
+    def _new_offset(self, newdata, offset):
+        if offset is None and not self.model._has_offset:
+            return None
+        column = self.model._offset_column if offset is None else offset
+        if column is None:
+            raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
+        if not isinstance(column, (str, pd.Series)):
+            return np.asarray(column, dtype=float)
+        table = as_frame(newdata, empty=True, scalars=True)
+        if isinstance(column, str) and column not in table.columns:
+            raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
+        return align(column, name="offset", frame=table)
+
+    def get_prediction(self, newdata=None, which: str = "mean", offset=None) -> LevelPredictions:
+        """Predicted probabilities with delta-method standard errors and intervals inside (0, 1).
+
+        Parameters
+        ----------
+        newdata, offset
+            As in `predict`.
+        which : {"mean"}
+
+        Returns
+        -------
+        LevelPredictions
+            `predicted, se, conf_int(alpha), summary_frame(alpha)`; the interval of p_k is that of log(p_k / (1 - p_k)),
+            transformed.
+        """
+        if which != "mean":
+            raise NotImplementedError(f'get_prediction(which={which!r}) of MNLogit: only "mean", probabilities')
+        X, eta, index = self._linear(newdata, offset)
+        parts = [self._logit_se(x.toarray(), e) for x, e in Blocks(X, eta)]
+        log_p, p, q = Multinomial.probabilities(eta)
+        se = np.concatenate(parts) if parts else np.zeros((0, len(self.levels)))
+        order = self.model._order
+        return LevelPredictions(log_p[:, order] - np.log(q[:, order]), p[:, order], q[:, order], se[:, order], index, self.levels)
+
+    def _logit_se(self, X: ndarray, eta: ndarray) -> ndarray:
+        """Standard errors of log(p_k/(1-p_k)), (n, K): d/d b_j = x (1{j=k} - p_j)/(1 - p_k)."""
+        _, p, q = Multinomial.probabilities(eta)
+        n, k, K = len(X), X.shape[1], p.shape[1]
+        V = self._cov.matrix.reshape(K - 1, k, K - 1, k)
+        S = np.einsum("ni,aibj,nj->nab", X, V, X, optimize=True)  # covariance of the linear predictors
+        out = np.empty((n, K))
+        for c in range(K):
+            g = -p[:, 1:].copy()
+            if c:
+                g[:, c - 1] = q[:, c]
+            out[:, c] = np.sqrt(np.einsum("na,nab,nb->n", g, S, g)) / q[:, c]
+        return out
+
+    # ------------------------------------------------------------------------------------------------- tables
+    def pred_table(self) -> pd.DataFrame:
+        """Observed against predicted (most probable) levels of the rows of the fit, weighted.
+
+        Returns
+        -------
+        DataFrame
+            Rows observed, columns predicted, in the order of `levels`.
+        """
+        K = len(self.levels)
+        predicted = np.eye(K)[self.model._transform(self._eta, "mean").argmax(axis=1)]
+        table = self.model._weighted(self.model.wendog).T @ predicted
+        index = pd.Index(self.levels, name="observed", dtype=object)
+        return pd.DataFrame(table, index=index, columns=pd.Index(self.levels, name="predicted", dtype=object))
+
+    def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
+        """Responses drawn from the fitted model.
+
+        Parameters
+        ----------
+        n : int
+            How many responses a row.
+        seed : int, SeedSequence or Generator, optional
+
+        Returns
+        -------
+        DataFrame
+            Columns sim_1, ..., sim_n of labels; of counts, (sim_i, level). A row of frequency weight f stands f times.
+        """
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise ValueError(f"n={n!r}: how many responses to draw, at least 1")
+        r, response = self.model._rows, self.model._response
+        times = np.ones(len(r), dtype=int)
+        if r.weights is not None and self.model._frequency:
+            times = r.weights.astype(int)
+        index = r.index.repeat(times)
+        p = np.repeat(self.model._transform(self._eta, "mean"), times, axis=0)
+        generator = np.random.default_rng(seed)
+        if r.trials is not None:
+            trials = np.repeat(r.trials, times).astype(np.int64)
+            draws = {f"sim_{i + 1}": self._by_level(generator.multinomial(trials, p), index) for i in range(n)}
+            return pd.concat(draws, axis=1)
+        cumulative = p.cumsum(axis=1)[:, :-1]
+        codes = [(generator.random(len(p))[:, None] > cumulative).sum(axis=1) for _ in range(n)]
+        labels = [response.decode(c) for c in codes]
+        series = [pd.Series(a, index=index, dtype=object if a.dtype == object else None) for a in labels]
+        return pd.DataFrame({f"sim_{i + 1}": s for i, s in enumerate(series)}, index=index)
+
+
+class LevelPredictions:
+    """Predicted probabilities of levels with standard errors and intervals, labelled by row and level."""
+
+    def __init__(self, logit, p, q, se_logit, index, levels):
+        self._logit, self._p, self._q, self._se_logit = logit, p, q, se_logit
+        self._index, self._levels = index, levels
+
+    def _frame(self, values) -> pd.DataFrame:
+        return pd.DataFrame(values, index=self._index, columns=pd.Index(self._levels, dtype=object))
+
+    @property
+    def predicted(self) -> pd.DataFrame:
+        """Probabilities, a column a level."""
+        return self._frame(self._p)
+
+    @property
+    def se(self) -> pd.DataFrame:
+        """Delta-method standard errors, a column a level."""
+        return self._frame(self._p * self._q * self._se_logit)
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Intervals of level 1 - alpha: rows (row, level), columns ci_lower and ci_upper."""
+        return self.summary_frame(alpha)[["ci_lower", "ci_upper"]]
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """predicted, se, ci_lower and ci_upper by (row, level)."""
+        half = wald.critical_value(alpha) * self._se_logit
+        n, K = self._p.shape
+        index = pd.MultiIndex.from_arrays(
+            [self._index.repeat(K), pd.Index(self._levels * n, dtype=object)], names=[self._index.name, "level"]
+        )
+        columns = (self._p, self._p * self._q * self._se_logit, expit(self._logit - half), expit(self._logit + half))
+        names = ("predicted", "se", "ci_lower", "ci_upper")
+        return pd.DataFrame({name: c.ravel() for name, c in zip(names, columns, strict=True)}, index=index)
+
+    def __repr__(self) -> str:
+        return repr(self.summary_frame())
+
+
+class Equation:
+    """One equation of a multinomial logit, in the shape of a binary result."""
+
+    use_t = False
+
+    def __init__(self, res: MultinomialResults, j: int, level):
+        self.level, self.model, k = level, res.model, res.model.K
+        self._part = slice(j * k, (j + 1) * k)
+        names = res.model.exog_names
+        self.params, self.bse = res.params[level], res.bse[level]
+        self.tvalues, self.pvalues = res.tvalues[level], res.pvalues[level]
+        self._res, self._names = res, names
+        self.nobs, self.llf, self.aic, self.bic = res.nobs, res.llf, res.aic, res.bic
+        self.df_model, self.df_resid, self.prsquared = res.df_model, res.df_resid, res.prsquared
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Intervals of the equation's parameters: columns 0 and 1."""
+        return self._res.conf_int(alpha).iloc[self._part].set_axis(self._names)
+
+    def cov_params(self) -> pd.DataFrame:
+        """Covariance of the equation's parameters."""
+        block = self._res._V[self._part, self._part].copy()
+        return pd.DataFrame(block, index=self._names, columns=self._names)
