@@ -23,6 +23,7 @@ examples:
   python -m glmclf logit penguins "sex ~ body_mass_g + species" --event male --exponentiate
   python -m glmclf probit fair "I(affairs > 0) ~ age + yrs_married + religious" --cov-type HC0
   python -m glmclf cloglog beetles "killed + survived ~ dose" --format markdown
+  python -m glmclf mnlogit penguins "species ~ bill_length_mm + sex" --reference Chinstrap --exponentiate
   cut -d, -f1-5 survey.csv | python -m glmclf logit - "answer ~ age" --event yes
 
 exit status: 0, 1 where the data give no estimate, 2 where the input cannot be used
@@ -47,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("data", metavar="DATA", help="shipped data set, .csv, .parquet or .dta file or - (csv on stdin)")
     p.add_argument("formula", metavar="FORMULA", help='as in "y ~ x1 + C(g)"')
     p.add_argument("--event", metavar="LEVEL", help="level of the response whose probability is modelled")
+    p.add_argument("--reference", metavar="LEVEL", help="mnlogit: level that the others are compared with")
     p.add_argument("--offset", metavar="COL", help="column added to the linear predictor")
     p.add_argument("--freq-weights", metavar="COL", help="column of counts: how many equal rows a row stands for")
     p.add_argument("--weights", metavar="COL", help="column of sampling weights")
@@ -54,7 +56,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--cov-type", metavar="TYPE", help="nonrobust (default), expected, HC0, HC1 or cluster")
     p.add_argument("--groups", metavar="COL", action="append", help="column of clusters; twice for two-way clusters")
     p.add_argument("--method", metavar="M", default="irls", help="solver: irls (default), newton, bfgs or lbfgs")
-    p.add_argument("--exponentiate", action="store_true", help="odds ratios in place of coefficients")
+    p.add_argument("--exponentiate", action="store_true",
+                   help="odds ratios (mnlogit: relative risk ratios) for coefficients")
     p.add_argument("--format", choices=FORMATS, default="text", help="form of the summary (default: text)")
     p.add_argument("--version", action="version", version=f"glmclf {__version__}")
     return p
@@ -81,7 +84,7 @@ def read(source: str) -> Any:
         raise ValueError(f"cannot read {source!r}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def event_level(text: str, formula: str, frame: Any) -> Any:
+def response_level(text: str, formula: str, frame: Any) -> Any:
     """The level of the response that is written as `text`: the data decide between 1, 1.0, True and "1"."""
     name = formula.partition("~")[0].strip()
     values = frame[name].dropna().unique() if name in frame else []
@@ -130,7 +133,9 @@ def fit(args: argparse.Namespace) -> Any:
 
     frame = read(args.data)
     keywords = {name: getattr(args, name) for name in ("offset", "freq_weights", "weights")}
-    keywords["event"] = None if args.event is None else event_level(args.event, args.formula, frame)
+    coding = "reference" if args.model == "mnlogit" else "event"
+    text = getattr(args, coding)
+    keywords[coding] = None if text is None else response_level(text, args.formula, frame)
     keywords["subset"] = None if args.subset is None else chosen(args.subset, frame)
     fit_keywords: dict[str, Any] = {"method": args.method, "cov_type": args.cov_type}
     if args.groups:
@@ -185,6 +190,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter is no error
     args = parser().parse_args(argv)
+    if args.reference is not None and args.model != "mnlogit":
+        parser().error(f"--reference is for mnlogit; the level that {args.model} models is --event LEVEL")
+    if args.event is not None and args.model == "mnlogit":
+        parser().error("--event is for two levels; the base level of mnlogit is --reference LEVEL")
     if args.cov_type == "cluster" and not args.groups:
         parser().error("--cov-type cluster needs --groups COL")
     try:

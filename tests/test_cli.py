@@ -61,8 +61,9 @@ def test_summary_of_a_shipped_data_set(shell):
 def test_every_model(shell, name):
     status, out, err = shell(name, "spector", "GRADE ~ GPA + PSI")
     res = getattr(glmclf, command.MODELS[name]).from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+    gpa = res.params.loc["GPA", 1] if name == "mnlogit" else res.params["GPA"]
     assert (status, err) == (0, "")
-    assert f"{res.llf:.3f}" in out and f"{res.params['GPA']:.4f}" in out
+    assert f"{res.llf:.3f}" in out and f"{gpa:.4f}" in out
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "dta"])
@@ -138,7 +139,7 @@ def test_event_as_text(shell, level):
     ([0, 1], "1", 1), ([0.0, 1.0], "1", 1),
 ])
 def test_the_data_decide_the_kind_of_the_event(values, text, expected):
-    level = command.event_level(text, "y ~ x", pd.DataFrame({"y": values}))
+    level = command.response_level(text, "y ~ x", pd.DataFrame({"y": values}))
     assert level == expected and isinstance(level, str) == isinstance(expected, str)
 
 
@@ -158,6 +159,68 @@ def test_a_survey_with_odd_names(shell):
 def test_event_zero(shell):
     status, out, _ = shell(*SPECTOR, "--event", "0")
     assert status == 0 and "P(GRADE = 0)" in out and "-2.8261" in out
+
+
+PENGUINS = ["mnlogit", "penguins", "species ~ bill_length_mm + sex"]
+
+
+def test_mnlogit_by_species(shell):
+    status, out, err = shell(*PENGUINS)
+    res = glmclf.MNLogit.from_formula(PENGUINS[2], datasets.load("penguins")).fit()
+    assert (status, err) == (0, "")
+    assert f"{res.llf:.2f}" in out and "species=Adelie" not in out
+    for level in ["Chinstrap", "Gentoo"]:
+        assert f"species={level}" in out and f"{res.params.loc['bill_length_mm', level]:.4f}" in out
+
+
+@pytest.mark.parametrize("level", ["Adelie", "Chinstrap", "Gentoo"])
+def test_reference_as_text(shell, level):
+    status, out, err = shell(*PENGUINS, "--reference", level)
+    res = glmclf.MNLogit.from_formula(PENGUINS[2], datasets.load("penguins"), reference=level).fit()
+    assert (status, err) == (0, "")
+    assert f"species={level}" not in out
+    for other in res.params:
+        assert f"species={other}" in out and f"{res.tvalues.loc['bill_length_mm', other]:.3f}" in out
+
+
+def test_reference_that_is_a_number(shell):
+    options = ["--reference", "5", "--subset", "rate_marriage > 2"]
+    status, out, err = shell("mnlogit", "fair", "rate_marriage ~ children", *options)
+    assert (status, err) == (0, "") and "rate_marriage=3" in out and "rate_marriage=5" not in out
+
+
+def test_mnlogit_of_counts(shell, tmp_path):
+    file = tmp_path / "counts.csv"
+    counts = pd.DataFrame({"a": [3, 5, 2, 6], "b": [4, 1, 3, 2], "c": [2, 2, 5, 1], "x": [0.0, 1.0, 2.0, 3.0]})
+    counts.to_csv(file, index=False)
+    status, out, err = shell("mnlogit", file, "a + b + c ~ x", "--reference", "b")
+    res = glmclf.MNLogit.from_formula("a + b + c ~ x", counts, reference="b").fit()
+    assert (status, err) == (0, "") and f"{res.llf:.3f}" in out
+    assert f"{res.params.loc['x', 'a']:.4f}" in out and f"{res.params.loc['x', 'c']:.4f}" in out
+
+
+@pytest.mark.parametrize("form, mark", [("latex", r"\begin{tabular}"), ("html", "<table"), ("csv", ","),
+                                        ("markdown", "|")])
+def test_mnlogit_formats(shell, form, mark):
+    status, out, err = shell(*PENGUINS, "--format", form, "--exponentiate")
+    res = glmclf.MNLogit.from_formula(PENGUINS[2], datasets.load("penguins")).fit()
+    ratio = np.exp(res.params.loc["bill_length_mm", "Gentoo"])
+    assert (status, err) == (0, "") and mark in out and f"{ratio:.4f}" in out
+
+
+def test_mnlogit_robust_and_clustered(shell):
+    status, out, _ = shell(*PENGUINS, "--groups", "island")
+    keywords = {"cov_type": "cluster", "cov_kwds": {"groups": "island"}}
+    res = glmclf.MNLogit.from_formula(PENGUINS[2], datasets.load("penguins")).fit(**keywords)
+    assert status == 0 and "cluster" in out and f"{res.tvalues.loc['bill_length_mm', 'Gentoo']:.3f}" in out
+
+
+def test_mnlogit_refusals(shell):
+    refused(shell(*PENGUINS, "--reference", "Emperor"), "Emperor", "species", "Adelie")
+    refused(shell(*PENGUINS, "--event", "Adelie"), "--event", "--reference")
+    refused(shell(*SPECTOR, "--reference", "0"), "--reference", "--event")
+    separated = "species ~ bill_length_mm + bill_depth_mm + flipper_length_mm"
+    refused(shell("mnlogit", "penguins", separated), "separation", "species", status=1)
 
 
 # ---------------------------------------------------------------- the process

@@ -111,7 +111,7 @@ def loaded_by(code):
 @pytest.mark.slow
 def test_what_import_glmclf_loads():
     loaded = loaded_by("import glmclf")
-    assert "glmclf.models.binary" in loaded
+    assert {"glmclf.models.binary", "glmclf.models.multinomial"} <= loaded
     for name in ["scipy.stats", "scipy.optimize", "matplotlib", "sklearn", "statsmodels.api", "statsmodels.base.model",
                  "statsmodels.iolib.summary", "dask", "narwhals", "polars", "pyarrow.dataset"]:
         assert name not in loaded, f"import glmclf loads {name}"
@@ -145,10 +145,10 @@ def public(owner):
                 yield f"{name}.{attribute}", getattr(member, "__func__", member)
 
 
-def results_class():
-    from glmclf.results import binary
+def results_classes():
+    from glmclf.results import binary, multinomial
 
-    return binary.BinaryResults
+    return [binary.BinaryResults, multinomial.MultinomialResults, multinomial.LevelPredictions, multinomial.Equation]
 
 
 def everything_public():
@@ -156,19 +156,20 @@ def everything_public():
     from glmclf.formula import api
 
     class Results:
-        __all__ = ["BinaryResults"]
-        BinaryResults = results_class()
+        __all__ = [c.__name__ for c in results_classes()]
 
+    for c in results_classes():
+        setattr(Results, c.__name__, c)
     return [*public(glmclf), *public(datasets), *public(api), *public(Results)]
 
 
 def test_public_names():
-    assert set(glmclf.__all__) >= {"Logit", "Probit", "CLogLog", "load"}
+    assert set(glmclf.__all__) >= {"Logit", "Probit", "CLogLog", "MNLogit", "load"}
     assert all(hasattr(glmclf, name) for name in glmclf.__all__)
     assert re.fullmatch(r"\d+\.\d+\.\d+", glmclf.__version__)
     from glmclf.formula import api
 
-    assert {"logit", "probit", "cloglog"} <= set(api.__all__)
+    assert {"logit", "probit", "cloglog", "mnlogit"} <= set(api.__all__)
 
 
 def test_version_is_the_one_of_the_distribution(repository):
@@ -206,7 +207,7 @@ def test_no_file_names_a_place_on_somebodys_machine(repository):
     files = [f for folder in folders for f in (repository / folder).rglob("*")] + list(repository.glob("*"))
     wrong = []
     for file in files:
-        skip = {"_build", "auto_examples", "generated", "__pycache__", ".venv"} & set(file.parts)
+        skip = {"_build", "auto_examples", "generated", "__pycache__", ".venv", ".git"} & set(file.parts)
         if file.is_file() and file.suffix in TEXT and not skip and file.name != "test_layout.py":
             wrong += [str(file) for _ in FOREIGN.findall(file.read_text(encoding="utf-8", errors="replace"))]
     assert not wrong, sorted(set(wrong))

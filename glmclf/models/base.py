@@ -451,6 +451,79 @@ class Model:
             return covariance(cov_type, context), []
         return covariance(cov_type, context, groups=groups.codes), groups.names
 
+    def _maximum(self, columns: ndarray, start: ndarray) -> tuple[float, ndarray]:
+        """Largest log-likelihood with some columns of the design only, without `_constant`, and where it is.
+
+        Rows, offset and weights are the model's own. `start` is flat, equation by equation.
+        """
+        q = self._likelihood.n_eta
+        if not len(columns):
+            return self._offset_alone(), np.zeros(0)
+        objective = self._objective_of(_some_columns(self._rows.X, columns))
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = estimate("irls", objective, start, warm=False, maxiter=100)
+            if not found.fit.converged:
+                found = estimate("irls", objective, np.zeros(len(columns) * q), maxiter=200)
+        if not found.fit.converged:
+            names = ", ".join(self.exog_names[j] for j in columns)
+            raise EstimationError(f"the fit with the columns {names} alone found no maximum: {found.fit.message}")
+        return found.fit.evaluation.value, found.theta
+
+    def _objective_of(self, X: Dense | Cells) -> Objective:
+        """The objective with other columns."""
+        objective = self._objective()
+        blocks = Blocks(X, *objective.blocks.arrays[1:], size=self._block_size)
+        return type(objective)(objective.likelihood, blocks, objective.unit)
+
+    @property
+    def _term_factors(self) -> dict[str, frozenset]:
+        """Factors of each term, which decide what a term is marginal to."""
+        design = self._design
+        if not hasattr(design, "subterms"):
+            return {name: frozenset([name]) for name in design.terms}
+        starts, start = [], 0
+        widths = {code: factor.width for code, factor in design.factors.items()}
+        for subterm in design.subterms:
+            starts.append((start, frozenset(subterm.factors)))
+            sizes = (subterm.contrasts[c].shape[1] if c in subterm.contrasts else widths[c] for c in subterm.factors)
+            start += int(np.prod([1, *sizes]))
+        return {
+            name: frozenset().union(*(f for at, f in starts if part.start <= at < part.stop))
+            for name, part in design.terms.items()
+        }
+
+    def _offset_alone(self) -> float:
+        """Log-likelihood without any parameter."""
+        r, likelihood = self._rows, self._likelihood
+        blocks = Blocks(Dense(np.ones((len(r), 1))), r.y, r.trials, r.offset, r.weights)
+        return self._objective_class(likelihood, blocks).gradient(np.zeros(likelihood.n_eta)).value
+
+    def _beside_the_rows(self, values, what: str) -> pd.DataFrame:
+        """Numbers beside the table (columns by name, Series, DataFrame or array) for the rows of the fit."""
+        r, frame = self._rows, self.data.frame
+        if isinstance(values, str) or (isinstance(values, list) and all(isinstance(v, str) for v in values)):
+            names = [values] if isinstance(values, str) else values
+            absent = [name for name in names if frame is None or name not in frame.columns]
+            if absent or frame is None:
+                raise DataError(f"{what}: {', '.join(map(repr, absent))} is no column of the model's table")
+            table = frame[names].iloc[r.positions]
+        else:
+            table = _as_table(values, what)
+            labels = table.index if isinstance(values, (pd.Series, pd.DataFrame)) else None
+            if labels is not None and not labels.equals(r.index) and (frame is None or not labels.equals(frame.index)):
+                if not labels.is_unique or not r.index.isin(labels).all():
+                    raise DataError(f"{what}: its index does not match that of the {len(r)} rows of the fit")
+                table = table.loc[r.index]
+            elif len(table) == (self._facts["n_given"] if frame is None else len(frame)):
+                table = table.iloc[r.positions]
+        if len(table) != len(r):
+            raise DataError(f"{what} has {len(table)} rows; the fit has {len(r)}")
+        numbers = _as_numbers(table, what)
+        lost = ~np.isfinite(numbers.to_numpy()).all(axis=1)
+        if lost.any():
+            raise DataError(f"{what} is missing or infinite in {int(lost.sum())} of the {len(r)} rows of the fit")
+        return numbers
+
     # --------------------------------------------------------------------------------------- keeping and moving
     _kept: ClassVar[tuple[str, ...]] = (
         "formula",
@@ -547,6 +620,40 @@ def _refuse_later_options(bias_reduction, separation, collinear, progress) -> No
     for option, asked in later.items():
         if asked:
             raise NotImplementedError(f"fit({option}) is not available in this version")
+
+
+def _some_columns(X: Dense | Cells, columns: ndarray) -> Dense | Cells:
+    """The same rows of some columns, in ascending order."""
+    if isinstance(X, Dense):
+        return Dense(X.X[:, columns])
+    pieces, start = [], 0
+    for piece in X.pieces:
+        mine = columns[(columns >= start) & (columns < start + len(piece.num))] - start
+        start += len(piece.num)
+        if len(mine):
+            pieces.append(piece._replace(num=piece.num[mine], cat=piece.cat[mine]))
+    return from_pieces(pieces, X.shape[0])
+
+
+def _as_table(values, what: str) -> pd.DataFrame:
+    """Values of one or more variables as a table, a column each."""
+    if isinstance(values, pd.DataFrame):
+        return values
+    if isinstance(values, pd.Series):
+        return values.to_frame(what if values.name is None else values.name)
+    a = np.asarray(values)
+    if a.ndim not in (1, 2):
+        raise DataError(f"{what} must have one or two dimensions; it has shape {a.shape}")
+    a = a.reshape(len(a), -1)
+    return pd.DataFrame(a, columns=[f"{what}[{j}]" for j in range(a.shape[1])])
+
+
+def _as_numbers(table: pd.DataFrame, what: str) -> pd.DataFrame:
+    try:
+        return table.astype(float)
+    except (TypeError, ValueError):
+        kinds = ", ".join(f"{name} ({kind})" for name, kind in table.dtypes.items())
+        raise DataError(f"{what} must be numbers; found {kinds}") from None
 
 
 def _check_options(maxiter, tol, n_threads) -> None:

@@ -127,6 +127,13 @@ class BinaryModel(Model):
         w = np.ones(len(r)) if r.weights is None else r.weights
         return float(w @ r.y), float(w @ m)
 
+    @property
+    def _cells(self) -> ndarray:
+        """Observations of each class in each row, weights and counts as expanded, (n, 2), the event last."""
+        r = self._rows
+        m = np.ones(len(r)) if r.trials is None else r.trials
+        return np.column_stack([self._weighted(m - r.y), self._weighted(r.y)])
+
     @cached_property
     def _null_intercept(self) -> float:
         """The estimate of a constant alone, with the offset."""

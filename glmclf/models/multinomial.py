@@ -19,8 +19,8 @@ from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import MultinomialObjective
 from glmclf.core.separation import find_separation
 from glmclf.data.response import MultinomialResponse
-from glmclf.errors import DataError, PerfectSeparationError
-from glmclf.models.base import Model
+from glmclf.errors import DataError, EstimationError, PerfectSeparationError
+from glmclf.models.base import Model, Rows
 from glmclf.results.multinomial import MultinomialResults
 from glmclf.results.saving import MODELS
 
@@ -216,6 +216,48 @@ class MNLogit(Model):
             offset = full[:, 1:] - full[:, :1]
         other._rows_ = replace(r, y=new.y, offset=offset)
         return other
+
+    def _without(self, level=None, counts: ndarray | None = None) -> MNLogit:
+        """The model of the rows that hold another level; or, with `counts`, of other counts in place of the response.
+
+        `counts`, (n, J) in the order of the classes, have their weights in them. If the reference is the level left out,
+        the next class takes its place.
+        """
+        classes = self._response.classes
+        other = self._rebased(classes[1]) if level == classes[0] else self._rebased(classes[0])
+        r, mine = other._rows, other._response
+        weights = r.weights if counts is None else None
+        place = [classes.index(c) for c in mine.classes]
+        y = _counts(r.y, self.J) if counts is None else counts[:, place]
+        kept = [j for j, c in enumerate(mine.classes) if c != level]
+        y = y[:, kept]
+        rows = np.flatnonzero(y.any(axis=1))
+        empty = [str(mine.classes[j]) for j in kept if not y[:, kept.index(j)].any()]
+        if empty:
+            raise EstimationError(f"no rows of level {', '.join(empty)}")
+        offset = r.offset
+        if offset is not None and offset.ndim == 2:
+            offset = offset[:, [j - 1 for j in kept if j > 0]]
+        other.__dict__ = {n: v for n, v in other.__dict__.items() if n not in ("_null_intercepts", "_constant")}
+        other._response = replace(
+            mine, levels=[c for c in mine.levels if c != level], y=y[rows], trials=y[rows].sum(axis=1), kind="counts"
+        )
+        other._rows_ = Rows(
+            r.X[rows],
+            y[rows],
+            y[rows].sum(axis=1),
+            None if offset is None else offset[rows],
+            None if weights is None else weights[rows],
+            r.index[rows],
+            rows if isinstance(r.positions, slice) else r.positions[rows],
+        )
+        other.nobs = other._count(other._rows_.weights)
+        return other
+
+    @property
+    def _cells(self) -> ndarray:
+        """Observations of each class in each row, weights and counts as expanded, (n, J), the reference first."""
+        return self._weighted(_counts(self._rows.y, self.J))
 
     # --------------------------------------------------------------------------------------------- likelihood
     @property

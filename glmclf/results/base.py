@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import warnings
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,14 +15,18 @@ from scipy.linalg import solve_triangular
 from scipy.special import chdtrc
 
 from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
 from glmclf.core.estimation import Estimate, from_basis
-from glmclf.core.objective import Evaluation
+from glmclf.core.objective import Evaluation, Factor
 from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.core.solvers import Fit
-from glmclf.inference import wald
-from glmclf.inference.covariance import Covariance, check
+from glmclf.errors import CollinearityError, InferenceWarning
+from glmclf.inference import anova, gof, score, wald
+from glmclf.inference.covariance import Context, Covariance, check
+from glmclf.inference.influence import influence
 from glmclf.results import frames, saving
 from glmclf.results.hypotheses import constraints
+from glmclf.results.influence import Influence
 
 
 class row_property(cached_property):
@@ -377,6 +382,296 @@ class Results:
         r = self.model._rows
         parts = {"response": r.y, "trials": r.trials, "weights": r.weights, "offset": r.offset}
         return {name: _digest(a) for name, a in parts.items()}
+
+    def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
+        """Test of each term of the formula, all its columns at once and, in a model of several classes, in all equations.
+
+        Parameters
+        ----------
+        type : {3, 2, 1}
+            3: each term against the model without its columns, as they are coded: with treatment coding the main effect
+            of an interaction is the effect at the base level. 2: each term against the model without it, both without the
+            terms that contain it. 1: each term added to those before it.
+        test : {"LR", "wald", "score"}
+            Likelihood ratio, with a fit of each smaller model; Wald, with the covariance of the result; or Rao's score
+            test at the smaller model's estimate, with the expected information.
+
+        Returns
+        -------
+        DataFrame
+            Index: the terms, without the intercept. Columns: statistic (chi-squared), df, pvalue.
+
+        Raises
+        ------
+        ValueError
+            A test of a pseudo-likelihood other than Wald's, a fit that did not converge, an unknown type or test.
+
+        Notes
+        -----
+        Rows, offset and weights of the smaller models are those of the fit.
+
+        References
+        ----------
+        Fox (2016), Applied Regression Analysis and Generalized Linear Models, section 15.3.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
+        >>> res.anova().round(4)
+              statistic  df  pvalue
+        GPA      6.7842   1  0.0092
+        TUCE     0.4735   1  0.4914
+        PSI      6.2043   1  0.0127
+        """
+        if type not in anova.TYPES or isinstance(type, bool):
+            raise ValueError(f"type={type!r}: choose 1, 2 or 3")
+        if test not in anova.TESTS:
+            raise ValueError(f'test={test!r}: choose "LR", "wald" or "score"')
+        if test != "wald":
+            self._check_likelihood(f'anova(test="{test}")', 'anova(test="wald")')
+        model, constant = self.model, self.model._constant_column()
+        columns = {name: np.arange(len(model.exog_names))[part] for name, part in model._design.terms.items()}
+        skip = next((name for name, c in columns.items() if len(c) == 1 and c[0] == constant), None)
+        compared = anova.comparisons(type, columns, model._term_factors, skip)
+        statistic = {"LR": self._lr_statistic, "wald": self._wald_statistic, "score": self._score_statistic}[test]
+        q = model._likelihood.n_eta
+        values = [statistic(c) for c in compared]
+        df = [len(c.tested) * q for c in compared]
+        pvalues = [np.nan if np.isnan(v) else float(chdtrc(d, v)) for v, d in zip(values, df, strict=True)]
+        index = pd.Index([c.term for c in compared], dtype=object)
+        return pd.DataFrame({"statistic": values, "df": df, "pvalue": pvalues}, index=index)
+
+    def _check_likelihood(self, what: str, instead: str) -> None:
+        """ValueError unless the fit is the maximum of a likelihood."""
+        if self.model._pseudo:
+            raise ValueError(
+                f"{what} needs a likelihood; sampling weights or fractions make it a pseudo-likelihood. Use {instead}"
+            )
+        if not self.converged:
+            raise ValueError(f"{what}: the fit did not converge, so that its log-likelihood is no maximum")
+
+    def _flat_columns(self, columns: ndarray) -> ndarray:
+        return anova.across_equations(columns, len(self.model.exog_names), self.model._likelihood.n_eta)
+
+    def _maximum(self, columns: ndarray) -> tuple[float, ndarray]:
+        """Largest log-likelihood with some columns, from the estimate that the information predicts for it."""
+        everything = np.arange(len(self.model.exog_names))
+        if len(columns) == len(everything):
+            return self._value, self._theta
+        kept = self._flat_columns(columns)
+        start = self._theta[kept]
+        if self._basis is None and len(kept):
+            lost, information = self._flat_columns(np.setdiff1d(everything, columns)), self._fit.evaluation.information
+            shift = information[np.ix_(kept, lost)] @ self._theta[lost]
+            start = start + Factor(information[np.ix_(kept, kept)]).solve(shift)
+        return self.model._maximum(columns, start)
+
+    def _lr_statistic(self, c: anova.Comparison) -> float:
+        larger, smaller = self._maximum(c.larger)[0], self._maximum(c.smaller)[0]
+        return wald.lr_test(larger, smaller, 1).statistic
+
+    def _wald_statistic(self, c: anova.Comparison) -> float:
+        absent = np.setdiff1d(np.arange(len(self.model.exog_names)), c.larger)
+        return anova.wald_statistic(self._theta, self._V, self._flat_columns(c.tested), self._flat_columns(absent))
+
+    def _score_statistic(self, c: anova.Comparison) -> float:
+        q, k = self.model._likelihood.n_eta, len(c.larger)
+        kept = anova.across_equations(np.searchsorted(c.larger, c.smaller), k, q)
+        theta = np.zeros(k * q)
+        theta[kept] = self._maximum(c.smaller)[1]
+        e = self.model._objective_of(Dense(self.model._rows.X.toarray()[:, c.larger]))(theta, True)
+        return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic
+
+    def score_test(
+        self,
+        exog_extra=None,
+        params_constrained=None,
+        k_constraints: int | None = None,
+        cov_type: str | None = None,
+        observed: bool = False,
+    ) -> score.ScoreTest:
+        """Score (Lagrange multiplier) test of regressors that the model does not have, or of a constrained estimate.
+
+        Parameters
+        ----------
+        exog_extra : str, list of str, Series, DataFrame or array_like, optional
+            Regressors to add to every equation: columns of the model's table by name, or values beside it or beside the
+            rows of the fit.
+        params_constrained : array_like, optional
+            An estimate of this model under constraints, in place of `exog_extra`: the test is of the constraints.
+        k_constraints : int, optional
+            How many independent constraints `params_constrained` obeys.
+        cov_type : {"nonrobust", "HC0"}, optional
+            Whether the covariance of the score is the information, or that of outer products of scores, which holds if
+            the model is not right (`exog_extra` only). Default "nonrobust", for a pseudo-likelihood "HC0".
+        observed : bool
+            Whether to use the observed information instead of the expected one; for logits they are the same.
+
+        Returns
+        -------
+        (statistic, pvalue, df) namedtuple
+            Chi-squared.
+
+        Raises
+        ------
+        ValueError
+            Both or none of the two given, values that do not fit the rows, a fit that did not converge.
+        CollinearityError
+            A column of `exog_extra` is a combination of others.
+        NotImplementedError
+            Another `cov_type`.
+
+        References
+        ----------
+        Rao (1948), Proc. Cambridge Philosophical Society 44, 50-57. Boos (1992), The American Statistician 46, 327-333.
+        """
+        if (exog_extra is None) == (params_constrained is None):
+            raise ValueError("score_test needs one of exog_extra= and params_constrained=")
+        robust = self._robust_score(cov_type, params_constrained is not None)
+        if params_constrained is not None:
+            if k_constraints is None or not 0 < k_constraints <= len(self._theta):
+                raise ValueError(f"k_constraints={k_constraints!r}: how many constraints params_constrained obeys")
+            e = self.model._objective()(self.model._flat(params_constrained), not observed)
+            statistic = float(e.score @ e.factor.solve(e.score))
+            return score.ScoreTest(statistic, float(chdtrc(k_constraints, statistic)), int(k_constraints))
+        if k_constraints is not None:
+            raise ValueError("k_constraints= goes with params_constrained=; exog_extra has its columns as constraints")
+        if not self.converged:
+            raise ValueError("score_test: the fit did not converge, so that its score is not zero")
+        objective, theta, tested = self._with_extra(self.model._beside_the_rows(exog_extra, "exog_extra"))
+        e = objective(theta, not observed)
+        meat = None
+        if robust:
+            meat = Context(objective, theta, e, self.nobs, self.model._frequency).sum_of_outer_scores()
+        return score.score_test(e.score, e.information, tested, meat)
+
+    def _robust_score(self, cov_type: str | None, constrained: bool) -> bool:
+        wanted = cov_type or ("HC0" if self.model._pseudo else "nonrobust")
+        if wanted not in ("nonrobust", "HC0"):
+            raise NotImplementedError(f'score_test(cov_type={cov_type!r}): there are "nonrobust" and "HC0"')
+        if wanted == "HC0" and constrained:
+            raise NotImplementedError(
+                'score_test(params_constrained=...) has no cov_type="HC0", which a pseudo-likelihood needs; use wald_test'
+            )
+        return wanted == "HC0"
+
+    def _with_extra(self, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
+        """Objective with more columns, the estimate with zeros for them, and the places of these zeros."""
+        model, k, q = self.model, len(self.model.exog_names), self.model._likelihood.n_eta
+        X = model._rows.X
+        found = dependencies(triangular_factor(Blocks(X, Dense(extra.to_numpy()))))
+        stray = [repr(name) for j, name in enumerate(extra.columns) if k + j in found]
+        if stray:
+            raise CollinearityError(f"exog_extra: {', '.join(stray)} is a combination of other columns of the design")
+        A = (X if self._basis is None else X.rotated(self._basis))[:].toarray()
+        kept = anova.across_equations(np.arange(k), k + extra.shape[1], q)
+        theta = np.zeros((k + extra.shape[1]) * q)
+        theta[kept] = self._fit.theta
+        objective = model._objective_of(Dense(np.column_stack([A, extra.to_numpy()])))
+        return objective, theta, np.setdiff1d(np.arange(len(theta)), kept)
+
+    def pseudo_rsquared(self) -> pd.Series:
+        """Coefficients that resemble R-squared: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke; of binary models also
+        Tjur, Efron and McKelvey-Zavoina.
+
+        Returns
+        -------
+        Series
+            Weights and counts are as of single observations: a row of frequency weight or of trials f counts f times, so
+            that the numbers are those of the expanded rows. NaN where a coefficient has no meaning: adjusted McFadden of a
+            pseudo-likelihood, Tjur of a fractional response.
+
+        Notes
+        -----
+        With l and l0 the log-likelihoods of the model and of that without regressors, n observations, p parameters:
+        McFadden 1 - l/l0, adjusted 1 - (l - p)/l0, Cox-Snell R = 1 - exp(2 (l0 - l)/n), Nagelkerke R/(1 - exp(2 l0/n)).
+        """
+        n = float(self.model._cells.sum())
+        found = gof.from_loglikelihoods(self._value, self._null_value, n, len(self._theta))
+        if self.model._pseudo:
+            found["adjusted McFadden"] = np.nan
+        return pd.Series(found | self._rsquared_of_rows())
+
+    def _rsquared_of_rows(self) -> dict[str, float]:
+        """Coefficients that only some models have."""
+        return {}
+
+    def gof_test(self, groups: int = 10) -> pd.DataFrame:
+        """Goodness of fit: Pearson and deviance by covariate pattern, and Hosmer-Lemeshow, by groups of fitted risk.
+
+        Parameters
+        ----------
+        groups : int
+            Of the Hosmer-Lemeshow test, 3 or more: cut at the quantiles i/groups of the fitted probability of the event
+            or, with several classes, of one minus that of the reference (Fagerland, Hosmer & Bofin).
+
+        Returns
+        -------
+        DataFrame
+            Rows Pearson, deviance and Hosmer-Lemeshow (Fagerland-Hosmer with several classes), columns statistic, df,
+            pvalue and groups (patterns, or groups after ties). The first two are chi-squared with (K-1) patterns - p
+            degrees of freedom where patterns repeat; with less than two observations a pattern their p-values are NaN.
+
+        Raises
+        ------
+        ValueError
+            A pseudo-likelihood, or fewer than three groups asked for.
+
+        Warns
+        -----
+        InferenceWarning
+            Ties leave fewer than three groups: the test is NaN.
+
+        References
+        ----------
+        Hosmer & Lemeshow (1980), Communications in Statistics A9, 1043-1069. Fagerland, Hosmer & Bofin (2008), Statistics
+        in Medicine 27, 4238-4253.
+        """
+        self._check_likelihood("gof_test()", "calibration plots and predictions")
+        if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)) or groups < 3:
+            raise ValueError(f"groups={groups!r}: a whole number, 3 or more")
+        counts, p, risk = self._observed_and_fitted()
+        pearson, deviance, patterns = gof.by_pattern(counts, p, self._patterns())
+        df = patterns * (p.shape[1] - 1) - len(self._theta)
+        usable = df > 0 and counts.sum() >= 2 * patterns
+        rows = [(v, df, float(chdtrc(df, v)) if usable else np.nan, patterns) for v in (pearson, deviance)]
+        try:
+            t = gof.hosmer_lemeshow(counts, p, risk, int(groups))
+            rows.append((t.statistic, t.df, t.pvalue, len(t.observed)))
+        except ValueError as error:
+            warnings.warn(str(error), InferenceWarning, stacklevel=2)
+            rows.append((np.nan, 0, np.nan, 0))
+        index = pd.Index(["Pearson", "deviance", self._risk_test], dtype=object)
+        return pd.DataFrame(rows, columns=["statistic", "df", "pvalue", "groups"], index=index)
+
+    _risk_test: ClassVar[str] = "Hosmer-Lemeshow"
+
+    def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
+        """Observations and probabilities of each class, (n, K), and the risk that groups are by."""
+        raise NotImplementedError
+
+    def _patterns(self) -> ndarray:
+        """Number of each row's covariate pattern, the offset included."""
+        r = self.model._rows
+        X = r.X.toarray() if r.offset is None else np.column_stack([r.X.toarray(), r.offset])
+        return np.unique(X + 0.0, axis=0, return_inverse=True)[1].ravel()
+
+    def get_influence(self) -> Influence:
+        """Leverage, Cook's distance and the change of the estimate without each row.
+
+        Returns
+        -------
+        Influence
+            `hat_matrix_diag`, `cooks_distance`, `d_params`, `dfbetas`, `summary_frame()`.
+        """
+        return Influence(self)
+
+    @row_property
+    def _influences(self):
+        objective = self._objective()
+        evaluation = self._fit.evaluation if objective.canonical else objective(self._fit.theta, True)
+        return influence(objective, self._fit.theta, evaluation, self.model._frequency)
 
     # ------------------------------------------------------------------------------------------- covariance
     def with_cov(self, cov_type: str, **kwds):

@@ -15,10 +15,12 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Cells, Dense
 from glmclf.data.frame import align, as_frame
 from glmclf.errors import DataError
-from glmclf.inference import residuals
+from glmclf.inference import gof, residuals
 from glmclf.inference.prediction import Prediction, linear_se
 from glmclf.results import frames
 from glmclf.results.base import Results, row_property
+
+LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 
 
 class BinaryResults(Results):
@@ -114,6 +116,20 @@ class BinaryResults(Results):
     def resid_working(self) -> pd.Series:
         """(y/m - p) / f(eta): the residuals of the weighted least squares fit at convergence."""
         return self._residual(residuals.working)
+
+    # ------------------------------------------------------------------------------------------ goodness of fit
+    def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
+        link, eta = self.model.link, self._eta
+        return self.model._cells, np.column_stack([link.sf(eta), link.cdf(eta)]), link.cdf(eta)
+
+    def _rsquared_of_rows(self) -> dict[str, float]:
+        model, link, eta = self.model, self.model.link, self._eta
+        r = model._rows
+        m = np.ones(len(r)) if r.trials is None else r.trials
+        w = np.ones(len(r)) if r.weights is None else r.weights
+        fractions = model._response.kind == "fraction"
+        found = gof.of_probabilities(r.y, m, link.cdf(eta), link.sf(eta), w, fractions)
+        return found | {"McKelvey-Zavoina": gof.mckelvey_zavoina(eta, w * m, LATENT_VARIANCE[link.name])}
 
     # ---------------------------------------------------------------------------------------------- predicting
     def predict(self, newdata=None, which: str = "mean", threshold: float = 0.5, priors=None, offset=None) -> pd.Series:

@@ -15,10 +15,11 @@ from scipy.special import expit
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
 from glmclf.core.likelihood import Multinomial
+from glmclf.core.estimation import from_basis
 from glmclf.core.objective import Evaluation
 from glmclf.data.frame import align, as_frame
-from glmclf.errors import DataError
-from glmclf.inference import wald
+from glmclf.errors import DataError, EstimationError
+from glmclf.inference import iia, level_residuals, wald
 from glmclf.results import frames
 from glmclf.results.base import Results, row_property
 
@@ -26,7 +27,7 @@ from glmclf.results.base import Results, row_property
 class MultinomialResults(Results):
     """Results of MNLogit."""
 
-    _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_level_shares")
+    _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_level_shares", "_saturated_value")
 
     # ------------------------------------------------------------------------------------------------ numbers
     def _labelled(self, values) -> pd.DataFrame:
@@ -36,6 +37,21 @@ class MultinomialResults(Results):
     @cached_property
     def _level_shares(self) -> list[float]:
         return self.model._shares[self.model._order].tolist()
+
+    @cached_property
+    def _saturated_value(self) -> float:
+        r = self.model._rows
+        return float(np.sum(self.model._weighted(level_residuals.saturated(r.y, r.trials))))
+
+    @property
+    def deviance(self) -> float:
+        """Twice the distance in log-likelihood from the saturated model."""
+        return 2.0 * (self._saturated_value - self._value)
+
+    @property
+    def null_deviance(self) -> float:
+        """The deviance of the model without regressors."""
+        return 2.0 * (self._saturated_value - self._null_value)
 
     @property
     def levels(self) -> list[Any]:
@@ -197,6 +213,144 @@ class MultinomialResults(Results):
         """Fitted probabilities, a column a level."""
         return self._by_level(self.model._transform(self._eta, "mean"), self.model._rows.index)
 
+    def _residual(self, kind) -> pd.DataFrame:
+        r = self.model._rows
+        return self._by_level(kind(r.y, r.trials, self._eta)[:, self.model._order], r.index)
+
+    @row_property
+    def resid_response(self) -> pd.DataFrame:
+        """y/m - p, a column a level."""
+        return self._residual(level_residuals.response)
+
+    @row_property
+    def resid_pearson(self) -> pd.DataFrame:
+        """(y - m p) / sqrt(m p (1 - p)), a column a level."""
+        return self._residual(level_residuals.pearson)
+
+    @row_property
+    def resid_generalized(self) -> pd.DataFrame:
+        """y - m p of each level that has an equation: the derivative of the log-likelihood in its linear predictor.
+
+        These are orthogonal to the regressors.
+        """
+        r, model = self.model._rows, self.model
+        u = model._likelihood.pointwise(r.y, r.trials, self._eta)[1]
+        return pd.DataFrame(u, index=r.index, columns=pd.Index(model._equations, dtype=object))
+
+    @row_property
+    def resid_dev(self) -> pd.Series:
+        """Square roots of the rows' deviances, one a row, not a level.
+
+        Negative where the reference was observed more often than expected, positive elsewhere: with two levels the
+        deviance residuals of Logit.
+        """
+        r = self.model._rows
+        return pd.Series(level_residuals.deviance(r.y, r.trials, self._eta), index=r.index)
+
+    @row_property
+    def resid_misclassified(self) -> pd.Series:
+        """1 where the most probable level is not the observed one, else 0; of counts the share of the other levels."""
+        r, model = self.model._rows, self.model
+        no = level_residuals.shares(r.y, r.trials, model.J)[1][:, model._order]
+        best = model._transform(self._eta, "mean").argmax(axis=1)
+        return pd.Series(no[np.arange(len(r)), best], index=r.index)
+
+    # ---------------------------------------------------------------------------------------- tests of the fit
+    _risk_test: ClassVar[str] = "Fagerland-Hosmer"
+
+    def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
+        _, p, q = Multinomial.probabilities(self._eta)
+        return self.model._cells, p, q[:, 0]
+
+    def iia_test(self, method: str = "hausman-mcfadden", seed=None) -> pd.DataFrame:
+        """Independence of irrelevant alternatives: does leaving a level out change how the others compare?
+
+        Parameters
+        ----------
+        method : {"hausman-mcfadden", "small-hsiao"}
+            Hausman and McFadden compare the coefficients that the fits with and without the level share; Small and Hsiao
+            the likelihoods of a random half of the observations.
+        seed : int, SeedSequence or Generator, optional
+            Of the random halves ("small-hsiao" only).
+
+        Returns
+        -------
+        DataFrame
+            Index: the level left out. Columns: statistic (chi-squared), df, pvalue and note. A negative Hausman statistic
+            is reported as it is, without a p-value: the covariances are too close for the test, which its authors read as
+            no evidence against independence. Where the fit without the level does not exist the row is NaN and the note
+            says why.
+
+        Raises
+        ------
+        ValueError
+            Fewer than three levels; a pseudo-likelihood; an unknown method; a seed where nothing is random.
+
+        References
+        ----------
+        Hausman & McFadden (1984), Econometrica 52, 1219-1240. Small & Hsiao (1985), International Economic Review 26,
+        619-627. Cheng & Long (2007), Sociological Methods & Research 35, 583-600, on how little these tests can be
+        relied on.
+        """
+        if method not in iia.METHODS:
+            raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.METHODS))}")
+        if len(self.levels) < 3:
+            raise ValueError(f"iia_test leaves one level out and needs two others; the levels are {self.levels}")
+        self._check_likelihood("iia_test()", "weights of whole numbers as freq_weights=")
+        if method == "hausman-mcfadden":
+            if seed is not None:
+                raise ValueError('seed= is for method="small-hsiao": nothing is random here')
+            rows = [self._attempt(self._hausman, level) for level in self.levels]
+        else:
+            order = self.model._order  # in the order of the levels, so that a seed means the same for any reference
+            back = np.argsort(order)
+            first, second = (half[:, back] for half in iia.halves(self.model._cells[:, order], seed))
+            try:
+                halves = [self._refit(None, counts) for counts in (first, second)]
+            except EstimationError as error:
+                raise EstimationError(f"small-hsiao: a random half of the data has no estimate: {error}") from None
+            rows = [self._attempt(self._small_hsiao, level, second, *halves) for level in self.levels]
+        index = pd.Index(self.levels, name="omitted", dtype=object)
+        return pd.DataFrame(rows, index=index, columns=["statistic", "df", "pvalue", "note"])
+
+    @staticmethod
+    def _attempt(test, *args) -> iia.IIATest:
+        try:
+            return test(*args)
+        except EstimationError as error:
+            return iia.IIATest(np.nan, 0, np.nan, str(error))
+
+    def _refit(self, level, counts: ndarray | None = None) -> MultinomialResults:
+        """The fit without a level, and to other counts; started at this one."""
+        model = self.model._without(level, counts)
+        fit = model.fit(start_params=self._common(model, self)[0])
+        if not fit.converged:
+            raise EstimationError(f"the fit did not converge: {fit.mle_retvals['message']}")
+        return fit
+
+    def _common(self, model, of: MultinomialResults) -> tuple[ndarray, ndarray]:
+        """Parameters and nonrobust covariance of a fit of all levels for the equations of a model of fewer."""
+        base = of if of.reference == model.reference else of.rebase(model.reference)
+        equations, k = base.model._equations, model.K
+        at = np.concatenate([np.arange(k) + k * equations.index(level) for level in model._equations])
+        T = base._fit.evaluation.factor.root
+        V = T @ T.T
+        if base._basis is not None:
+            V = from_basis(base._basis, from_basis(base._basis, V).T)
+        return base._theta[at], V[np.ix_(at, at)]
+
+    def _hausman(self, level) -> iia.IIATest:
+        restricted = self._refit(level)
+        theta, V = self._common(restricted.model, self)
+        return iia.hausman(theta, V, restricted._theta, restricted._V)
+
+    def _small_hsiao(self, level, counts: ndarray, first, second) -> iia.IIATest:
+        restricted = self._refit(level, counts)
+        one, two = (self._common(restricted.model, half)[0] for half in (first, second))
+        average = np.sqrt(0.5) * one + (1.0 - np.sqrt(0.5)) * two
+        value = restricted.model._objective().gradient(average).value
+        return iia.small_hsiao(value, restricted._value, len(average))
+
     # ---------------------------------------------------------------------------------------------- predicting
     def predict(self, newdata=None, which: str = "mean", priors=None, offset=None):
         """Predicted probabilities, linear predictors or classes.
@@ -324,6 +478,33 @@ class MultinomialResults(Results):
         table = self.model._weighted(self.model.wendog).T @ predicted
         index = pd.Index(self.levels, name="observed", dtype=object)
         return pd.DataFrame(table, index=index, columns=pd.Index(self.levels, name="predicted", dtype=object))
+
+    def augment(self, newdata=None) -> pd.DataFrame:
+        """The table with predictions beside it.
+
+        Parameters
+        ----------
+        newdata : DataFrame, optional
+            By default the rows of the fit.
+
+        Returns
+        -------
+        DataFrame
+            A copy with ``.fitted_<level>`` and ``.se_fit_<level>`` of each level, ``.class`` (the most probable level)
+            and, for the rows of the fit, ``.resid`` (deviance residual), ``.hat`` (trace of the leverage block) and
+            ``.cooksd``.
+        """
+        prediction = self.get_prediction(newdata)
+        new: dict[str, Any] = {}
+        for level in self.levels:
+            new[f".fitted_{level}"] = prediction.predicted[level].to_numpy()
+            new[f".se_fit_{level}"] = prediction.se[level].to_numpy()
+        new[".class"] = self.predict(newdata, which="class").array
+        if newdata is not None:
+            return as_frame(newdata, empty=True, scalars=True).assign(**new)
+        found = self._influences
+        new |= {".resid": self.resid_dev.to_numpy(), ".hat": found.leverage, ".cooksd": found.cooks}
+        return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
 
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the fitted model.

@@ -1,0 +1,222 @@
+"""Goodness of fit: tests by group and by covariate pattern, and coefficients that resemble R-squared."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy import ndarray
+from scipy.special import chdtrc, xlogy
+
+TIED = 1e-10  # fitted probabilities this close are those of one covariate pattern
+
+
+class GroupTest(NamedTuple):
+    """A chi-squared test of observed against expected counts.
+
+    Attributes
+    ----------
+    statistic, df, pvalue : float
+    observed, expected : (groups, K) ndarrays
+        Counts of each class.
+    """
+
+    statistic: float
+    df: int
+    pvalue: float
+    observed: ndarray
+    expected: ndarray
+
+
+def risk_groups(risk: ndarray, times: ndarray, groups: int) -> ndarray:
+    """Groups of about equal size by risk, (n,) integers from 0.
+
+    The breaks are the quantiles i/groups (R's type 7) of the risks of all observations; a group takes what is above its
+    lower break up to its upper one, and equal breaks merge, so that equal risks are never parted.
+
+    Parameters
+    ----------
+    risk : (n,) ndarray
+        Fitted probabilities.
+    times : (n,) ndarray
+        How many observations each row stands for, whole numbers.
+    groups : int
+    """
+    order = np.argsort(risk, kind="stable")
+    value, count = risk[order], np.cumsum(times[order])
+    first = np.r_[True, value[1:] - value[:-1] > TIED * value[:-1]]
+    value = value[np.maximum.accumulate(np.where(first, np.arange(len(value)), 0))]
+    h = (count[-1] - 1) * np.arange(1, groups) / groups
+    # the risk of the i-th observation, i from 0, is that of the first row whose cumulative count exceeds i
+    low, high = (value[np.searchsorted(count, i, side="right")] for i in (np.floor(h), np.ceil(h)))
+    breaks = np.unique(low + (h - np.floor(h)) * (high - low))
+    group = np.empty(len(risk), dtype=np.intp)
+    group[order] = np.searchsorted(breaks, value, side="left")
+    return np.unique(group, return_inverse=True)[1]
+
+
+def hosmer_lemeshow(counts: ndarray, p: ndarray, risk: ndarray, groups: int = 10) -> GroupTest:
+    """Hosmer-Lemeshow test of a binary model, and its extension to K classes.
+
+    sum over groups and classes of (observed - expected)^2 / expected, chi-squared with (groups - 2)(K - 1) degrees of
+    freedom.
+
+    Parameters
+    ----------
+    counts : (n, K) ndarray
+        Observations of each class.
+    p : (n, K) ndarray
+        Fitted probabilities.
+    risk : (n,) ndarray
+        What the groups are by: the probability of the event, or one minus that of the reference class.
+    groups : int
+        How many groups are asked for; ties may leave fewer.
+
+    Returns
+    -------
+    GroupTest
+
+    Raises
+    ------
+    ValueError
+        Fewer than three groups: nothing is left to test.
+
+    References
+    ----------
+    Hosmer & Lemeshow (1980), Communications in Statistics A9, 1043-1069. Fagerland, Hosmer & Bofin (2008), Multinomial
+    goodness-of-fit tests for logistic regression models. Statistics in Medicine 27, 4238-4253.
+    """
+    times = counts.sum(axis=1)
+    group = risk_groups(risk, times, groups)
+    n_groups = int(group.max()) + 1
+    if n_groups < 3:
+        raise ValueError(
+            f"the fitted probabilities form {n_groups} group{'s' if n_groups > 1 else ''} of {groups} asked for, because "
+            "many are equal; the test needs three. Ask for more groups, or test by covariate pattern"
+        )
+    members = group == np.arange(n_groups)[:, None]
+    observed, expected = members @ counts, members @ (times[:, None] * p)
+    df = (n_groups - 2) * (counts.shape[1] - 1)
+    statistic = _chi_squared(observed, expected)
+    return GroupTest(statistic, df, float(chdtrc(df, statistic)), observed, expected)
+
+
+def by_pattern(counts: ndarray, p: ndarray, pattern: ndarray) -> tuple[float, float, int]:
+    """Pearson's and the deviance statistic of the data with the rows of each covariate pattern added up.
+
+    Parameters
+    ----------
+    counts, p : (n, K) ndarrays
+        Observations of each class, and fitted probabilities, equal within a pattern.
+    pattern : (n,) integer ndarray
+        Numbers the patterns from 0.
+
+    Returns
+    -------
+    pearson, deviance : float
+        sum (o - e)^2 / e and 2 sum o log(o / e) over patterns and classes.
+    patterns : int
+    """
+    n_patterns = int(pattern.max()) + 1
+    observed = np.column_stack([np.bincount(pattern, c, n_patterns) for c in counts.T])
+    first = np.zeros(n_patterns, dtype=np.intp)
+    first[pattern[::-1]] = np.arange(len(pattern))[::-1]
+    expected = observed.sum(axis=1)[:, None] * p[first]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(observed > 0, observed / expected, 1.0)
+    return _chi_squared(observed, expected), float(2.0 * xlogy(observed, ratio).sum()), n_patterns
+
+
+def _chi_squared(observed: ndarray, expected: ndarray) -> float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = (observed - expected) ** 2 / expected
+    return float(np.where(observed == expected, 0.0, terms).sum())
+
+
+def from_loglikelihoods(value: float, null: float, n: float, p: int) -> dict[str, float]:
+    """Pseudo-R-squared of two log-likelihoods.
+
+    McFadden 1 - l/l0; adjusted McFadden 1 - (l - p)/l0; Cox-Snell R = 1 - exp(2 (l0 - l)/n); Nagelkerke
+    R / (1 - exp(2 l0/n)).
+
+    Parameters
+    ----------
+    value, null : float
+        Log-likelihoods of single observations, of the model and of that without regressors.
+    n : float
+        Observations.
+    p : int
+        Parameters, all equations' and the constants' counted.
+
+    Returns
+    -------
+    dict
+
+    References
+    ----------
+    McFadden (1974), in Frontiers in Econometrics, 105-142. Cox & Snell (1989), The Analysis of Binary Data, 208-209.
+    Nagelkerke (1991), Biometrika 78, 691-692.
+    """
+    cox_snell = -math.expm1(2.0 * (null - value) / n)
+    return {
+        "McFadden": 1.0 - value / null,
+        "adjusted McFadden": 1.0 - (value - p) / null,
+        "Cox-Snell": cox_snell,
+        "Nagelkerke": cox_snell / -math.expm1(2.0 * null / n),
+    }
+
+
+def of_probabilities(y: ndarray, m: ndarray, mu: ndarray, nu: ndarray, w: ndarray, fractions: bool) -> dict[str, float]:
+    """Pseudo-R-squared of the fitted probabilities of a binary model.
+
+    Tjur: mean fitted probability of the events less that of the others. Efron: 1 - sum (y - mu)^2 / sum (y - mean y)^2,
+    over single observations.
+
+    Parameters
+    ----------
+    y, m : (n,) ndarrays
+        Successes and trials.
+    mu, nu : (n,) ndarrays
+        Fitted probabilities of the event and of the other class.
+    w : (n,) ndarray
+        Weights.
+    fractions : bool
+        Whether y are fractions, which have no events: Tjur's is NaN.
+
+    Returns
+    -------
+    dict
+
+    References
+    ----------
+    Tjur (2009), The American Statistician 63, 366-372. Efron (1978), JASA 73, 113-121.
+    """
+    yes, no = w * y, w * (m - y)
+    mean = yes.sum() / (w * m).sum()
+    if fractions:
+        residual, total = w @ (y - mu) ** 2, w @ (y - mean) ** 2
+        return {"Tjur": math.nan, "Efron": 1.0 - float(residual / total)}
+    residual, total = yes @ nu**2 + no @ mu**2, yes.sum() * (1.0 - mean)
+    return {"Tjur": float(yes @ mu / yes.sum() - no @ mu / no.sum()), "Efron": 1.0 - float(residual / total)}
+
+
+def mckelvey_zavoina(eta: ndarray, times: ndarray, error: float) -> float:
+    """Var(eta) / (Var(eta) + error): the share of a latent variable's variance that the linear predictor explains.
+
+    Parameters
+    ----------
+    eta : (n,) ndarray
+        Linear predictors.
+    times : (n,) ndarray
+        What each counts.
+    error : float
+        Variance of the latent error: pi^2/3 (logit), 1 (probit), pi^2/6 (complementary log-log).
+
+    References
+    ----------
+    McKelvey & Zavoina (1975), Journal of Mathematical Sociology 4, 103-120.
+    """
+    share = times / times.sum()
+    variance = float(share @ (eta - share @ eta) ** 2)
+    return variance / (variance + error)

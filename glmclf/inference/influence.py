@@ -1,0 +1,110 @@
+"""Influence of each row on an estimate: leverage, and the one-step change of the estimate without the row."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.blocks import Blocks
+from glmclf.core.likelihood import Multinomial
+from glmclf.core.objective import Evaluation, Objective
+
+ENTRIES = 2**21  # of the largest temporary array
+
+
+class Influences(NamedTuple):
+    """What `influence` finds of each row.
+
+    Attributes
+    ----------
+    leverage : (n,) ndarray
+    cooks : (n,) ndarray
+    change : (n, p) ndarray
+        Estimate less the one-step estimate without the row, in the objective's coordinates.
+    """
+
+    leverage: ndarray
+    cooks: ndarray
+    change: ndarray
+
+
+def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, frequency: bool) -> Influences:
+    """Leverage, Cook's distance and one-step change of the estimate of each row.
+
+    With D the (p, q) derivative of the row's linear predictors (one block x an equation), W its expected weight (q, q), u
+    its score factor and A = sum D W D' the expected information, G = D' A^-1 D:
+
+    - leverage tr(W G), the trace of the leverage block W^(1/2) G W^(1/2); these add up to p
+    - change A^-1 D (I - W G)^-1 u, one scoring step from the estimate after the row has gone (Pregibon 1981; with
+      several equations Lesaffre & Albert 1989)
+    - Cook's distance change' A change / p
+
+    Parameters
+    ----------
+    objective : Objective
+    theta : (p,) ndarray
+        The estimate.
+    evaluation : Evaluation
+        There, with the expected information.
+    frequency : bool
+        Whether weights are frequencies: then the numbers are those of one of the equal rows; otherwise of the row with
+        its weight.
+
+    Returns
+    -------
+    Influences
+        Infinite or NaN where the estimate does not exist without the row.
+    """
+    root, p, q = evaluation.factor.root, len(theta), objective.likelihood.n_eta
+    blocks = objective.blocks
+    size = max(16, min(blocks.size, ENTRIES // (p * q)))
+    parts = []
+    for X, y, m, offset, weights in Blocks(*blocks.arrays, size=size):
+        A = X.toarray()
+        u, W = _score_and_weight(objective.likelihood, A, y, m, offset, theta)
+        if weights is not None and not frequency:
+            u, W = weights[:, None] * u, weights[:, None, None] * W
+        parts.append(_rows(A, u, W, root))
+    return Influences(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _rows(X: ndarray, u: ndarray, W: ndarray, root: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+    k, q, p = X.shape[1], u.shape[1], len(root)
+    Z = np.tensordot(X, root.reshape(q, k, p), axes=(1, 1))  # D' T, (n, q, p), with A^-1 = T T'
+    WG = W @ (Z @ Z.transpose(0, 2, 1))
+    leverage = np.trace(WG, axis1=1, axis2=2)
+    left = _solve(np.eye(q) - WG, u)
+    step = np.matmul(left[:, None, :], Z)[:, 0, :]
+    return leverage, (step * step).sum(axis=1) / p, step @ root.T
+
+
+def _solve(A: ndarray, u: ndarray) -> ndarray:
+    """A^-1 u row by row; a row without one is infinite or NaN."""
+    if A.shape[1] == 1:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return u / A[:, 0]
+    try:
+        return np.linalg.solve(A, u[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        if len(A) == 1:
+            return np.full_like(u, np.nan)
+        half = len(A) // 2
+        return np.vstack([_solve(A[:half], u[:half]), _solve(A[half:], u[half:])])
+
+
+def _score_and_weight(likelihood, X, y, m, offset, theta) -> tuple[ndarray, ndarray]:
+    """Score factor (n, q) and expected weight (n, q, q) of each row, without its own weight."""
+    if not isinstance(likelihood, Multinomial):
+        eta = X @ theta
+        _, u, w = likelihood.pointwise(y, m, eta if offset is None else eta + offset, True)
+        return u[:, None], w[:, None, None]
+    eta = X @ theta.reshape(X.shape[1], -1, order="F")
+    if offset is not None:
+        eta = eta + (offset if offset.ndim == 2 else offset[:, None])
+    _, u, p, c = likelihood.pointwise(y, m, eta)
+    W = -p[:, :, None] * p[:, None, :]
+    j = np.arange(p.shape[1])
+    W[:, j, j] = p * c
+    return u, W if m is None else m[:, None, None] * W

@@ -1,0 +1,57 @@
+"""Residuals of a multinomial response, exact where a fitted probability is within rounding of 0 or 1.
+
+All take the response y, classes (n,) or counts (n, K), trials m (n,) or None for one a row, and the linear predictors
+eta (n, K-1) of all classes but the first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+from scipy.special import xlogy
+
+from glmclf.core.likelihood import Multinomial
+
+
+def shares(y: ndarray, m: ndarray | None, K: int) -> tuple[ndarray, ndarray]:
+    """Each class's share of the row's trials and what is left to one, (n, K)."""
+    if y.ndim == 1:
+        yes = (y[:, None] == np.arange(K)).astype(float)
+        return yes, 1.0 - yes
+    trials = (y.sum(axis=1) if m is None else m)[:, None]
+    return y / trials, (trials - y) / trials
+
+
+def response(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
+    """y/m - p by class, as (y/m)(1-p) - (1-y/m) p, (n, K)."""
+    _, p, q = Multinomial.probabilities(eta)
+    yes, no = shares(y, m, p.shape[1])
+    return yes * q - no * p
+
+
+def pearson(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
+    """(y - m p) / sqrt(m p (1-p)) by class, (n, K), through the odds p/(1-p) in log space."""
+    log_p, _, q = Multinomial.probabilities(eta)
+    yes, no = shares(y, m, q.shape[1])
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        half = 0.5 * (log_p - np.log(q))
+        up, down = np.where(yes > 0, yes * np.exp(-half), 0.0), np.where(no > 0, no * np.exp(half), 0.0)
+    return (up - down) * (1.0 if m is None else np.sqrt(m)[:, None])
+
+
+def saturated(y: ndarray, m: ndarray | None) -> ndarray:
+    """Log-likelihood of each row at p = y/m, without the multinomial coefficient, (n,)."""
+    if y.ndim == 1:
+        return np.zeros(len(y))
+    trials = (y.sum(axis=1) if m is None else m)[:, None]
+    return xlogy(y, y / trials).sum(axis=1)
+
+
+def deviance(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
+    """sign sqrt(2 (l(y/m) - l(p))), (n,): negative where the first class was seen more often than expected.
+
+    With two classes that is the deviance residual of the second.
+    """
+    ll = Multinomial(eta.shape[1] + 1).pointwise(y, m, eta)[0]
+    gap = np.maximum(saturated(y, m) - ll, 0.0)
+    return np.where(response(y, m, eta)[:, 0] > 0, -1.0, 1.0) * np.sqrt(2.0 * gap)

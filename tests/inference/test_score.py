@@ -1,0 +1,80 @@
+"""Score tests against statsmodels, the table of terms, and what they refuse."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from numpy.testing import assert_allclose
+
+import glmclf
+from glmclf.errors import CollinearityError, DataError
+
+
+@pytest.fixture(scope="module")
+def toy():
+    rng = np.random.default_rng(5)
+    n = 300
+    df = pd.DataFrame({"x": rng.normal(size=n), "z": rng.normal(size=n), "v": rng.normal(size=n)})
+    df["y"] = (rng.random(n) < 1 / (1 + np.exp(-0.5 * df.x - 0.3 * df.z))).astype(int)
+    df["k"] = rng.choice(["a", "b", "c"], n)
+    return df
+
+
+@pytest.mark.parametrize("name", ["Logit", "Probit"])
+def test_statsmodels(toy, name):
+    mine = getattr(glmclf, name).from_formula("y ~ x", toy).fit()
+    theirs = getattr(sm, name)(toy.y, sm.add_constant(toy[["x"]])).fit(disp=0)
+    expected = theirs.score_test(exog_extra=toy[["z", "v"]].to_numpy())
+    found = mine.score_test(["z", "v"], observed=True)
+    assert_allclose([found.statistic, found.pvalue], [np.squeeze(expected.statistic), np.squeeze(expected.pvalue)], rtol=1e-7)
+    assert found.df == 2
+
+
+def test_ways_to_give_the_regressors(toy):
+    res = glmclf.MNLogit.from_formula("k ~ x", toy, subset=toy.v > -1).fit()
+    expected = res.score_test("z")
+    rest = toy.z[toy.v > -1]
+    for given in (["z"], toy.z, toy[["z"]], rest, rest.to_numpy(), rest.iloc[::-1]):
+        assert res.score_test(given) == expected
+    full = glmclf.MNLogit.from_formula("k ~ x + z", toy, subset=toy.v > -1).fit()
+    assert_allclose(full.anova(test="score").loc["z"], [expected.statistic, expected.df, expected.pvalue], rtol=1e-9)
+
+
+def test_constrained_estimate(toy):
+    full = glmclf.Logit.from_formula("y ~ x + z", toy).fit()
+    small = glmclf.Logit.from_formula("y ~ x", toy).fit()
+    at = pd.Series({"Intercept": small.params.iloc[0], "x": small.params.iloc[1], "z": 0.0})
+    found = full.score_test(params_constrained=at, k_constraints=1)
+    assert_allclose(found, small.score_test("z"), rtol=1e-8)
+
+
+def test_robust_does_not_depend_on_the_unit_of_weights(toy):
+    w = np.random.default_rng(0).uniform(0.5, 2, len(toy))
+    a, b = (glmclf.Logit.from_formula("y ~ x", toy, weights=c * w).fit().score_test("z") for c in (1.0, 7.0))
+    assert_allclose(a, b, rtol=1e-9)
+
+
+def test_frequency_weights_are_repeated_rows(toy):
+    f = np.random.default_rng(0).integers(1, 4, len(toy))
+    long = toy.loc[toy.index.repeat(f)].reset_index(drop=True)
+    a, b = glmclf.MNLogit.from_formula("k ~ x", toy, freq_weights=f).fit(), glmclf.MNLogit.from_formula("k ~ x", long).fit()
+    for kind in ("nonrobust", "HC0"):
+        assert_allclose(a.score_test("z", cov_type=kind), b.score_test("z", cov_type=kind), rtol=1e-8)
+
+
+def test_refusals(toy):
+    res = glmclf.Logit.from_formula("y ~ x", toy).fit()
+    with pytest.raises(CollinearityError, match="'w'"):
+        res.score_test(pd.Series(2 * toy.x + 1, name="w"))
+    with pytest.raises(DataError, match="nosuch"):
+        res.score_test("nosuch")
+    with pytest.raises(DataError, match="7 rows"):
+        res.score_test(np.ones(7))
+    with pytest.raises(DataError, match="missing or infinite in 1"):
+        res.score_test(toy.z.where(toy.index > 0))
+    with pytest.raises(DataError, match="numbers"):
+        res.score_test("k")
+    with pytest.raises(ValueError, match="needs one of"):
+        res.score_test()
+    with pytest.raises(NotImplementedError, match="HC1"):
+        res.score_test("z", cov_type="HC1")
