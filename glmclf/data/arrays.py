@@ -146,8 +146,8 @@ def read_arrays(
         Naming what was found, where, and what to do.
     """
     check_missing_option(missing)
-    X, names, index = _read_exog(exog)
-    left, left_index = _read_endog(endog)
+    X, names, index = _read_exog(unmasked(exog))
+    left, left_index = _read_endog(unmasked(endog))
     index = _common_index(left, left_index, X, index)
     frame = pd.DataFrame(index=index)
     for name, value in (extras or {}).items():
@@ -213,6 +213,15 @@ def array_names(X: ndarray) -> list[str]:
     if constants:
         names.insert(constants[0], "const")
     return names
+
+
+def unmasked(values: Any) -> Any:
+    """A masked array with NaN for what it masks; anything else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    plain = np.array(values.data, dtype=float if values.dtype.kind in "biuf" else object)
+    plain[np.ma.getmaskarray(values)] = np.nan
+    return plain
 
 
 def numbers_of(values: Any, what: str) -> ndarray:

@@ -53,6 +53,9 @@ def stateful(value: Any) -> bool:
     return hasattr(value, "__patsy_stateful_transform__")
 
 
+LARGE_INTEGER = 2**15
+
+
 # --------------------------------------------------------------------------------------------------- expressions
 @dataclass
 class Expression:
@@ -86,10 +89,24 @@ class Expression:
         found = expressions.names(self.code)
         self.bare = expressions.bare_column(self.code)
         self.categorised = expressions.categorised(self.code)
-        self.missing_aware = bool(found.attributes & expressions.MISSING_AWARE)
+        self.across = self._looks_across_rows()
+        self.missing_aware = self.across or bool(found.attributes & expressions.MISSING_AWARE)
+        self.grows = expressions.grows(self.code)
         # methods of columns and functions of the caller may want pandas objects
         self.wants_series = found.on_columns or bool(found.called & set(self.borrowed))
         self.eval_code = self.eval_code or self.code
+
+    def _looks_across_rows(self) -> bool:
+        """Whether the value of a row may depend on other rows (a lag, a rank, a mean): anything but operators,
+        element-wise functions and the transforms that remember their data."""
+        if self.bare is not None or self.categorised is not None:
+            return False
+        constants = {name: value for name, value in self.borrowed.items() if not callable(value)}
+        try:
+            expressions.check(self.code, self.columns, (), constants)
+        except FormulaError:
+            return not any(stateful(value) for value in self.namespace.values())
+        return False
 
     def prepare(self) -> list[list[str]]:
         """Create the stateful transforms; returns the code that memorises them, pass by pass."""
@@ -152,6 +169,9 @@ class Expression:
         if name == self.categorised:
             return column.marked()
         values = column.marked()
+        if self.grows and isinstance(values, np.ndarray) and values.dtype.kind == "i" and values.size:
+            if max(abs(int(values.min())), abs(int(values.max()))) > LARGE_INTEGER:
+                values = values.astype(np.float64)  # a product of integers would wrap around in silence
         if isinstance(values, pd.Categorical) and not (column.kind == "category" and self.wants_series):
             values = _objects(values)
         return pd.Series(values, copy=False) if self.wants_series else values
@@ -218,6 +238,9 @@ def _is_column(name: str, found: expressions.Names, columns: Any, caller: Mappin
     return False
 
 
+LATER = ("poly", "rbf", "sigmoid", "hinge", "qcut", "cut")
+
+
 def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError:
     where = "" if name == code else f' in "{code}"'
     if called and name == "offset":
@@ -226,6 +249,8 @@ def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError
         )
     if called and name in ("factor", "as_factor"):
         return FormulaError(f'no function "{name}"{where}: write C(...) for a factor.')
+    if called and name in LATER:
+        raise NotImplementedError(f'"{code}": the transform {name}() is not available in this version.')
     if called:
         hint = f"Did you mean np.{name}?" if isinstance(getattr(np, name, None), np.ufunc) else close_to(name, BUILTINS)
         return FormulaError(f'no function "{name}"{where}. {hint.replace("The columns are", "Functions are")}')
@@ -244,6 +269,18 @@ class Value(NamedTuple):
     def labelled(self) -> bool:
         """Whether this is a factor with levels."""
         return isinstance(self.data, pd.Categorical)
+
+    def take(self, rows: ndarray) -> Value:
+        """The values of some rows."""
+        return self._replace(data=self.data[rows])
+
+    def equals(self, other: Value) -> bool:
+        """Whether the other holds the same values."""
+        if self.labelled != other.labelled:
+            return False
+        if self.labelled:
+            return self.data.tolist() == other.data.tolist()
+        return self.data.shape == other.data.shape and bool(np.array_equal(self.data, other.data, equal_nan=True))
 
     def missing(self) -> ndarray:
         """Rows without a value."""

@@ -66,9 +66,10 @@ class Context:
         return self.evaluation.factor.root
 
     def sandwich(self, meat: ndarray) -> ndarray:
-        """A^-1 meat A^-1."""
-        half = self.root.T @ meat @ self.root
-        return self.root @ half @ self.root.T
+        """A^-1 meat A^-1, of scores in the objective's unit: weights of 1e-170 must not underflow when squared."""
+        root = self.objective.unit**0.5 * self.root
+        half = root.T @ meat @ root
+        return root @ half @ root.T
 
     def sum_of_outer_scores(self) -> ndarray:
         """sum_i s_i s_i' over observations."""
@@ -77,7 +78,7 @@ class Context:
             _, u, _ = self._pointwise(X, y, m, offset)
             square = u * u
             if weights is not None:
-                square *= weights if self.frequency else weights * weights
+                square *= weights if self.frequency else (weights / self.objective.unit) ** 2
             return X.gram(square)
 
         return self.objective.blocks.sum(rows)
@@ -87,7 +88,7 @@ class Context:
 
         def rows(X, y, m, offset, weights, codes):
             _, u, _ = self._pointwise(X, y, m, offset)
-            u = u if weights is None else weights * u
+            u = u if weights is None else weights / self.objective.unit * u
             members = sparse.csr_array((u, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
             return members @ X.toarray()
 

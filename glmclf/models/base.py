@@ -478,6 +478,8 @@ class Model:
             facts.append(("Sampling weights:", f"{names['weights']} (sum {self._weight_sum:g})"))
         if self._has_offset:
             facts.append(("Offset:", names["offset"]))
+        if f["n_before"] != f["n_given"]:
+            facts.append(("Subset:", f"{f['n_given']} of {f['n_before']} rows"))
         if f["n_dropped"]:
             why = ", ".join(f"{name}: {count}" for name, count in f["dropped"].items())
             facts.append(("Rows dropped:", f"{f['n_dropped']} of {f['n_given']} with missing values ({why})"))
@@ -534,6 +536,7 @@ def _reporter(callback, disp):
 
 def _sample_facts(sample: Sample) -> dict[str, Any]:
     return {
+        "n_before": len(sample.given_index),
         "n_given": sample.n_given,
         "n_dropped": sample.n_dropped,
         "dropped": dict(sample.dropped),
