@@ -19,6 +19,7 @@ from glmclf.data.sample import (
     finish,
     leave_out_no_trials,
     read_extras,
+    respond,
     weigh,
 )
 from glmclf.errors import DataError
@@ -164,7 +165,8 @@ def read_arrays(
     keep = rows.selection
     X = X if keep is None else X[keep]
     _finite(X, names, rows)
-    made = response(list(left), [series if keep is None else series[keep] for series in left.values()])
+    values = [series if keep is None else series[keep] for series in left.values()]
+    made = respond(response, list(left), values, rows)
     notes += getattr(made, "notes", [])
     design = ArrayDesign(names, constant(X), " + ".join(left))
     kept = finish(rows, beside, index, None)

@@ -29,6 +29,7 @@ from glmclf.data.sample import (
     finish,
     leave_out_no_trials,
     read_extras,
+    respond,
     weigh,
 )
 from glmclf.data.terms import Subterm, Variable, match
@@ -264,7 +265,7 @@ def read_formula(
         if f.levels is not None and len(f.levels) == 1
     ]
     left = [_left_value(bound[code], values[code], frame, rows) for code in parsed.left]
-    made = response(list(parsed.left), left)
+    made = respond(response, list(parsed.left), left, rows)
     notes += getattr(made, "notes", [])
     kept = finish(rows, beside, given.index, cut)
     return Sample(design=design, response=made, pieces=pieces, X=None, notes=notes, frame=frame, **kept)

@@ -177,6 +177,11 @@ def innermost_arguments(code: str, functions: Collection[str]) -> list[str]:
     return [ast.unparse(a) for call in inner for a in call.args if not isinstance(a, ast.Constant)]
 
 
+def subscripts(code: str) -> bool:
+    """Whether the code picks or reorders rows by [...]: only a Series notices that its rows are in another order."""
+    return any(isinstance(n, ast.Subscript) for n in ast.walk(parse(code)))
+
+
 def grows(code: str) -> bool:
     """Whether the code multiplies or takes powers, which integers may not survive."""
     nodes = list(ast.walk(parse(code)))

@@ -93,7 +93,8 @@ class Expression:
         self.missing_aware = self.across or bool(found.attributes & expressions.MISSING_AWARE)
         self.grows = expressions.grows(self.code)
         # methods of columns and functions of the caller may want pandas objects
-        self.wants_series = found.on_columns or bool(found.called & set(self.borrowed))
+        series = found.on_columns or expressions.subscripts(self.code)
+        self.wants_series = series or bool(found.called & set(self.borrowed))
         self.eval_code = self.eval_code or self.code
 
     def _looks_across_rows(self) -> bool:
@@ -138,6 +139,8 @@ class Expression:
     def evaluate(self, columns: Mapping[str, Column]) -> Any:
         """The factor's value on complete rows: whatever the code returns."""
         if self.bare is not None:
+            if self.bare not in columns:  # a variable of the caller, which `as_value` will judge
+                return self.namespace[self.bare]
             column = columns[self.bare]
             if column.kind == "other":
                 raise unusable(column.values, self.bare)
@@ -159,6 +162,11 @@ class Expression:
         except (DataError, NotImplementedError) as error:
             if isinstance(error, DataError):
                 raise
+            if "outermost knots" in str(error):
+                raise DataError(
+                    f'"{self.code}": some values lie outside the range of the rows the spline was fitted to; give it '
+                    "wider lower_bound= and upper_bound= in the formula, or leave these rows out"
+                ) from None
             raise DataError(f'"{self.code}" cannot be evaluated: {error}') from error
         except Exception as error:
             raise DataError(f'"{self.code}" cannot be evaluated: {type(error).__name__}: {error}') from error
@@ -300,10 +308,12 @@ def as_value(raw: Any, code: str, n: int, *, labels: bool = False) -> Value:
         levels = inner.levels if raw.levels is None else list(raw.levels)
         contrast = inner.contrast if raw.contrast is None else raw.contrast
         return Value(_with_levels(inner.data, levels, code), contrast, levels)
-    if np.ndim(raw) == 0:
+    if not hasattr(raw, "__len__") or np.ndim(raw) == 0:
         raise DataError(f'"{code}" is a single value ({raw!r}), not a column of numbers or labels.')
     if len(raw) != n:
         raise DataError(f'"{code}" has {len(raw)} values where the table has {n} rows.')
+    if isinstance(raw, pd.Series) and not raw.index.equals(pd.RangeIndex(n)) and set(raw.index) == set(range(n)):
+        raise DataError(f'"{code}" has the rows in another order than the table: keep their order, or use .to_numpy().')
     if np.ndim(raw) == 2:
         numbers = _matrix(raw, code)
         return Value(_categorise(_only_column(numbers, code)) if labels else numbers)

@@ -49,6 +49,8 @@ class Coefficients:
 
 def coefficients(res: Any, alpha: float = 0.05, exponentiate: bool = False) -> Coefficients:
     """The columns of a result's table of coefficients, as arrays."""
+    if exponentiate and getattr(getattr(res.model, "link", None), "name", "") == "probit":
+        raise NotImplementedError("exponentiate=True: the exponential of a Probit coefficient is no ratio of anything")
     low, high = np.asarray(res.conf_int(check_alpha(alpha)), dtype=float).T
     estimate, se, z, p = (np.asarray(column, dtype=float) for column in (res.params, res.bse, res.tvalues, res.pvalues))
     table = Coefficients(estimate, se, z, p, low, high)

@@ -86,3 +86,16 @@ def test_sampling_weights_of_any_scale(table, scale):
     other = glmclf.Logit.from_formula("y ~ x", table, weights=w * scale).fit()
     np.testing.assert_allclose(other.params, one.params, rtol=1e-10)
     np.testing.assert_allclose(other.bse, one.bse, rtol=1e-10)
+
+
+def test_rows_in_another_order_are_refused(table):
+    for formula in ("y ~ x.sort_values()", "y ~ x[::-1]", "y[::-1] ~ x"):
+        with pytest.raises(ValueError, match="another order"):
+            glmclf.Logit.from_formula(formula, table)
+
+
+@pytest.mark.parametrize("value", [np.zeros(7), 3.0, "text", np])
+def test_a_variable_of_the_caller_that_is_no_column_says_so(table, value):
+    other = value  # noqa: F841
+    with pytest.raises(ValueError, match="other"):
+        glmclf.Logit.from_formula("y ~ other", table)
