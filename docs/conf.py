@@ -22,9 +22,8 @@ myst_heading_anchors = 3
 
 autosummary_generate = True
 autodoc_typehints = "none"
-numpydoc_show_class_members = True
-numpydoc_class_members_toctree = False
-numpydoc_show_inherited_class_members = True
+templates_path = ["_templates"]
+numpydoc_show_class_members = False  # the template of classes documents every method in full
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

@@ -2,6 +2,8 @@
 
 import argparse
 import ast
+import csv
+import io
 import os
 import re
 import sys
@@ -75,13 +77,39 @@ def read(source: str) -> Any:
     if source != "-" and suffix not in SUFFIXES:
         raise ValueError(f"DATA {source!r} is neither a shipped data set ({', '.join(datasets.names())}) "
                          f"nor a {', '.join(SUFFIXES)} file nor -")
-    readers = {".csv": datasets.read_csv, ".parquet": pd.read_parquet, ".dta": pd.read_stata}
+    readers = {".parquet": pd.read_parquet, ".dta": pd.read_stata}
     try:
-        return datasets.read_csv(sys.stdin) if source == "-" else readers[suffix](source)
+        if source == "-" or suffix == ".csv":
+            return read_csv(source)
+        return readers[suffix](source)
+    except ValueError as error:
+        raise ValueError(f"cannot read {source!r}: {printable(error)}") from None
     except ImportError:
         raise ValueError(f'reading {source!r} needs pyarrow: pip install "glmclf[parquet]"') from None
     except Exception as error:  # a file that is none of its kind breaks a reader in many ways
         raise ValueError(f"cannot read {source!r}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def read_csv(source: str) -> Any:
+    """A csv file, or standard input; names that stand twice in its first line stay the same, to be refused."""
+    from glmclf import datasets
+
+    if source == "-":
+        if sys.stdin is None or sys.stdin.closed:
+            raise ValueError("standard input is closed")
+        text = io.StringIO(sys.stdin.read())
+    else:
+        with open(source, encoding="utf-8") as file:
+            text = io.StringIO(file.read())
+    names = next(csv.reader(text), [])
+    text.seek(0)
+    frame = datasets.read_csv(text)
+    return frame.set_axis(names, axis=1) if len(names) == frame.shape[1] and all(names) else frame
+
+
+def printable(error: Exception) -> str:
+    """An error's words, whatever bytes it quotes."""
+    return str(error).encode("utf-8", "replace").decode("utf-8")
 
 
 def response_level(text: str, formula: str, frame: Any) -> Any:

@@ -372,3 +372,10 @@ def test_a_warning_is_one_line(shell, monkeypatch):
 
     monkeypatch.setattr(command, "fit", fit)
     assert shell(*SPECTOR) == (1, "table\n", "glmclf: warning: stopped after 3 iterations\n")
+
+
+def test_a_csv_with_a_column_twice_is_refused(tmp_path, capsys):
+    path = tmp_path / "twice.csv"
+    path.write_text("y,x,x\n" + "".join(f"{i % 2},{i * 7 % 5},{i}\n" for i in range(20)))
+    assert command.main(["logit", str(path), "y ~ x"]) == 2
+    assert '"x"' in capsys.readouterr().err

@@ -82,6 +82,7 @@ def from_pieces(pieces: list[Piece], n: int) -> Dense | Cells:
 
 
 FEW, CHUNK = 24, 4096
+EXPANDABLE = 50_000_000  # entries of a table that may be expanded for the sake of digits
 SMALL = 20_000  # rows below which the calls of `Cells` cost more than the arithmetic of `Dense`
 MANY_CELLS = 2_000  # cells of one term above which a table of two terms' cells is no longer small
 
@@ -261,7 +262,10 @@ class Cells:
         for j, part in enumerate(plain):
             self.D[:, j] = 1.0 if part.numbers is None else part.numbers
 
-    least_rcond = 1e-9  # rotating expands the factors: only where the gram alone would leave few digits
+    @property
+    def least_rcond(self) -> float:
+        """As for `Dense`; rotating expands the factors, so large tables keep the gram while it leaves some digits."""
+        return Dense.least_rcond if self.shape[0] * self.shape[1] < EXPANDABLE else 1e-9
 
     @property
     def block_size(self) -> int:

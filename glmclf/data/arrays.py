@@ -19,6 +19,7 @@ from glmclf.data.sample import (
     finish,
     leave_out_no_trials,
     read_extras,
+    respond,
     weigh,
 )
 from glmclf.errors import DataError
@@ -146,8 +147,8 @@ def read_arrays(
         Naming what was found, where, and what to do.
     """
     check_missing_option(missing)
-    X, names, index = _read_exog(exog)
-    left, left_index = _read_endog(endog)
+    X, names, index = _read_exog(unmasked(exog))
+    left, left_index = _read_endog(unmasked(endog))
     index = _common_index(left, left_index, X, index)
     frame = pd.DataFrame(index=index)
     for name, value in (extras or {}).items():
@@ -164,7 +165,8 @@ def read_arrays(
     keep = rows.selection
     X = X if keep is None else X[keep]
     _finite(X, names, rows)
-    made = response(list(left), [series if keep is None else series[keep] for series in left.values()])
+    values = [series if keep is None else series[keep] for series in left.values()]
+    made = respond(response, list(left), values, rows)
     notes += getattr(made, "notes", [])
     design = ArrayDesign(names, constant(X), " + ".join(left))
     kept = finish(rows, beside, index, None)
@@ -213,6 +215,15 @@ def array_names(X: ndarray) -> list[str]:
     if constants:
         names.insert(constants[0], "const")
     return names
+
+
+def unmasked(values: Any) -> Any:
+    """A masked array with NaN for what it masks; anything else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    plain = np.array(values.data, dtype=float if values.dtype.kind in "biuf" else object)
+    plain[np.ma.getmaskarray(values)] = np.nan
+    return plain
 
 
 def numbers_of(values: Any, what: str) -> ndarray:

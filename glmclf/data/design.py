@@ -29,6 +29,7 @@ from glmclf.data.sample import (
     finish,
     leave_out_no_trials,
     read_extras,
+    respond,
     weigh,
 )
 from glmclf.data.terms import Subterm, Variable, match
@@ -132,10 +133,15 @@ class Design:
 
     def _complete(self, columns: dict[str, Column], keep: ndarray) -> tuple[dict[str, ndarray], ndarray]:
         """Each factor's values on the rows where all have one, and those rows."""
+        n = len(keep)
+        whole = {code: _value(f.expression, columns, n) for code, f in self.factors.items() if f.expression.across}
         while keep.any():
             rows = None if keep.all() else keep
             cut = {name: column.take(rows) for name, column in columns.items()}
-            found = {code: _value(f.expression, cut, int(keep.sum())) for code, f in self.factors.items()}
+            found = {
+                code: whole[code].take(keep) if code in whole else _value(f.expression, cut, int(keep.sum()))
+                for code, f in self.factors.items()
+            }
             lost = np.zeros(int(keep.sum()), dtype=bool)
             for value in found.values():
                 lost |= value.missing()
@@ -259,7 +265,7 @@ def read_formula(
         if f.levels is not None and len(f.levels) == 1
     ]
     left = [_left_value(bound[code], values[code], frame, rows) for code in parsed.left]
-    made = response(list(parsed.left), left)
+    made = respond(response, list(parsed.left), left, rows)
     notes += getattr(made, "notes", [])
     kept = finish(rows, beside, given.index, cut)
     return Sample(design=design, response=made, pieces=pieces, X=None, notes=notes, frame=frame, **kept)
@@ -349,12 +355,16 @@ def _settle(
         leave_out_no_trials(
             rows, [_scattered(_value(bound[c], cut, int(rows.keep.sum())), rows, c) for c in left], notes
         )
+    whole = _whole_values(bound, table, len(rows.keep), times)
     while True:
         n = int(rows.keep.sum())
         cut = {name: column.take(rows.selection) for name, column in table.items()}
         if not _lost(rows, {c: _argument_missing(e, cut, n, rows) for c, e in bound.items()}):
             values = {}
             for code, expression in bound.items():
+                if code in whole:
+                    values[code] = whole[code].take(rows.keep)
+                    continue
                 expression.memorise(_repeated(expression, cut, times, rows))
                 values[code] = _value(expression, cut, n)
             if not _lost(rows, {code: value.missing() for code, value in values.items()}):
@@ -365,6 +375,28 @@ def _settle(
 
 
 MOST_REPEATED = 20_000_000
+
+
+def _whole_values(
+    bound: dict[str, Expression], table: dict[str, Column], n: int, times: ndarray | None
+) -> dict[str, Value]:
+    """Values, on every row of the table, of code that may look across rows: a lag is not of the complete rows."""
+    whole = {}
+    for code, expression in bound.items():
+        if expression.across:
+            expression.prepare()
+            whole[code] = _value(expression, table, n)
+    if times is None or not whole or not 0 < np.nansum(times) <= MOST_REPEATED:
+        return whole
+    where = np.repeat(np.arange(n), np.nan_to_num(times).astype(np.int64))
+    repeated = {name: column.take(where) for name, column in table.items()}
+    for code, value in whole.items():
+        if not value.take(where).equals(_value(bound[code], repeated, len(where))):
+            raise NotImplementedError(
+                f'"{code}" with freq_weights: its value in a row depends on other rows, which the weights repeat. '
+                "Compute the column beforehand, on the rows that it should see."
+            )
+    return whole
 
 
 def _repeated(

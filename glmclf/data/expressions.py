@@ -177,6 +177,18 @@ def innermost_arguments(code: str, functions: Collection[str]) -> list[str]:
     return [ast.unparse(a) for call in inner for a in call.args if not isinstance(a, ast.Constant)]
 
 
+def subscripts(code: str) -> bool:
+    """Whether the code picks or reorders rows by [...]: only a Series notices that its rows are in another order."""
+    return any(isinstance(n, ast.Subscript) for n in ast.walk(parse(code)))
+
+
+def grows(code: str) -> bool:
+    """Whether the code multiplies or takes powers, which integers may not survive."""
+    nodes = list(ast.walk(parse(code)))
+    whole = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift, ast.FloorDiv, ast.Mod)
+    return any(isinstance(n, (ast.Mult, ast.Pow)) for n in nodes) and not any(isinstance(n, whole) for n in nodes)
+
+
 # --------------------------------------------------------------------------------------------------- closed list
 def check(
     code: str,
@@ -345,6 +357,6 @@ def refused(node: ast.AST, what: str = "this") -> FormulaError:
     name = name or (_dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else "") or "f"
     return FormulaError(
         f'"{code[:200]}": {what} is not among what a stored or restricted formula may do (columns, operators, numpy\'s '
-        f"element-wise functions, patsy's functions). If you trust it, supply the function: "
+        f"element-wise functions, patsy's functions). If you trust it, supply the function in Python: "
         f'load(path, functions={{"{name}": ...}}).'
     )

@@ -53,6 +53,9 @@ def stateful(value: Any) -> bool:
     return hasattr(value, "__patsy_stateful_transform__")
 
 
+LARGE_INTEGER = 2**15
+
+
 # --------------------------------------------------------------------------------------------------- expressions
 @dataclass
 class Expression:
@@ -86,10 +89,25 @@ class Expression:
         found = expressions.names(self.code)
         self.bare = expressions.bare_column(self.code)
         self.categorised = expressions.categorised(self.code)
-        self.missing_aware = bool(found.attributes & expressions.MISSING_AWARE)
+        self.across = self._looks_across_rows()
+        self.missing_aware = self.across or bool(found.attributes & expressions.MISSING_AWARE)
+        self.grows = expressions.grows(self.code)
         # methods of columns and functions of the caller may want pandas objects
-        self.wants_series = found.on_columns or bool(found.called & set(self.borrowed))
+        series = found.on_columns or expressions.subscripts(self.code)
+        self.wants_series = series or bool(found.called & set(self.borrowed))
         self.eval_code = self.eval_code or self.code
+
+    def _looks_across_rows(self) -> bool:
+        """Whether the value of a row may depend on other rows (a lag, a rank, a mean): anything but operators,
+        element-wise functions and the transforms that remember their data."""
+        if self.bare is not None or self.categorised is not None:
+            return False
+        constants = {name: value for name, value in self.borrowed.items() if not callable(value)}
+        try:
+            expressions.check(self.code, self.columns, (), constants)
+        except FormulaError:
+            return not any(stateful(value) for value in self.namespace.values())
+        return False
 
     def prepare(self) -> list[list[str]]:
         """Create the stateful transforms; returns the code that memorises them, pass by pass."""
@@ -121,6 +139,8 @@ class Expression:
     def evaluate(self, columns: Mapping[str, Column]) -> Any:
         """The factor's value on complete rows: whatever the code returns."""
         if self.bare is not None:
+            if self.bare not in columns:  # a variable of the caller, which `as_value` will judge
+                return self.namespace[self.bare]
             column = columns[self.bare]
             if column.kind == "other":
                 raise unusable(column.values, self.bare)
@@ -142,6 +162,11 @@ class Expression:
         except (DataError, NotImplementedError) as error:
             if isinstance(error, DataError):
                 raise
+            if "outermost knots" in str(error):
+                raise DataError(
+                    f'"{self.code}": some values lie outside the range of the rows the spline was fitted to; give it '
+                    "wider lower_bound= and upper_bound= in the formula, or leave these rows out"
+                ) from None
             raise DataError(f'"{self.code}" cannot be evaluated: {error}') from error
         except Exception as error:
             raise DataError(f'"{self.code}" cannot be evaluated: {type(error).__name__}: {error}') from error
@@ -152,6 +177,9 @@ class Expression:
         if name == self.categorised:
             return column.marked()
         values = column.marked()
+        if self.grows and isinstance(values, np.ndarray) and values.dtype.kind == "i" and values.size:
+            if max(abs(int(values.min())), abs(int(values.max()))) > LARGE_INTEGER:
+                values = values.astype(np.float64)  # a product of integers would wrap around in silence
         if isinstance(values, pd.Categorical) and not (column.kind == "category" and self.wants_series):
             values = _objects(values)
         return pd.Series(values, copy=False) if self.wants_series else values
@@ -218,6 +246,9 @@ def _is_column(name: str, found: expressions.Names, columns: Any, caller: Mappin
     return False
 
 
+LATER = ("poly", "rbf", "sigmoid", "hinge", "qcut", "cut")
+
+
 def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError:
     where = "" if name == code else f' in "{code}"'
     if called and name == "offset":
@@ -226,6 +257,8 @@ def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError
         )
     if called and name in ("factor", "as_factor"):
         return FormulaError(f'no function "{name}"{where}: write C(...) for a factor.')
+    if called and name in LATER:
+        raise NotImplementedError(f'"{code}": the transform {name}() is not available in this version.')
     if called:
         hint = f"Did you mean np.{name}?" if isinstance(getattr(np, name, None), np.ufunc) else close_to(name, BUILTINS)
         return FormulaError(f'no function "{name}"{where}. {hint.replace("The columns are", "Functions are")}')
@@ -245,6 +278,18 @@ class Value(NamedTuple):
         """Whether this is a factor with levels."""
         return isinstance(self.data, pd.Categorical)
 
+    def take(self, rows: ndarray) -> Value:
+        """The values of some rows."""
+        return self._replace(data=self.data[rows])
+
+    def equals(self, other: Value) -> bool:
+        """Whether the other holds the same values."""
+        if self.labelled != other.labelled:
+            return False
+        if self.labelled:
+            return self.data.tolist() == other.data.tolist()
+        return self.data.shape == other.data.shape and bool(np.array_equal(self.data, other.data, equal_nan=True))
+
     def missing(self) -> ndarray:
         """Rows without a value."""
         return np.asarray(self.data.codes) < 0 if self.labelled else np.isnan(self.data).any(axis=1)
@@ -263,10 +308,12 @@ def as_value(raw: Any, code: str, n: int, *, labels: bool = False) -> Value:
         levels = inner.levels if raw.levels is None else list(raw.levels)
         contrast = inner.contrast if raw.contrast is None else raw.contrast
         return Value(_with_levels(inner.data, levels, code), contrast, levels)
-    if np.ndim(raw) == 0:
+    if not hasattr(raw, "__len__") or np.ndim(raw) == 0:
         raise DataError(f'"{code}" is a single value ({raw!r}), not a column of numbers or labels.')
     if len(raw) != n:
         raise DataError(f'"{code}" has {len(raw)} values where the table has {n} rows.')
+    if isinstance(raw, pd.Series) and not raw.index.equals(pd.RangeIndex(n)) and set(raw.index) == set(range(n)):
+        raise DataError(f'"{code}" has the rows in another order than the table: keep their order, or use .to_numpy().')
     if np.ndim(raw) == 2:
         numbers = _matrix(raw, code)
         return Value(_categorise(_only_column(numbers, code)) if labels else numbers)

@@ -122,6 +122,10 @@ def _through_narwhals(data: Any) -> pd.DataFrame:
         raise DataError(f"data= needs a table with named columns, found {type(data).__name__}.") from None
     if isinstance(frame, narwhals.LazyFrame):
         frame = frame.collect()
+    # categories in the order of appearance are in no order: the rows must not decide the base level
+    loose = [name for name, dtype in frame.schema.items() if dtype == narwhals.Categorical]
+    if loose:
+        frame = frame.with_columns(narwhals.col(*loose).cast(narwhals.String))
     return frame.to_pandas()
 
 

@@ -57,7 +57,7 @@ def read_groups(
     DataError, MissingDataError
         Values that do not fit the rows; a row of the fit without a group.
     """
-    variables = _one_or_two(groups)
+    variables = _one_or_two(groups, table)
     names = [label(v, "groups") for v in variables]
     codes = []
     for variable, name in zip(variables, names, strict=True):
@@ -89,14 +89,15 @@ def _beside(variable: Any, table: pd.DataFrame | None, given_index: pd.Index, cu
     return values if cut is None else values[cut]
 
 
-def _one_or_two(groups: Any) -> list[Any]:
+def _one_or_two(groups: Any, table: pd.DataFrame | None) -> list[Any]:
     if not isinstance(groups, (pd.DataFrame, pd.Series)) and hasattr(groups, "to_pandas"):
         groups = groups.to_pandas()
     if isinstance(groups, pd.DataFrame):
         variables = [groups[c] for c in groups.columns]
     elif isinstance(groups, (list, tuple)) and all(isinstance(g, (str, pd.Series, np.ndarray)) for g in groups):
         variables = list(groups)
-        if not any(isinstance(g, (pd.Series, np.ndarray)) for g in groups) and len(groups) > 2:
+        names = table is not None and all(isinstance(g, str) and g in table.columns for g in groups)
+        if not names and not any(isinstance(g, (pd.Series, np.ndarray)) for g in groups) and len(groups) > 2:
             variables = [np.asarray(groups, dtype=object)]  # the labels themselves, as a list
     elif isinstance(groups, np.ndarray) and groups.ndim == 2:
         variables = list(groups.T)

@@ -217,6 +217,18 @@ def leave_out_no_trials(rows: Rows, counts: list[ndarray], notes: list[str]) -> 
     rows.lose()
 
 
+def respond(response: Respond, names: list[str], values: list[Any], rows: Rows) -> Any:
+    """The response of the rows that are left; its error says how many were not, and why."""
+    try:
+        return response(names, values)
+    except DataError as error:
+        if not rows.masks:
+            raise
+        why = ", ".join(f'"{name}" ({count} rows)' for name, count in rows.dropped().items())
+        left_out = f"{rows.n_dropped()} of {len(rows.index)} rows were left out, missing in {why}."
+        raise type(error)(f"{error} {left_out}") from None
+
+
 def finish(
     rows: Rows, extras: Mapping[str, ndarray], given_index: pd.Index, cut: ndarray | None
 ) -> dict[str, Any]:

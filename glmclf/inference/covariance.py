@@ -66,16 +66,19 @@ class Context:
         return self.evaluation.factor.root
 
     def sandwich(self, meat: ndarray) -> ndarray:
-        """A^-1 meat A^-1."""
-        half = self.root.T @ meat @ self.root
-        return self.root @ half @ self.root.T
+        """A^-1 meat A^-1, of scores in the objective's unit: weights of 1e-170 must not underflow when squared."""
+        root = self.objective.unit**0.5 * self.root
+        half = root.T @ meat @ root
+        return root @ half @ root.T
 
     def sum_of_outer_scores(self) -> ndarray:
         """sum_i s_i s_i' over observations."""
 
         def rows(X, y, m, offset, weights):
             u = self.objective.score_factor(self.theta, X, y, m, offset)
-            times = 1.0 if weights is None else weights if self.frequency else weights * weights
+            times = 1.0
+            if weights is not None:
+                times = weights if self.frequency else (weights / self.objective.unit) ** 2
             if u.ndim == 1:
                 return X.gram(times * u * u)
             S = _scores(X, u)
@@ -88,7 +91,7 @@ class Context:
 
         def rows(X, y, m, offset, weights, codes):
             u = self.objective.score_factor(self.theta, X, y, m, offset)
-            times = np.ones(len(codes)) if weights is None else weights
+            times = np.ones(len(codes)) if weights is None else weights / self.objective.unit
             members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
             return members @ _scores(X, u)
 

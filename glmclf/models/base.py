@@ -14,14 +14,14 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Cells, Dense, from_pieces
-from glmclf.core.estimation import Estimate, RankDeficiency, estimate
+from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis
 from glmclf.core.objective import Objective
 from glmclf.data import codec
 from glmclf.data.arrays import constant, read_arrays
 from glmclf.data.design import read_formula
 from glmclf.data.groups import Groups, label, read_groups
 from glmclf.data.sample import Sample
-from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, EstimationError
+from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, EstimationError, InferenceWarning
 from glmclf.inference.covariance import Context, Covariance, check, covariance
 
 
@@ -404,7 +404,12 @@ class Model:
         parts = []
         for j, terms in combinations.items():
             right = " + ".join(f"{v:.6g} * {names[i]}" if abs(v - 1) > 1e-9 else names[i] for i, v in terms.items())
-            parts.append(f'"{names[j]}" = {right or "0 in every row"}')
+            if not right:
+                size = float(np.abs(self._rows.X[:].toarray()[:, j]).max())
+                right = f"numbers up to {size:.3g}: no double holds their squares"
+                if size == 0:
+                    right = "0 in every row" + (" (no row has that level)" if "[" in names[j] else "")
+            parts.append(f'"{names[j]}" = {right}')
         return CollinearityError(
             f"the columns of the design are linearly dependent (perfect collinearity): {'; '.join(parts)}. "
             f"Leave {'it' if len(parts) == 1 else 'them'} out, or merge levels of the factor."
@@ -422,6 +427,17 @@ class Model:
                 f"{method}: {fit.message} after {fit.iterations} iterations, and the information matrix is singular "
                 "there: no standard errors exist. Check the scale of the regressors and the offset, or start elsewhere."
             ) from None
+        if found.vanished and fit.converged:
+            scale = np.max([np.abs(x.toarray()).max(axis=0) for x, *_ in self._objective().blocks], axis=0)
+            T = from_basis(found.basis, fit.evaluation.factor.root)
+            size = (np.sqrt((T * T).sum(axis=1)).reshape(-1, len(scale)) * scale).max(axis=0)
+            names = ", ".join(f'"{n}"' for n, s in zip(self.exog_names, size, strict=True) if s >= 0.1 * size.max())
+            warnings.warn(
+                f"the estimates exist, but the data are all but separated ({names}): standard errors and Wald tests of "
+                "such coefficients mean little. Use compare_lr_test.",
+                InferenceWarning,
+                stacklevel=3,
+            )
         if not fit.converged:
             norm = float(np.linalg.norm(fit.evaluation.score))
             warnings.warn(
@@ -449,7 +465,15 @@ class Model:
         context = Context(objective, found.fit.theta, found.fit.evaluation, self.nobs, self._frequency)
         if groups is None:
             return covariance(cov_type, context), []
-        return covariance(cov_type, context, groups=groups.codes), groups.names
+        V = covariance(cov_type, context, groups=groups.codes)
+        if (np.diag(V.matrix) < 0).any():
+            warnings.warn(
+                f"the two-way covariance by {' and '.join(groups.names)} is not positive semi-definite: some standard "
+                "errors are NaN. Use one grouping, or more clusters.",
+                InferenceWarning,
+                stacklevel=3,
+            )
+        return V, groups.names
 
     def _maximum(self, columns: ndarray, start: ndarray) -> tuple[float, ndarray]:
         """Largest log-likelihood with some columns of the design only, without `_constant`, and where it is.
@@ -583,6 +607,8 @@ class Model:
             facts.append(("Sampling weights:", f"{names['weights']} (sum {self._weight_sum:g})"))
         if self._has_offset:
             facts.append(("Offset:", names["offset"]))
+        if f["n_before"] != f["n_given"]:
+            facts.append(("Subset:", f"{f['n_given']} of {f['n_before']} rows"))
         if f["n_dropped"]:
             why = ", ".join(f"{name}: {count}" for name, count in f["dropped"].items())
             facts.append(("Rows dropped:", f"{f['n_dropped']} of {f['n_given']} with missing values ({why})"))
@@ -611,6 +637,14 @@ class Model:
 
 # --------------------------------------------------------------------------------------------------- helpers
 def _refuse_later_options(bias_reduction, separation, collinear, progress) -> None:
+    choices = {
+        "bias_reduction": (bias_reduction, (None, "firth", "median")),
+        "separation": (separation, ("raise", "warn")),
+        "collinear": (collinear, ("raise", "drop")),
+    }
+    for name, (value, known) in choices.items():
+        if value not in known:
+            raise ValueError(f"{name}={value!r} is unknown; choose one of {', '.join(map(repr, known))}")
     later = {
         f"bias_reduction={bias_reduction!r}": bias_reduction is not None,
         f"separation={separation!r}": separation != "raise",
@@ -682,6 +716,7 @@ def _reporter(callback, disp):
 
 def _sample_facts(sample: Sample) -> dict[str, Any]:
     return {
+        "n_before": len(sample.given_index),
         "n_given": sample.n_given,
         "n_dropped": sample.n_dropped,
         "dropped": dict(sample.dropped),

@@ -181,8 +181,9 @@ class BinaryModel(Model):
         kind = f"complete separation: all {n}"
         if not found.complete:
             kind = f"quasi-complete separation: {int(found.rows.sum())} of {n}"
+        more = f" and {len(named) - 8} more" if len(named) > 8 else ""
         raise PerfectSeparationError(
-            f"the maximum likelihood estimate of {', '.join(named)} is infinite ({kind} rows are "
+            f"the maximum likelihood estimate of {', '.join(named[:8])}{more} is infinite ({kind} rows are "
             f"predicted perfectly by {'it' if len(named) == 1 else 'a combination of them'}). "
             f"Drop the term, merge its levels, or collect data with both outcomes of {self.endog_names} there."
         )

@@ -102,12 +102,12 @@ class Results:
             R = np.hstack([solve_triangular(self._basis, p.T, trans="T", check_finite=False).T for p in parts])
         return self._fit.theta, self._cov.matrix, R
 
-    @cached_property
+    @property
     def params(self) -> pd.Series:
         """The estimate."""
         return self._labelled(self._theta)
 
-    @cached_property
+    @property
     def bse(self) -> pd.Series:
         """Standard errors."""
         return self._labelled(self._se)
@@ -116,12 +116,12 @@ class Results:
         v = np.diag(self._V)
         return np.where(v >= 0, v, np.nan)
 
-    @cached_property
+    @property
     def tvalues(self) -> pd.Series:
         """Estimates over their standard errors."""
         return self._labelled(self._theta / self._se)
 
-    @cached_property
+    @property
     def pvalues(self) -> pd.Series:
         """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution."""
         return self._labelled(wald.z_pvalues(self._theta / self._se))
@@ -173,7 +173,8 @@ class Results:
 
     @cached_property
     def llnull(self) -> float:
-        """Log-likelihood of the model without regressors: the constant alone, with the same offset and weights."""
+        """Log-likelihood of the model without regressors, with the same offset and weights: the constant alone or, of a
+        model whose columns do not span a constant, eta = offset."""
         return float(self._null_value + self.model._constant)
 
     @cached_property
@@ -691,7 +692,7 @@ class Results:
         check(cov_type)
         groups = self.model._groups(cov_type, kwds)
         other = copy.copy(self)
-        other.__dict__ = {k: v for k, v in self.__dict__.items() if k not in ("_V", "bse", "tvalues", "pvalues")}
+        other.__dict__ = {k: v for k, v in self.__dict__.items() if k != "_V"}
         found = Estimate(self._fit, self._basis)
         other._cov, other._group_names = self.model._covariance(found, self._objective(), cov_type, groups)
         return other

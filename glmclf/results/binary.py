@@ -88,9 +88,12 @@ class BinaryResults(Results):
         """Fitted probabilities of the event, by row."""
         return self._row_series(self.model.link.cdf(self._eta))
 
-    def _residual(self, kind) -> pd.Series:
+    def _residual(self, kind, scaled: bool = False) -> pd.Series:
         r = self.model._rows
-        return self._row_series(kind(self.model.link, r.y, r.trials, self._eta))
+        values = kind(self.model.link, r.y, r.trials, self._eta)
+        if scaled and not self.model._frequency:
+            values = np.sqrt(r.weights) * values
+        return self._row_series(values)
 
     @row_property
     def resid_response(self) -> pd.Series:
@@ -99,13 +102,14 @@ class BinaryResults(Results):
 
     @row_property
     def resid_pearson(self) -> pd.Series:
-        """(y - m p) / sqrt(m p (1 - p))."""
-        return self._residual(residuals.pearson)
+        """(y - m p) / sqrt(m p (1 - p)), times the square root of a sampling weight."""
+        return self._residual(residuals.pearson, scaled=True)
 
     @row_property
     def resid_dev(self) -> pd.Series:
-        """Signed square roots of the rows' deviances."""
-        return self._residual(residuals.deviance)
+        """Signed square roots of the rows' deviances, times those of sampling weights: their squares add up to the
+        deviance."""
+        return self._residual(residuals.deviance, scaled=True)
 
     @row_property
     def resid_generalized(self) -> pd.Series:

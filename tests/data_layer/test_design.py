@@ -388,7 +388,7 @@ def test_category_codes_in_an_expression_keep_their_meaning():
 
 def test_splines_outside_the_knots_say_so():
     design = read("y ~ bs(x, df=4)", table()).design
-    with pytest.raises(DataError, match=r"bs\(x, df=4\).*outermost knots"):
+    with pytest.raises(DataError, match=r"bs\(x, df=4\).*outside the range"):
         design.matrix(pd.DataFrame({"x": [100.0]}))
 
 

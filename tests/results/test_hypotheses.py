@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from properties.toys import close, covariances, fit, models, shared, toy
+from properties.toys import close, covariances, fit, make, models, shared, toy
+
+import glmclf.errors
 
 
 def by_hand(res, R, q=0.0):
@@ -144,8 +146,12 @@ def test_a_covariance_that_is_not_positive_definite(model):
         warnings.simplefilter("error", RuntimeWarning)
         for seed in range(12):
             mixed = t.assign(firm=t.firm.sample(frac=1, random_state=seed).to_numpy())
-            res = fit(model, data=mixed, options={"cov_type": "cluster", "cov_kwds": {"groups": ["firm", "year"]}})
+            unfitted = make(model, "y ~ x1 + x2 + g", mixed)
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always", glmclf.errors.InferenceWarning)
+                res = unfitted.fit(cov_type="cluster", cov_kwds={"groups": ["firm", "year"]})
             variances = np.diag(res.cov_params())
+            assert any("semi-definite" in str(w.message) for w in said) == (variances < 0).any()
             assert (res.bse.isna() == (variances < 0)).all()
             close(res.t_test(np.eye(5)).sd, res.bse)
             close(res.t_test(np.eye(5)).pvalue, res.pvalues)

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from properties.toys import close, fit, models, shared, toy
 
+import glmclf
+
 SORTS = {
     "plain": ("y ~ x1 + x2 + g", {}),
     "offset": ("y ~ x1 + g", {"offset": "off"}),
@@ -126,3 +128,15 @@ def test_missing_rows_stay_out(model):
 @models
 def test_no_attribute_resid(model):
     assert not hasattr(shared(model), "resid")
+
+
+def test_sampling_weights_scale_the_residuals_that_add_up_to_the_deviance():
+    """R's glm: Pearson and deviance residuals carry the square root of the prior weight."""
+    g = np.random.default_rng(8)
+    n = 60
+    table = pd.DataFrame({"x": g.normal(size=n), "w": g.gamma(2.0, size=n)})
+    table["y"] = (g.random(n) < 0.4).astype(int)
+    res = glmclf.Logit.from_formula("y ~ x", table, weights="w").fit()
+    np.testing.assert_allclose((res.resid_dev**2).sum(), res.deviance, rtol=1e-12)
+    p = res.fittedvalues
+    np.testing.assert_allclose(res.resid_pearson, np.sqrt(table.w / (p * (1 - p))) * (table.y - p), rtol=1e-10)

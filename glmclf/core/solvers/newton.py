@@ -11,7 +11,8 @@ from glmclf.core.solvers import Fit
 TOL = 1e-24  # squared decrement times p/n: the last step then moves the information by 1e-12 of itself
 SWITCH = 1e-2  # Fisher scoring goes on with the observed information here, or where its step is too long: the
 # log-likelihoods are concave, so that damped Newton steps reach the maximum, and its last digits come quickly
-FLOOR = 1e-8  # a squared decrement below this that no longer falls is rounding
+FLOOR = 1e-8  # a squared decrement below this that has not fallen for PATIENCE steps is rounding
+PATIENCE = 4  # in an exponential tail it falls by 1/e a step: slow, but no rounding
 ARMIJO = 1e-4
 MAX_HALVINGS = 60
 
@@ -35,7 +36,7 @@ def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None
     """
     tol = TOL * max(1.0, objective.n / len(start)) if tol is None else tol
     theta, evaluation, trace = start, opening or objective(start, expected), []
-    converged, message, previous = False, "no maximum within the iterations allowed", np.inf
+    converged, message = False, "no maximum within the iterations allowed"
     iteration, halved = 0, False
     while True:
         step, decrement = _step(evaluation)
@@ -50,7 +51,7 @@ def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None
         if distance <= tol:
             theta, converged, message = theta + step, True, "converged"
             break
-        if distance < FLOOR and decrement > 0.25 * previous:
+        if distance < FLOOR and _stands_still([d for _, d in trace]):
             converged, message = True, "converged to rounding"
             break
         if iteration == maxiter:
@@ -59,13 +60,19 @@ def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None
         if moved is None:
             message = "no step increases the log-likelihood"
             break
-        previous, iteration, halved = decrement, iteration + 1, length < 1.0
+        iteration, halved = iteration + 1, length < 1.0
         theta, evaluation = theta + length * step, moved
         if callback is not None:
             callback(iteration, theta, evaluation.value)
     if expected:
         evaluation = objective(theta, False)
     return Fit(theta, evaluation, iteration, converged, message, float(decrement), tuple(trace))
+
+
+def _stands_still(decrements: list[float]) -> bool:
+    """Whether the last decrement is no smaller than those before it."""
+    before = decrements[-1 - PATIENCE : -1]
+    return len(before) == PATIENCE and decrements[-1] > 0.9 * min(before)
 
 
 def _step(evaluation: Evaluation) -> tuple[ndarray | None, float]:
