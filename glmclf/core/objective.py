@@ -146,8 +146,8 @@ class MultinomialObjective(Objective):
     def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
         """Value, score (k q,) and information (k q, k q) at theta.
 
-        Block (j, l) of the information is X' diag(m p_j (1{j = l} - p_l)) X. Off the diagonal it is minus the gram of the
-        columns X p_j; on it 1 - p_j is not formed by subtraction.
+        Block (j, l) of the information is X' diag(m p_j (1{j = l} - p_l)) X. Off the diagonal it is minus the gram of
+        the columns X p_j; on it 1 - p_j is not formed by subtraction.
         """
 
         def rows(X, y, m, offset, weights):

@@ -206,7 +206,8 @@ class MultinomialResponse:
     @property
     def classes(self) -> list[Any]:
         """The base level, then the others in their order."""
-        return [self.reference, *(level for level in self.levels if level is not self.reference)]
+        base = self.levels.index(self.reference)
+        return [self.levels[base], *self.levels[:base], *self.levels[base + 1 :]]
 
     @classmethod
     def build(cls, names: str | Sequence[str], values: Any, reference: Any = None) -> MultinomialResponse:
@@ -244,17 +245,19 @@ class MultinomialResponse:
             place = np.cumsum([level in levels for level in known]) - 1
             codes = place[np.asarray(column.values.codes)]
         _several_classes(name, levels)
+        _distinct_words(name, levels, values[0])
         response = cls(codes, None, "classes", name, levels, levels[_position(name, levels, reference)], series.dtype)
         response._put_reference_first()
         left_out = [level for level in known if level not in levels]
         if left_out:
-            response.notes.append(f"level{'s' if len(left_out) > 1 else ''} {quoted(left_out)} of {name}: no rows, left out")
+            plural = "s" if len(left_out) > 1 else ""
+            response.notes.append(f"level{plural} {quoted(left_out)} of {name}: no rows, left out")
         return response
 
     @classmethod
     def _from_counts(cls, names: list[str], values: Any, reference: Any) -> MultinomialResponse:
         counts = np.column_stack([_count(n, v) for n, v in zip(names, values, strict=True)])
-        seen = counts.any(axis=0)
+        seen = np.asarray(counts.any(axis=0))
         levels = [n for n, some in zip(names, seen, strict=True) if some]
         name = " + ".join(names)
         _several_classes(name, levels)
@@ -263,7 +266,8 @@ class MultinomialResponse:
         response = cls(counts, counts.sum(axis=1), "counts", name, levels, base)
         response._put_reference_first()
         if not seen.all():
-            response.notes.append(f"{quoted(n for n, some in zip(names, seen, strict=True) if not some)}: no counts, left out")
+            empty = quoted(n for n, some in zip(names, seen, strict=True) if not some)
+            response.notes.append(f"{empty}: no counts, left out")
         return response
 
     def _put_reference_first(self) -> None:
@@ -294,7 +298,20 @@ class MultinomialResponse:
 
 def _several_classes(name: str, levels: list[Any]) -> None:
     if len(levels) < 2:
-        raise DataError(f'the response "{name}" has one class only: every row is {quoted(levels)}. A model needs two or more.')
+        found = f"every row is {quoted(levels)}"
+        raise DataError(f'the response "{name}" has one class only: {found}. A model needs two or more.')
+
+
+def _distinct_words(name: str, levels: list[Any], values: Any) -> None:
+    """Refuse labels that differ in their type alone, as 1 and "1", or 1 and True."""
+    words = [str(level) for level in levels]
+    twice = sorted({word for word in words if words.count(word) > 1})
+    if str(getattr(values, "dtype", "")) == "object":
+        kinds = {type(v) for v in values if v is not None}
+        if bool in kinds and kinds & {int, float}:
+            twice = ["True", "1"]
+    if twice:
+        raise DataError(f'labels of "{name}" differ in their type alone ({", ".join(twice)}): make them of one type.')
 
 
 def _position(name: str, levels: list[Any], reference: Any) -> int:

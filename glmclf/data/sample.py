@@ -114,7 +114,8 @@ def _numbers(name: str, label: str, array: ndarray, index: pd.Index) -> ndarray:
     if array.dtype.kind not in "biuf":
         raise DataError(f"{label} must be numbers, found {quoted(pd.unique(array), 3)}.")
     values = np.array(array, dtype=np.float64)
-    _refuse(np.isinf(values) if values.ndim == 1 else np.isinf(values).any(axis=1), label, "infinite values", index)
+    infinite = np.isinf(values.reshape(len(values), -1)).any(axis=1)
+    _refuse(np.asarray(infinite), label, "infinite values", index)
     if name != "offset":
         _refuse(values < 0, label, "negative values", index)
     if name == "freq_weights":
@@ -203,10 +204,8 @@ def weigh(rows: Rows, extras: Mapping[str, ndarray], given: Mapping[str, Any] | 
         if name != "offset":
             rows.absent(values == 0)
     source = given or {}
-    return {
-        source[name] if isinstance(source.get(name), str) else name: np.isnan(values.reshape(len(values), -1)).any(axis=1)
-        for name, values in extras.items()
-    }
+    named = {name: source[name] if isinstance(source.get(name), str) else name for name in extras}
+    return {named[name]: np.isnan(v.reshape(len(v), -1)).any(axis=1) for name, v in extras.items()}
 
 
 def leave_out_no_trials(rows: Rows, counts: list[ndarray], notes: list[str]) -> None:

@@ -26,8 +26,8 @@ def hausman(theta: ndarray, V: ndarray, restricted: ndarray, V_restricted: ndarr
     """Do the estimates without one alternative differ from those with it?
 
     d' (V_r - V)^- d, d = b_r - b: b uses all rows and is efficient if the alternatives are independent, b_r uses only
-    the rows that chose another alternative and is consistent in any case. The inverse is taken in the directions in which
-    the difference of covariances is not rounding; there are as many degrees of freedom.
+    the rows that chose another alternative and is consistent in any case. The inverse is taken in the directions in
+    which the difference of covariances is not rounding; there are as many degrees of freedom.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ class Influences(NamedTuple):
 def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, frequency: bool) -> Influences:
     """Leverage, Cook's distance and one-step change of the estimate of each row.
 
-    With D the (p, q) derivative of the row's linear predictors (one block x an equation), W its expected weight (q, q), u
-    its score factor and A = sum D W D' the expected information, G = D' A^-1 D:
+    With D the (p, q) derivative of the row's linear predictors (one block x an equation), W its expected weight (q, q),
+    u its score factor and A = sum D W D' the expected information, G = D' A^-1 D:
 
     - leverage tr(W G), the trace of the leverage block W^(1/2) G W^(1/2); these add up to p
     - change A^-1 D (I - W G)^-1 u, one scoring step from the estimate after the row has gone (Pregibon 1981; with

@@ -243,16 +243,22 @@ class Model:
         return self._likelihood.constant(self._rows.y, self._rows.trials)
 
     def _flat(self, params) -> ndarray:
-        if isinstance(params, pd.Series) and not isinstance(params.index, pd.RangeIndex):
-            if set(params.index) != set(self._param_names) or not params.index.is_unique:
-                raise ValueError(f"params is labelled {list(params.index)}; the parameters are {self._param_names}")
-            params = params[self._param_names]
+        params = self._in_order(params)
         theta = np.asarray(params, dtype=float).ravel(order="F")
         if theta.shape != (len(self._param_names),):
             raise ValueError(
                 f"params has {theta.size} values; the model has {len(self._param_names)}: {self._param_names}"
             )
         return theta
+
+    def _in_order(self, params):
+        """Labelled parameters in the model's order; anything else as it is."""
+        if not isinstance(params, pd.Series) or isinstance(params.index, pd.RangeIndex):
+            return params
+        for labels in (self._param_names, list(self._param_index)):
+            if set(params.index) == set(labels) and params.index.is_unique:
+                return params[labels]
+        raise ValueError(f"params is labelled {list(params.index)}; the parameters are {self._param_names}")
 
     def _pointwise(self, params, expected=False):
         r = self._rows

@@ -28,8 +28,8 @@ from glmclf.results.saving import MODELS
 class MNLogit(Model):
     """Multinomial logit: log(p_j / p_0) = x'b_j + offset_j for each class j but the reference.
 
-    `fit` maximises the multinomial log-likelihood sum_i w_i sum_j y_ij log p_ij; the default standard errors assume that
-    this model is right. exp(b_j) is the ratio of the relative risk p_j / p_0 for one unit of x.
+    `fit` maximises the multinomial log-likelihood sum_i w_i sum_j y_ij log p_ij; the default standard errors assume
+    that this model is right. exp(b_j) is the ratio of the relative risk p_j / p_0 for one unit of x.
 
     Parameters
     ----------
@@ -121,6 +121,45 @@ class MNLogit(Model):
             formula, data, {**frame.f_globals, **frame.f_locals}, subset=subset, missing=missing, **keywords
         )
 
+    _kept = (*Model._kept, "_offset_base")
+
+    def _start_with(self, sample, keywords: dict[str, Any]) -> None:
+        super()._start_with(sample, keywords)
+        self._offset_base = self.reference
+        given, r = keywords.get("offset"), self._rows
+        if isinstance(given, pd.DataFrame) and r.offset is not None and r.offset.ndim == 2:
+            columns = list(self._labelled_offset(given, self._equations).columns)
+            place = [list(given.columns).index(c) for c in columns]
+            self._rows_ = replace(r, offset=r.offset[:, place])
+        self._note_lost_levels()
+
+    def _note_lost_levels(self) -> None:
+        """Levels of the table's column that no row of the fit has: missing elsewhere, or of no weight."""
+        table, name = self.data.frame, self.endog_names
+        if table is None or name not in table.columns or self._response.kind != "classes":
+            return
+        known = {str(level) for level in self.levels}
+        lost = sorted({str(v) for v in pd.unique(table[name].dropna())} - known)
+        lost = [v for v in lost if not any(v in note for note in self._notes)]
+        if lost and all(not v.endswith(".0") for v in lost):
+            words = ", ".join(f'"{v}"' for v in lost)
+            self._notes.append(f"level{'s' if len(lost) > 1 else ''} {words} of {name}: no rows used, left out")
+
+    @property
+    def endog(self) -> ndarray:
+        """The response: codes of the levels in their order, (n,), or counts, (n, J)."""
+        y = self._rows.y
+        return self.wendog if y.ndim == 2 else np.argsort(self._order)[y]
+
+    def _in_order(self, params):
+        if isinstance(params, pd.DataFrame) and not isinstance(params.columns, pd.RangeIndex):
+            rows, columns = self.exog_names, self._equations
+            if set(params.index) != set(rows) or set(params.columns) != set(columns):
+                found = f"{list(params.index)} by {list(params.columns)}"
+                raise ValueError(f"params is labelled {found}; the model has {rows} by {columns}")
+            return params.loc[rows, columns]
+        return super()._in_order(params)
+
     @classmethod
     def _coder(cls, coding: dict[str, Any]):
         return functools.partial(MultinomialResponse.build, reference=coding["reference"])
@@ -191,9 +230,34 @@ class MNLogit(Model):
     def _check_offset(self, offset: ndarray | None) -> None:
         if offset is not None and offset.ndim == 2 and offset.shape[1] != self.J - 1:
             raise DataError(
-                f"offset has {offset.shape[1]} columns; {self.endog_names} has {self.J} levels: give one value a row, or "
-                f"{self.J - 1} columns, for {self._equations}"
+                f"offset has {offset.shape[1]} columns; {self.endog_names} has {self.J} levels: give one value a row, "
+                f"or {self.J - 1} columns, for {self._equations}"
             )
+
+    def _relative(self, offset: ndarray) -> ndarray:
+        """An offset as it was given, against the reference of the fit, against this model's."""
+        if offset.ndim > 2 or (offset.ndim == 2 and offset.shape[1] != self.J - 1):
+            raise DataError(
+                f"offset has shape {offset.shape}; {self.endog_names} has {self.J} levels: give one value a row, or "
+                f"{self.J - 1} columns, for the levels but {self._offset_base!r}"
+            )
+        if self.reference == self._offset_base:
+            return offset
+        offset = np.atleast_1d(offset)
+        given = replace(self._response, reference=self._offset_base).classes
+        full = np.zeros((len(offset), self.J))
+        full[:, 1:] = offset if offset.ndim == 2 else offset[:, None]
+        full = full[:, [given.index(c) for c in self._response.classes]]
+        return full[:, 1:] - full[:, :1]
+
+    def _labelled_offset(self, offset, equations: list[Any]):
+        """A table of offsets with the levels as its columns, in the order of the equations; others as they are."""
+        if not isinstance(offset, pd.DataFrame) or isinstance(offset.columns, pd.RangeIndex) or offset.shape[1] == 1:
+            return offset
+        if set(offset.columns) != set(equations) or not offset.columns.is_unique:
+            columns = list(offset.columns)
+            raise DataError(f"offset has the columns {columns}; the levels but the reference are {equations}")
+        return offset[equations]
 
     def _rebased(self, level) -> MNLogit:
         """The same model against another reference."""
@@ -220,8 +284,8 @@ class MNLogit(Model):
     def _without(self, level=None, counts: ndarray | None = None) -> MNLogit:
         """The model of the rows that hold another level; or, with `counts`, of other counts in place of the response.
 
-        `counts`, (n, J) in the order of the classes, have their weights in them. If the reference is the level left out,
-        the next class takes its place.
+        `counts`, (n, J) in the order of the classes, have their weights in them. If the reference is the level left
+        out, the next class takes its place.
         """
         classes = self._response.classes
         other = self._rebased(classes[1]) if level == classes[0] else self._rebased(classes[0])
@@ -348,10 +412,11 @@ class MNLogit(Model):
             for (level, name), d in zip(self._param_index, found.direction, strict=True)
             if d != 0
         ]
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        kind = "complete" if found.complete else "quasi-complete"
         raise PerfectSeparationError(
-            f"the maximum likelihood estimate of {', '.join(names[:8])}{' and others' if len(names) > 8 else ''} is infinite "
-            f"({'complete' if found.complete else 'quasi-complete'} separation of {self.endog_names}). Drop the term, merge "
-            "levels, or collect data in which the outcomes occur there."
+            f"the maximum likelihood estimate of {', '.join(names[:8])}{more} is infinite ({kind} separation of "
+            f"{self.endog_names}). Drop the term, merge levels, or collect data in which the outcomes occur there."
         )
 
     def _separation(self, theta: ndarray):
@@ -398,6 +463,8 @@ class MNLogit(Model):
         (n, J) ndarray
             In the order of `levels`.
         """
+        if offset is not None:
+            offset = self._relative(np.asarray(offset, dtype=float))
         if exog is None:
             X: Any = self._rows.X[:]
             offset = self.offset if offset is None else offset

@@ -22,6 +22,7 @@ from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.core.solvers import Fit
 from glmclf.errors import CollinearityError, InferenceWarning
 from glmclf.inference import anova, gof, score, wald
+from glmclf.inference.anova import Comparison
 from glmclf.inference.covariance import Context, Covariance, check
 from glmclf.inference.influence import influence
 from glmclf.results import frames, saving
@@ -245,7 +246,7 @@ class Results:
     # ------------------------------------------------------------------------------------------------- tests
     def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
         """R and q of R theta = q: names and strings end here."""
-        return constraints(r_matrix, self.model._param_names)
+        return constraints(r_matrix, self.model._param_names, self.model._param_index)
 
     def _df(self, wanted: bool | None) -> float | None:
         """Degrees of freedom of t and F tests: df_resid, or the clusters less one (as Stata and statsmodels)."""
@@ -385,14 +386,14 @@ class Results:
         return {name: _digest(a) for name, a in parts.items()}
 
     def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
-        """Test of each term of the formula, all its columns at once and, in a model of several classes, in all equations.
+        """Test of each term of the formula, all its columns at once and, with several classes, in all equations.
 
         Parameters
         ----------
         type : {3, 2, 1}
             3: each term against the model without its columns, as they are coded: with treatment coding the main effect
-            of an interaction is the effect at the base level. 2: each term against the model without it, both without the
-            terms that contain it. 1: each term added to those before it.
+            of an interaction is the effect at the base level. 2: each term against the model without it, both without
+            the terms that contain it. 1: each term added to those before it, in the order of the columns.
         test : {"LR", "wald", "score"}
             Likelihood ratio, with a fit of each smaller model; Wald, with the covariance of the result; or Rao's score
             test at the smaller model's estimate, with the expected information.
@@ -468,15 +469,15 @@ class Results:
             start = start + Factor(information[np.ix_(kept, kept)]).solve(shift)
         return self.model._maximum(columns, start)
 
-    def _lr_statistic(self, c: anova.Comparison) -> float:
+    def _lr_statistic(self, c: Comparison) -> float:
         larger, smaller = self._maximum(c.larger)[0], self._maximum(c.smaller)[0]
         return wald.lr_test(larger, smaller, 1).statistic
 
-    def _wald_statistic(self, c: anova.Comparison) -> float:
+    def _wald_statistic(self, c: Comparison) -> float:
         absent = np.setdiff1d(np.arange(len(self.model.exog_names)), c.larger)
         return anova.wald_statistic(self._theta, self._V, self._flat_columns(c.tested), self._flat_columns(absent))
 
-    def _score_statistic(self, c: anova.Comparison) -> float:
+    def _score_statistic(self, c: Comparison) -> float:
         q, k = self.model._likelihood.n_eta, len(c.larger)
         kept = anova.across_equations(np.searchsorted(c.larger, c.smaller), k, q)
         theta = np.zeros(k * q)
@@ -553,7 +554,8 @@ class Results:
             raise NotImplementedError(f'score_test(cov_type={cov_type!r}): there are "nonrobust" and "HC0"')
         if wanted == "HC0" and constrained:
             raise NotImplementedError(
-                'score_test(params_constrained=...) has no cov_type="HC0", which a pseudo-likelihood needs; use wald_test'
+                'score_test(params_constrained=...) has no cov_type="HC0", which a pseudo-likelihood needs; '
+                "use wald_test"
             )
         return wanted == "HC0"
 
@@ -573,15 +575,15 @@ class Results:
         return objective, theta, np.setdiff1d(np.arange(len(theta)), kept)
 
     def pseudo_rsquared(self) -> pd.Series:
-        """Coefficients that resemble R-squared: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke; of binary models also
-        Tjur, Efron and McKelvey-Zavoina.
+        """Coefficients that resemble R-squared: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke; of binary models
+        also Tjur, Efron and McKelvey-Zavoina.
 
         Returns
         -------
         Series
-            Weights and counts are as of single observations: a row of frequency weight or of trials f counts f times, so
-            that the numbers are those of the expanded rows. NaN where a coefficient has no meaning: adjusted McFadden of a
-            pseudo-likelihood, Tjur of a fractional response.
+            Weights and counts are as of single observations: a row of frequency weight or of trials f counts f times,
+            so that the numbers are those of the expanded rows. NaN where a coefficient has no meaning: adjusted
+            McFadden of a pseudo-likelihood, Tjur of a fractional response.
 
         Notes
         -----
@@ -626,8 +628,8 @@ class Results:
 
         References
         ----------
-        Hosmer & Lemeshow (1980), Communications in Statistics A9, 1043-1069. Fagerland, Hosmer & Bofin (2008), Statistics
-        in Medicine 27, 4238-4253.
+        Hosmer & Lemeshow (1980), Communications in Statistics A9, 1043-1069. Fagerland, Hosmer & Bofin (2008),
+        Statistics in Medicine 27, 4238-4253.
         """
         self._check_likelihood("gof_test()", "calibration plots and predictions")
         if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)) or groups < 3:

@@ -251,6 +251,7 @@ class BinaryResults(Results):
 
     def _prevalences(self, priors) -> tuple[float, float]:
         levels = self.model._response.levels
+        priors = priors.to_dict() if isinstance(priors, pd.Series) else priors
         if isinstance(priors, Mapping):
             absent = [level for level in levels if level not in priors]
             if absent or len(priors) != 2:

@@ -14,8 +14,8 @@ from glmclf.core.estimation import from_basis
 class Influence:
     """Leverage, Cook's distance and one-step deletion of each row of a fit, from the expected information.
 
-    A row of frequency weight f stands for f rows: the numbers are those of one of them. A row of sampling weight w counts
-    with it.
+    A row of frequency weight f stands for f rows: the numbers are those of one of them. A row of sampling weight w
+    counts with it.
     """
 
     def __init__(self, results: Any):
@@ -60,8 +60,8 @@ class Influence:
         """Pearson residuals over sqrt(1 - leverage); binary models only."""
         if self.results.model._likelihood.n_eta > 1:
             raise NotImplementedError(
-                "resid_studentized is for binary models: with several classes a row has a residual for each level and a "
-                "leverage block; use cooks_distance and resid_pearson"
+                "resid_studentized is for binary models: with several classes a row has a residual for each level and "
+                "a leverage block; use cooks_distance and resid_pearson"
             )
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.results.resid_pearson / np.sqrt(1.0 - self._found.leverage)

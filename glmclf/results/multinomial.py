@@ -14,8 +14,8 @@ from scipy.special import expit
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
-from glmclf.core.likelihood import Multinomial
 from glmclf.core.estimation import from_basis
+from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import Evaluation
 from glmclf.data.frame import align, as_frame
 from glmclf.errors import DataError, EstimationError
@@ -102,7 +102,7 @@ class MultinomialResults(Results):
         model = self.model._rebased(level)
         A, inverse = self._change_of_base(model), self._change_of_base(model, back=True)
         other = copy.copy(self)
-        dropped = ("params", "bse", "tvalues", "pvalues", "_V", "_fingerprint")
+        dropped = ("_V",) if model._rows_ is None else ("_V", "_fingerprint")
         rows = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, row_property)}
         other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in dropped and n not in rows}
         e = self._fit.evaluation
@@ -185,13 +185,26 @@ class MultinomialResults(Results):
         unknown = [v for v in (level, other) if v not in classes]
         if unknown or level == other:
             raise ValueError(f"combine_test needs two of the levels {self.levels}; found {level!r} and {other!r}")
-        constant = self.model._constant_column()
-        slopes = [i for i in range(k) if i != constant]
-        R = np.zeros((len(slopes), len(self._theta)))
+        N = self._slopes()
+        if not len(N):
+            raise ValueError("combine_test compares slopes; the model has none")
+        R = np.zeros((len(N), len(self._theta)))
         for label, sign in ((level, 1.0), (other, -1.0)):
             if classes.index(label):
-                R[np.arange(len(slopes)), (classes.index(label) - 1) * k + np.array(slopes)] = sign
+                j = (classes.index(label) - 1) * k
+                R[:, j : j + k] = sign * N
         return self.wald_test(R)
+
+    def _slopes(self) -> ndarray:
+        """Rows N with N d = 0 if and only if X d is constant: the slopes, whichever way the constant is coded."""
+        k, constant = self.model.K, self.model._constant_column()
+        if constant is not None:
+            return np.delete(np.eye(k), constant, axis=0)
+        if not self.model.k_constant:
+            return np.eye(k)
+        X = self.model._rows.X[:].toarray()
+        c = np.linalg.lstsq(X, np.ones(len(X)), rcond=None)[0]
+        return np.linalg.svd(c[None])[2][1:]
 
     @property
     def equations(self) -> dict[Any, Equation]:
@@ -268,18 +281,18 @@ class MultinomialResults(Results):
         Parameters
         ----------
         method : {"hausman-mcfadden", "small-hsiao"}
-            Hausman and McFadden compare the coefficients that the fits with and without the level share; Small and Hsiao
-            the likelihoods of a random half of the observations.
+            Hausman and McFadden compare the coefficients that the fits with and without the level share; Small and
+            Hsiao the likelihoods of a random half of the observations.
         seed : int, SeedSequence or Generator, optional
             Of the random halves ("small-hsiao" only).
 
         Returns
         -------
         DataFrame
-            Index: the level left out. Columns: statistic (chi-squared), df, pvalue and note. A negative Hausman statistic
-            is reported as it is, without a p-value: the covariances are too close for the test, which its authors read as
-            no evidence against independence. Where the fit without the level does not exist the row is NaN and the note
-            says why.
+            Index: the level left out. Columns: statistic (chi-squared), df, pvalue and note. A negative Hausman
+            statistic is reported as it is, without a p-value: the covariances are too close for the test, which its
+            authors read as no evidence against independence. Where the fit without the level does not exist the row is
+            NaN and the note says why.
 
         Raises
         ------
@@ -387,6 +400,7 @@ class MultinomialResults(Results):
 
     def _prior_shift(self, priors) -> ndarray:
         levels = self.levels
+        priors = priors.to_dict() if isinstance(priors, pd.Series) else priors
         if isinstance(priors, dict):
             if set(priors) != set(levels):
                 raise ValueError(f"priors= needs one prevalence for each of the levels {levels}; found {priors}")
@@ -402,7 +416,7 @@ class MultinomialResults(Results):
         if newdata is None:
             r = model._rows
             X, index = r.X, r.index
-            given = r.offset if offset is None else np.asarray(offset, dtype=float)
+            given = r.offset if offset is None else self._new_offset(model._fit_table(), offset)
         else:
             X = Dense(model._design.matrix(newdata))
             index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
@@ -419,12 +433,16 @@ class MultinomialResults(Results):
         column = self.model._offset_column if offset is None else offset
         if column is None:
             raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
+        model = self.model
+        if isinstance(column, pd.DataFrame):
+            base = replace(model._response, reference=model._offset_base)
+            column = model._labelled_offset(column, base.classes[1:])
         if not isinstance(column, (str, pd.Series)):
-            return np.asarray(column, dtype=float)
+            return model._relative(np.asarray(column, dtype=float))
         table = as_frame(newdata, empty=True, scalars=True)
         if isinstance(column, str) and column not in table.columns:
             raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
-        return align(column, name="offset", frame=table)
+        return model._relative(align(column, name="offset", frame=table))
 
     def get_prediction(self, newdata=None, which: str = "mean", offset=None) -> LevelPredictions:
         """Predicted probabilities with delta-method standard errors and intervals inside (0, 1).
@@ -448,7 +466,9 @@ class MultinomialResults(Results):
         log_p, p, q = Multinomial.probabilities(eta)
         se = np.concatenate(parts) if parts else np.zeros((0, len(self.levels)))
         order = self.model._order
-        return LevelPredictions(log_p[:, order] - np.log(q[:, order]), p[:, order], q[:, order], se[:, order], index, self.levels)
+        with np.errstate(divide="ignore"):
+            logit = log_p - np.log(q)
+        return LevelPredictions(logit[:, order], p[:, order], q[:, order], se[:, order], index, self.levels)
 
     def _logit_se(self, X: ndarray, eta: ndarray) -> ndarray:
         """Standard errors of log(p_k/(1-p_k)), (n, K): d/d b_j = x (1{j=k} - p_j)/(1 - p_k)."""
@@ -461,7 +481,9 @@ class MultinomialResults(Results):
             g = -p[:, 1:].copy()
             if c:
                 g[:, c - 1] = q[:, c]
-            out[:, c] = np.sqrt(np.einsum("na,nab,nb->n", g, S, g)) / q[:, c]
+            variance = np.einsum("na,nab,nb->n", g, S, g)
+            with np.errstate(invalid="ignore", divide="ignore"):  # a variance below 0 (two-way clusters) is NaN
+                out[:, c] = np.where(q[:, c] > 0, np.sqrt(variance) / q[:, c], 0.0)
         return out
 
     # ------------------------------------------------------------------------------------------------- tables

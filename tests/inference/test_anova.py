@@ -45,7 +45,7 @@ def toy():
 @pytest.mark.parametrize("test", ["LR", "wald", "score"])
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_types_agree_for_the_last_highest_term(toy, kind, test):
-    res = glmclf.MNLogit.from_formula("y ~ x * g + z", toy, offset="o").fit()
+    res = glmclf.MNLogit.from_formula("y ~ x * g", toy, offset="o").fit()
     assert_allclose(res.anova(kind, test).loc["x:g"], res.anova(3, test).loc["x:g"], rtol=1e-9)
 
 
@@ -53,7 +53,8 @@ def test_type_2_respects_marginality(toy):
     """The main effect of an interaction is tested without the interaction: by fits of the two models."""
     res = glmclf.MNLogit.from_formula("y ~ x * g + z", toy, offset="o").fit()
     with_, without = (glmclf.MNLogit.from_formula(f, toy, offset="o").fit() for f in ("y ~ x + g + z", "y ~ g + z"))
-    assert_allclose(res.anova(2).loc["x"], [2 * (with_.llf - without.llf), 2, with_.compare_lr_test(without).pvalue], rtol=1e-8)
+    statistic, pvalue, df = with_.compare_lr_test(without)
+    assert_allclose(res.anova(2).loc["x"], [statistic, df, pvalue], rtol=1e-8)
     assert_allclose(with_.anova(3, "score").loc["x", "statistic"], without.score_test("x").statistic, rtol=1e-8)
     assert_allclose(res.anova(2, "score").loc["x", "statistic"], without.score_test("x").statistic, rtol=1e-8)
 
@@ -82,7 +83,8 @@ def test_no_intercept_and_arrays(toy):
 def test_many_rows_of_factors_as_codes():
     rng = np.random.default_rng(1)
     n = 30_000
-    df = pd.DataFrame({"g": rng.integers(0, 12, n).astype(str), "h": rng.integers(0, 9, n).astype(str), "x": rng.normal(size=n)})
+    df = pd.DataFrame({"g": rng.integers(0, 12, n).astype(str), "h": rng.integers(0, 9, n).astype(str)})
+    df["x"] = rng.normal(size=n)
     df["y"] = (rng.random(n) < 0.3 + 0.2 * (df.x > 0)).astype(int)
     res = glmclf.Logit.from_formula("y ~ g + h + x", df).fit()
     small = glmclf.Logit.from_formula("y ~ g + x", df).fit()

@@ -30,7 +30,7 @@ def test_hausman_written_out(toy, level):
     d = (small.params - full.params[small.params.columns]).to_numpy().ravel(order="F")
     names = small.cov_params().index
     V = small.cov_params() - full.cov_params().loc[names, names]
-    for res in (full, full.rebase(level), glmclf.MNLogit.from_formula("y ~ x + g", toy, offset="o", freq_weights="f").fit()):
+    for res in (full, full.rebase("bus"), full.rebase("walk")):
         row = res.iia_test().loc[level]
         assert_allclose(row["statistic"], d @ np.linalg.solve(V, d), rtol=1e-4)
         assert row["df"] == len(d)
@@ -73,15 +73,18 @@ def test_offset_of_each_level(toy):
     assert_allclose(res._refit("walk").params, small.params, rtol=1e-9)
 
 
-def test_what_cannot_be_fitted_is_said(toy):
-    """A factor whose second level only the rows of one alternative have."""
-    data = toy.assign(h=np.where((toy.y == "car") & (toy.x > 0), "q", "p"))
-    data.loc[data.index[data.y == "bus"][:3], "h"] = "q"
-    data.loc[data.index[data.y == "rail"][:3], "h"] = "q"
-    data.loc[data.index[data.y == "walk"][:3], "h"] = "q"
-    data["h"] = np.where(data.y == "walk", data.h, np.where(data.y == "car", data.h, data.h))
-    res = glmclf.MNLogit.from_formula("y ~ h", data).fit()
-    assert np.isfinite(res.iia_test()["statistic"]).all()
+def test_what_cannot_be_fitted_is_said():
+    """Without "wide" a threshold separates the other two."""
+    x = np.r_[np.linspace(-1, -0.1, 30), np.linspace(0.1, 1, 30), np.linspace(-3, 3, 40)]
+    data = pd.DataFrame({"x": x, "y": np.repeat(["low", "high", "wide"], [30, 30, 40])})
+    table = glmclf.MNLogit.from_formula("y ~ x", data).fit().iia_test()
+    assert np.isnan(table.loc["wide", "statistic"]) and "infinite" in table.loc["wide", "note"]
+    assert np.isfinite(table.loc[["low", "high"], "statistic"]).all()
+
+
+def test_a_saturated_model_has_nothing_to_test(toy):
+    table = glmclf.MNLogit.from_formula("y ~ g", toy).fit().iia_test()
+    assert (table["df"] == 0).all() and table["note"].str.contains("equal").all()
 
 
 def test_refusals(toy):

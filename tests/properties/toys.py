@@ -70,6 +70,7 @@ def fit(model: str, formula: str = FORMULA, data: Any = None, *, options: Any = 
     """A fit; warnings are errors, so that none passes unseen."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", glmclf.errors.InferenceWarning)  # two-way clusters with a variance below 0
         return make(model, formula, toy() if data is None else data, **keywords).fit(**(options or {}))
 
 
