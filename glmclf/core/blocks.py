@@ -47,7 +47,7 @@ class Blocks:
         """Sum of ``f(*block)`` over the blocks, added in the order of the blocks whatever the number of threads."""
         if self.n <= self.size:
             return functools.reduce(operator.add, itertools.starmap(f, self))
-        with _one_blas_thread():
+        with one_blas_thread():
             if self.n_threads == 1:
                 return functools.reduce(operator.add, itertools.starmap(f, self))
             with ThreadPoolExecutor(self.n_threads) as pool:
@@ -78,6 +78,6 @@ def _blas_controller():
     return ThreadpoolController()
 
 
-def _one_blas_thread():
+def one_blas_thread():
     """BLAS with one thread a worker: two competing pools are far slower than either."""
     return _blas_controller().limit(limits=1, user_api="blas")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh, solve_triangular
 
+from glmclf.core.blocks import one_blas_thread
 from glmclf.core.objective import Factor, Objective
 from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.core.solvers import Fit, solve
@@ -15,6 +17,7 @@ from glmclf.core.solvers import Fit, solve
 VANISHED = 1e-6  # an information that has fallen to this share of its start in some direction
 SUBSAMPLE = 25_000  # rows from which a large problem gets its start
 LARGE = 8 * SUBSAMPLE
+FACTORED_ALONE = range(64, 1000)  # parameters whose Cholesky factor costs less than waking a second BLAS thread
 
 
 class RankDeficiency(Exception):
@@ -82,6 +85,11 @@ def estimate(method: str, objective: Objective, start: ndarray, *, warm: bool = 
     RankDeficiency
         The columns are linearly dependent.
     """
+    with one_blas_thread() if len(start) in FACTORED_ALONE else nullcontext():
+        return _estimate(method, objective, start, warm, options)
+
+
+def _estimate(method: str, objective: Objective, start: ndarray, warm: bool, options) -> Estimate:
     reference = None
     if warm and objective.blocks.n >= LARGE:
         start, reference = _from_subsample(objective, start)

@@ -92,8 +92,8 @@ def hosmer_lemeshow(counts: ndarray, p: ndarray, risk: ndarray, groups: int = 10
     n_groups = int(group.max()) + 1
     if n_groups < 3:
         raise ValueError(
-            f"the fitted probabilities form {n_groups} group{'s' if n_groups > 1 else ''} of {groups} asked for, as many "
-            "are equal; the test needs three. Ask for more groups, or test by covariate pattern"
+            f"the fitted probabilities form {n_groups} group{'s' if n_groups > 1 else ''} of {groups} asked for, as "
+            "many are equal; the test needs three. Ask for more groups, or test by covariate pattern"
         )
     members = group == np.arange(n_groups)[:, None]
     observed, expected = members @ counts, members @ (times[:, None] * p)

@@ -629,7 +629,7 @@ class Model:
     def _check_offset(self, offset: ndarray | None) -> None:
         if offset is not None and offset.ndim == 2:
             name = type(self).__name__
-            raise DataError(f"offset has {offset.shape[1]} columns; {name} takes one value a row")
+            raise DataError(f"offset has shape {offset.shape}; {name} takes one value a row")
 
     def _summary_notes(self) -> list[str]:
         notes = list(self._notes)

@@ -59,9 +59,9 @@ class MNLogit(Model):
     >>> res = MNLogit.from_formula("species ~ body_mass_g + sex", penguins, reference="Gentoo").fit()
     >>> res.params.round(3)
                  Adelie  Chinstrap
-    Intercept    34.142     33.279
-    sex[T.male]   5.546      5.559
-    body_mass_g  -0.009     -0.009
+    Intercept    75.300     73.629
+    sex[T.male]  14.391     14.234
+    body_mass_g  -0.019     -0.018
     """
 
     _results_class = MultinomialResults

@@ -423,8 +423,8 @@ class Results:
         >>> res.anova().round(4)
               statistic  df  pvalue
         GPA      6.7842   1  0.0092
-        TUCE     0.4735   1  0.4914
-        PSI      6.2043   1  0.0127
+        TUCE     0.4739   1  0.4912
+        PSI      6.2037   1  0.0127
         """
         if type not in anova.TYPES or isinstance(type, bool):
             raise ValueError(f"type={type!r}: choose 1, 2 or 3")
@@ -543,10 +543,11 @@ class Results:
             raise ValueError("score_test: the fit did not converge, so that its score is not zero")
         objective, theta, tested = self._with_extra(self.model._beside_the_rows(exog_extra, "exog_extra"))
         e = objective(theta, not observed)
-        meat = None
-        if robust:
-            meat = Context(objective, theta, e, self.nobs, self.model._frequency).sum_of_outer_scores()
-        return score.score_test(e.score, e.information, tested, meat)
+        if not robust:
+            return score.score_test(e.score, e.information, tested)
+        # outer products of scores are in the objective's unit
+        meat = Context(objective, theta, e, self.nobs, self.model._frequency).sum_of_outer_scores()
+        return score.score_test(e.score / objective.unit, e.information / objective.unit, tested, meat)
 
     def _robust_score(self, cov_type: str | None, constrained: bool) -> bool:
         wanted = cov_type or ("HC0" if self.model._pseudo else "nonrobust")

@@ -601,7 +601,7 @@ def test_a_row_of_weight_zero_is_absent_even_if_it_is_not_complete():
         ({"weights": np.ones(60), "freq_weights": np.ones(60)}, r"both"),
         ({"offset": pd.Series(1.0, index=range(1, 61))}, r"no value for 1 of the table's 60 index labels"),
         ({"offset": pd.Series(1.0, index=[0, *range(59)])}, r"repeats index labels"),
-        ({"offset": np.ones((60, 2))}, r"shape"),
+        ({"weights": np.ones((60, 2))}, r"shape"),
         ({"offset": 1.0}, r"one value a row"),
     ],
 )
