@@ -16,7 +16,7 @@ from scipy.special import chdtrc
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
-from glmclf.core.estimation import Estimate, from_basis
+from glmclf.core.estimation import Estimate, from_basis, into_basis
 from glmclf.core.objective import Evaluation, Factor
 from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.core.solvers import Fit
@@ -475,14 +475,23 @@ class Results:
 
     def _wald_statistic(self, c: Comparison) -> float:
         absent = np.setdiff1d(np.arange(len(self.model.exog_names)), c.larger)
-        return anova.wald_statistic(self._theta, self._V, self._flat_columns(c.tested), self._flat_columns(absent))
+        tested, absent = self._flat_columns(c.tested), self._flat_columns(absent)
+        chosen = np.concatenate([tested, absent])
+        R = np.zeros((len(chosen), len(self._theta)))
+        R[np.arange(len(chosen)), chosen] = 1.0
+        theta, V, R = self._coordinates(R)
+        place = np.arange(len(chosen))
+        return anova.wald_statistic(R @ theta, R @ V @ R.T, place[: len(tested)], place[len(tested) :])
 
     def _score_statistic(self, c: Comparison) -> float:
         q, k = self.model._likelihood.n_eta, len(c.larger)
-        kept = anova.across_equations(np.searchsorted(c.larger, c.smaller), k, q)
+        kept = anova.across_equations(np.arange(len(c.smaller)), k, q)
         theta = np.zeros(k * q)
         theta[kept] = self._maximum(c.smaller)[1]
-        e = self.model._objective_of(Dense(self.model._rows.X.toarray()[:, c.larger]))(theta, True)
+        X = Dense(self.model._rows.X.toarray()[:, np.concatenate([c.smaller, c.tested])])
+        # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
+        R = triangular_factor(Blocks(X))
+        e = self.model._objective_of(X.rotated(R))(into_basis(R, theta), True)
         return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic
 
     def score_test(

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from scipy.linalg import solve_triangular
 from scipy.special import expit
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
-from glmclf.core.estimation import from_basis
 from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import Evaluation
 from glmclf.data.frame import align, as_frame
@@ -336,30 +336,34 @@ class MultinomialResults(Results):
     def _refit(self, level, counts: ndarray | None = None) -> MultinomialResults:
         """The fit without a level, and to other counts; started at this one."""
         model = self.model._without(level, counts)
-        fit = model.fit(start_params=self._common(model, self)[0])
+        base, at = self._common(model)
+        fit = model.fit(start_params=base._theta[at])
         if not fit.converged:
             raise EstimationError(f"the fit did not converge: {fit.mle_retvals['message']}")
         return fit
 
-    def _common(self, model, of: MultinomialResults) -> tuple[ndarray, ndarray]:
-        """Parameters and nonrobust covariance of a fit of all levels for the equations of a model of fewer."""
-        base = of if of.reference == model.reference else of.rebase(model.reference)
+    def _common(self, model) -> tuple[MultinomialResults, ndarray]:
+        """This fit against the reference of a model of fewer levels, and where that model's parameters are in it."""
+        base = self if self.reference == model.reference else self.rebase(model.reference)
         equations, k = base.model._equations, model.K
         at = np.concatenate([np.arange(k) + k * equations.index(level) for level in model._equations])
-        T = base._fit.evaluation.factor.root
-        V = T @ T.T
-        if base._basis is not None:
-            V = from_basis(base._basis, from_basis(base._basis, V).T)
-        return base._theta[at], V[np.ix_(at, at)]
+        return base, at
 
     def _hausman(self, level) -> iia.IIATest:
         restricted = self._refit(level)
-        theta, V = self._common(restricted.model, self)
-        return iia.hausman(theta, V, restricted._theta, restricted._V)
+        base, at = self._common(restricted.model)
+        T = base._fit.evaluation.factor.root[at]
+        # both in the coordinates of this fit, where an ill-conditioned design keeps its digits
+        k = restricted.model.K
+        C = np.eye(k) if base._basis is None else base._basis
+        if restricted._basis is not None:
+            C = solve_triangular(restricted._basis, C.T, trans="T", check_finite=False).T
+        A = np.kron(np.eye(len(at) // k), C)
+        return iia.hausman(base._fit.theta[at], T @ T.T, A @ restricted._fit.theta, A @ restricted._cov.matrix @ A.T)
 
     def _small_hsiao(self, level, counts: ndarray, first, second) -> iia.IIATest:
         restricted = self._refit(level, counts)
-        one, two = (self._common(restricted.model, half)[0] for half in (first, second))
+        one, two = (base._theta[at] for base, at in (half._common(restricted.model) for half in (first, second)))
         average = np.sqrt(0.5) * one + (1.0 - np.sqrt(0.5)) * two
         value = restricted.model._objective().gradient(average).value
         return iia.small_hsiao(value, restricted._value, len(average))
