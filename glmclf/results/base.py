@@ -371,19 +371,28 @@ class Results:
     def _not_spanned(self, other: Results) -> list[str]:
         """Columns of `other` that are not in the span of this model's columns; by name where the rows are gone."""
         mine, theirs = self.model.exog_names, other.model.exog_names
-        new = [j for j, name in enumerate(theirs) if name not in mine]
-        if not new or self.model._rows_ is None or other.model._rows_ is None:
-            return [theirs[j] for j in new]
-        R = triangular_factor(Blocks(self.model._rows.X, other.model._rows.X))
-        found = dependencies(R)
-        return [theirs[j] for j in new if len(mine) + j not in found]
+        if self.model._rows_ is None or other.model._rows_ is None:
+            return [name for name in theirs if name not in mine]
+        blocks = Blocks(self.model._rows.X, other.model._rows.X)
+        shared = {j: mine.index(name) for j, name in enumerate(theirs) if name in mine}
+        new = set(range(len(theirs))) - set(shared)
+        for A, B in blocks:  # columns of one name may hold other numbers
+            A, B = A.toarray(), B.toarray()
+            new |= {j for j, i in shared.items() if not np.array_equal(A[:, i], B[:, j])}
+        if not new:
+            return []
+        found = dependencies(triangular_factor(blocks))
+        return [theirs[j] for j in sorted(new) if len(mine) + j not in found]
 
     @cached_property
     def _fingerprint(self) -> dict[str, str]:
         """A digest of each thing that models compared must share."""
         r = self.model._rows
-        parts = {"response": r.y, "trials": r.trials, "weights": r.weights, "offset": r.offset}
-        return {name: _digest(a) for name, a in parts.items()}
+        parts = {"response": self.model.endog, "trials": r.trials, "weights": r.weights, "offset": r.offset}
+        digests = {name: _digest(a) for name, a in parts.items()}
+        if r.offset is not None:  # several equations: an offset is one against the reference
+            digests["offset"] += f" {getattr(self.model, '_offset_base', '')}"
+        return digests
 
     def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
         """Test of each term of the formula, all its columns at once and, with several classes, in all equations.

@@ -101,8 +101,9 @@ class MultinomialResults(Results):
         """
         model = self.model._rebased(level)
         A, inverse = self._change_of_base(model), self._change_of_base(model, back=True)
+        _ = self._fingerprint  # the data compared are those of the fit
         other = copy.copy(self)
-        dropped = ("_V",) if model._rows_ is None else ("_V", "_fingerprint")
+        dropped = ("_V",)
         rows = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, row_property)}
         other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in dropped and n not in rows}
         e = self._fit.evaluation
@@ -441,6 +442,9 @@ class MultinomialResults(Results):
         if isinstance(column, pd.DataFrame):
             base = replace(model._response, reference=model._offset_base)
             column = model._labelled_offset(column, base.classes[1:])
+            if not isinstance(newdata, (np.ndarray, list, tuple)):
+                table = as_frame(newdata, empty=True, scalars=True)
+                column = np.column_stack([align(column[c], name="offset", frame=table) for c in column.columns])
         if not isinstance(column, (str, pd.Series)):
             return model._relative(np.asarray(column, dtype=float))
         table = as_frame(newdata, empty=True, scalars=True)

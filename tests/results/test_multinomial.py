@@ -664,3 +664,39 @@ def test_arrays():
     close(res.params, fit(t, "mode ~ x + z").params)
     single = MNLogit(t["mode"].to_numpy(), X.astype(np.float32)).fit()
     np.testing.assert_allclose(single.params, res.params, rtol=1e-4, atol=1e-5)
+
+
+def test_models_are_compared_by_their_columns_not_by_their_names():
+    g = np.random.default_rng(5)
+    X = np.column_stack([np.ones(200), g.normal(size=(200, 3))])
+    y = g.integers(0, 3, 200)
+    full = glmclf.MNLogit(y, X[:, [0, 1, 2]]).fit()
+    with pytest.raises(ValueError, match="not nested"):
+        full.compare_lr_test(glmclf.MNLogit(y, X[:, [0, 3]]).fit())
+    nested = glmclf.MNLogit(y, X[:, [0, 1]]).fit()
+    direct = full.compare_lr_test(nested)
+    assert full.rebase(2).compare_lr_test(nested) == direct
+    other = glmclf.MNLogit(y, X[:, [0, 1]], reference=1).fit()
+    np.testing.assert_allclose(full.compare_lr_test(other), direct, rtol=1e-9)
+
+
+def test_an_offset_table_of_new_rows_is_matched_by_label():
+    g = np.random.default_rng(6)
+    table = pd.DataFrame({"x": g.normal(size=90)}, index=[f"r{i}" for i in range(90)])
+    table["s"] = g.choice(["a", "b", "c"], 90)
+    offset = pd.DataFrame(g.normal(size=(90, 2)), index=table.index, columns=["b", "c"])
+    res = glmclf.MNLogit.from_formula("s ~ x", table, offset=offset).fit()
+    shuffled = offset.sample(frac=1, random_state=1)
+    pd.testing.assert_frame_equal(res.predict(table, offset=shuffled), res.predict(table, offset=offset))
+    pd.testing.assert_frame_equal(res.predict(offset=shuffled[["c", "b"]]), res.predict())
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("name", ["Logit", "MNLogit"])
+def test_score_tests_do_not_depend_on_the_scale_of_sampling_weights(name, scale):
+    g = np.random.default_rng(7)
+    t = pd.DataFrame({"x": g.normal(size=150), "z": g.normal(size=150), "w": g.gamma(2.0, size=150)})
+    t["y"] = g.integers(0, 2, 150)
+    one = getattr(glmclf, name).from_formula("y ~ x", t, weights=t.w / t.w.mean()).fit().score_test("z")
+    other = getattr(glmclf, name).from_formula("y ~ x", t, weights=t.w * scale).fit().score_test("z")
+    np.testing.assert_allclose(other, one, rtol=1e-8)
