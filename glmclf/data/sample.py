@@ -33,8 +33,8 @@ class Sample:
         The design of the kept rows, from arrays.
     extras : dict of (n,) float64 ndarrays
         "offset", "freq_weights" or "weights" of the kept rows.
-    rows : (n,) intp ndarray
-        Positions of the kept rows in the table after `subset`.
+    keep : (n_given,) bool ndarray
+        Which rows of the table after `subset` are kept.
     index : Index
         Their labels.
     given_index : Index
@@ -58,7 +58,7 @@ class Sample:
     pieces: list[Piece] | None
     X: ndarray | None
     extras: dict[str, ndarray]
-    rows: ndarray
+    keep: ndarray
     index: pd.Index
     given_index: pd.Index
     cut: ndarray | None
@@ -68,6 +68,15 @@ class Sample:
     n_absent: int
     notes: list[str]
     frame: pd.DataFrame | None
+
+    @property
+    def rows(self) -> ndarray:
+        """Positions of the kept rows in the table after `subset`, (n,)."""
+        return np.flatnonzero(self.keep)
+
+    def __len__(self) -> int:
+        """Rows kept."""
+        return int(np.count_nonzero(self.keep))
 
 
 MISSING = ("drop", "raise", "none")
@@ -235,7 +244,7 @@ def finish(
     keep = rows.selection
     return {
         "extras": {name: values if keep is None else values[keep] for name, values in extras.items()},
-        "rows": np.flatnonzero(rows.keep),
+        "keep": rows.keep,
         "index": rows.index if keep is None else rows.index[keep],
         "given_index": given_index,
         "cut": cut,

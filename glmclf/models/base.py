@@ -130,9 +130,9 @@ class Model:
         self._design, self._response = sample.design, sample.response
         self.formula = sample.design.formula
         weights = sample.extras.get("freq_weights", sample.extras.get("weights"))
-        X = from_pieces(sample.pieces, len(sample.rows)) if sample.pieces is not None else Dense(np.asarray(sample.X))
+        X = from_pieces(sample.pieces, len(sample)) if sample.pieces is not None else Dense(np.asarray(sample.X))
         response = sample.response
-        positions = slice(None) if len(sample.rows) == sample.n_given else sample.rows
+        positions = slice(None) if len(sample) == sample.n_given else sample.rows
         offset = sample.extras.get("offset")
         self._check_offset(offset)
         self._rows_ = Rows(X, response.y, response.trials, offset, weights, sample.index, positions)

@@ -123,9 +123,9 @@ class BinaryModel(Model):
     def _totals(self) -> tuple[float, float]:
         """Successes and trials, weighted."""
         r = self._rows
-        m = np.ones(len(r)) if r.trials is None else r.trials
-        w = np.ones(len(r)) if r.weights is None else r.weights
-        return float(w @ r.y), float(w @ m)
+        if r.weights is None:
+            return float(r.y.sum()), float(len(r) if r.trials is None else r.trials.sum())
+        return float(r.weights @ r.y), float(r.weights.sum() if r.trials is None else r.weights @ r.trials)
 
     @property
     def _cells(self) -> ndarray:
