@@ -453,8 +453,8 @@ class MNLogit(Model):
             Flat ones are equation by equation.
         exog : array_like or DataFrame, optional
             Rows of the design, or a table with the formula's variables; by default the rows of the model.
-        which : {"mean", "linear"}
-            Probabilities, or linear predictors, whose column of the reference is 0.
+        which : {"mean", "linear", "var"}
+            Probabilities p; linear predictors, whose column of the reference is 0; or p (1 - p).
         offset : array_like, optional
             Offset of the rows; by default the model's own for its own rows.
 
@@ -477,9 +477,12 @@ class MNLogit(Model):
     def _transform(self, eta: ndarray, which: str) -> ndarray:
         if which == "linear":
             return np.column_stack([np.zeros(len(eta)), eta])[:, self._order]
+        _, p, q = Multinomial.probabilities(eta)
         if which == "mean":
-            return Multinomial.probabilities(eta)[1][:, self._order]
-        raise ValueError(f'which={which!r}: choose "mean", "linear" or, of a result, "class"')
+            return p[:, self._order]
+        if which == "var":
+            return (p * q)[:, self._order]
+        raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or, of a result, "class"')
 
 
 def _counts(y: ndarray, K: int) -> ndarray:

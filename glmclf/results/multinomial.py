@@ -377,8 +377,8 @@ class MultinomialResults(Results):
         ----------
         newdata : DataFrame, array_like, optional
             As for the binary models; by default the rows of the fit.
-        which : {"mean", "linear", "class"}
-            Probabilities; linear predictors, 0 for the reference; or the most probable level.
+        which : {"mean", "linear", "var", "class"}
+            Probabilities p; linear predictors, 0 for the reference; p (1 - p); or the most probable level.
         priors : dict or sequence, optional
             Prevalences of the levels to predict for, instead of those of the data.
         offset : array_like, optional
@@ -392,16 +392,31 @@ class MultinomialResults(Results):
         _, eta, index = self._linear(newdata, offset)
         if priors is not None:
             eta = eta + self._prior_shift(priors)
-        if which == "linear":
-            return self._by_level(self.model._transform(eta, "linear"), index)
-        if which not in ("mean", "class"):
-            raise ValueError(f'which={which!r}: choose "mean", "linear" or "class"')
+        if which != "class":
+            return self._by_level(self.model._transform(eta, which), index)
         p = self.model._transform(eta, "mean")
-        if which == "mean":
-            return self._by_level(p, index)
         missing = np.isnan(p).any(axis=1)
         labels = self.model._response.decode(np.where(missing, 0, np.nan_to_num(p).argmax(axis=1)), missing)
         return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+
+    def get_distribution(self, newdata=None, offset=None):
+        """The predicted distribution of the counts of each level, a frozen scipy.stats multinomial distribution.
+
+        Parameters
+        ----------
+        newdata, offset
+            As in `predict`.
+
+        Returns
+        -------
+        scipy.stats frozen distribution
+            Of one trial a row; of the rows' trials for counts of the rows of the fit.
+        """
+        from scipy import stats
+
+        p = self.predict(newdata, offset=offset).to_numpy()
+        counts = newdata is None and self.model._rows.trials is not None
+        return stats.multinomial(self.model._rows.trials.astype(int) if counts else 1, p)
 
     def _prior_shift(self, priors) -> ndarray:
         levels = self.levels

@@ -700,3 +700,16 @@ def test_score_tests_do_not_depend_on_the_scale_of_sampling_weights(name, scale)
     one = getattr(glmclf, name).from_formula("y ~ x", t, weights=t.w / t.w.mean()).fit().score_test("z")
     other = getattr(glmclf, name).from_formula("y ~ x", t, weights=t.w * scale).fit().score_test("z")
     np.testing.assert_allclose(other, one, rtol=1e-8)
+
+
+def test_variances_and_distributions_follow_from_the_probabilities():
+    g = np.random.default_rng(9)
+    t = pd.DataFrame({"x": g.normal(size=80)})
+    t["s"] = g.choice(["a", "b", "c"], 80)
+    res = glmclf.MNLogit.from_formula("s ~ x", t).fit()
+    p = res.predict(t)
+    pd.testing.assert_frame_equal(res.predict(t, which="var"), p * (1 - p))
+    one = np.eye(3)[[0] * 80]
+    np.testing.assert_allclose(res.get_distribution(t).pmf(one), p["a"], rtol=1e-12)
+    with pytest.raises(ValueError, match="which"):
+        res.predict(t, which="median")
