@@ -47,6 +47,19 @@ def saturated(y: ndarray, m: ndarray | None) -> ndarray:
     return xlogy(y, y / trials).sum(axis=1)
 
 
+def deviance_by_level(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
+    """sign(y - m p) sqrt(2 (y log(y / (m p)) - (y - m p))) by class, (n, K): a row's squares add up to its deviance.
+
+    The terms y - m p add up to 0 in a row, and make each class's part non-negative.
+    """
+    log_p, p, q = Multinomial.probabilities(eta)
+    counts = (y[:, None] == np.arange(p.shape[1])).astype(float) if y.ndim == 1 else y
+    trials = (counts.sum(axis=1) if m is None else m)[:, None]
+    rest = counts * q - (trials - counts) * p  # y - m p
+    part = xlogy(counts, counts / trials) - np.where(counts > 0, counts * log_p, 0.0) - rest
+    return np.sign(rest) * np.sqrt(2.0 * np.maximum(part, 0.0))
+
+
 def deviance(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
     """sign sqrt(2 (l(y/m) - l(p))), (n,): negative where the first class was seen more often than expected.
 

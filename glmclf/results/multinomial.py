@@ -227,9 +227,12 @@ class MultinomialResults(Results):
         """Fitted probabilities, a column a level."""
         return self._by_level(self.model._transform(self._eta, "mean"), self.model._rows.index)
 
-    def _residual(self, kind) -> pd.DataFrame:
+    def _residual(self, kind, scaled: bool = False) -> pd.DataFrame:
         r = self.model._rows
-        return self._by_level(kind(r.y, r.trials, self._eta)[:, self.model._order], r.index)
+        values = kind(r.y, r.trials, self._eta)[:, self.model._order]
+        if scaled and not self.model._frequency:
+            values = np.sqrt(r.weights)[:, None] * values
+        return self._by_level(values, r.index)
 
     @row_property
     def resid_response(self) -> pd.DataFrame:
@@ -238,8 +241,8 @@ class MultinomialResults(Results):
 
     @row_property
     def resid_pearson(self) -> pd.DataFrame:
-        """(y - m p) / sqrt(m p (1 - p)), a column a level."""
-        return self._residual(level_residuals.pearson)
+        """(y - m p) / sqrt(m p (1 - p)), a column a level, times the square root of a sampling weight."""
+        return self._residual(level_residuals.pearson, scaled=True)
 
     @row_property
     def resid_generalized(self) -> pd.DataFrame:
@@ -252,14 +255,10 @@ class MultinomialResults(Results):
         return pd.DataFrame(u, index=r.index, columns=pd.Index(model._equations, dtype=object))
 
     @row_property
-    def resid_dev(self) -> pd.Series:
-        """Square roots of the rows' deviances, one a row, not a level.
-
-        Negative where the reference was observed more often than expected, positive elsewhere: with two levels the
-        deviance residuals of Logit.
-        """
-        r = self.model._rows
-        return pd.Series(level_residuals.deviance(r.y, r.trials, self._eta), index=r.index)
+    def resid_dev(self) -> pd.DataFrame:
+        """sign(y - m p) sqrt(2 (y log(y / (m p)) - (y - m p))), a column a level, times the square root of a sampling
+        weight: their squares add up to the deviance of each row, and of the fit."""
+        return self._residual(level_residuals.deviance_by_level, scaled=True)
 
     @row_property
     def resid_misclassified(self) -> pd.Series:
@@ -548,7 +547,9 @@ class MultinomialResults(Results):
         if newdata is not None:
             return as_frame(newdata, empty=True, scalars=True).assign(**new)
         found = self._influences
-        new |= {".resid": self.resid_dev.to_numpy(), ".hat": found.leverage, ".cooksd": found.cooks}
+        r = self.model._rows
+        signed = level_residuals.deviance(r.y, r.trials, self._eta)
+        new |= {".resid": signed, ".hat": found.leverage, ".cooksd": found.cooks}
         return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
 
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:

@@ -77,7 +77,8 @@ def test_two_levels_are_the_binary_model(toy):
     assert_allclose(two.get_influence().dfbetas, one.get_influence().dfbetas, rtol=1e-7)
     for name in ("resid_response", "resid_pearson"):
         assert_allclose(getattr(two, name)[1], getattr(one, name), rtol=1e-8)
-    assert_allclose(two.resid_dev, one.resid_dev, rtol=1e-8)
+    assert_allclose((two.resid_dev**2).sum(axis=1), one.resid_dev**2, rtol=1e-8)
+    assert_allclose(two.augment()[".resid"], one.resid_dev, rtol=1e-8)
     assert_allclose(two.resid_generalized[1], one.resid_generalized, rtol=1e-8)
     assert_allclose([two.deviance, two.null_deviance], [one.deviance, one.null_deviance], rtol=1e-12)
     pd.testing.assert_frame_equal(two.glance(), one.glance(), rtol=1e-10)
@@ -91,8 +92,9 @@ def test_residuals_by_level(toy):
     assert_allclose(res.resid_pearson, (y - p) / np.sqrt(p * (1 - p)), rtol=1e-10)
     assert list(res.resid_generalized) == ["bus", "rail"]
     assert_allclose(res.model.exog.T @ res.resid_generalized, np.zeros((3, 2)), atol=1e-9)
-    assert_allclose((res.resid_dev**2).sum(), res.deviance, rtol=1e-12)
-    assert ((res.resid_dev < 0) == (toy.y == "car")).all()
+    assert_allclose((res.resid_dev**2).sum().sum(), res.deviance, rtol=1e-12)
+    assert ((res.resid_dev > 0) == y.astype(bool)).all().all()
+    assert_allclose(res.resid_dev, np.where(y == 1, np.sqrt(2 * (-np.log(p) - (1 - p))), -np.sqrt(2 * p)), rtol=1e-10)
     theirs = sm.MNLogit(toy.y.map({"bus": 0, "car": 1, "rail": 2}), sm.add_constant(toy[["x", "z"]])).fit(disp=0)
     assert_allclose(res.resid_misclassified, theirs.resid_misclassified)
     assert res.resid_misclassified.mean() == (res.predict(which="class") != toy.y).mean()
@@ -106,8 +108,8 @@ def test_residuals_of_counts(toy):
     m, p = y.sum(axis=1, keepdims=True), res.fittedvalues.to_numpy()
     assert_allclose(res.resid_response, y / m - p, atol=1e-12)
     assert_allclose(res.resid_pearson, (y - m * p) / np.sqrt(m * p * (1 - p)), rtol=1e-9, atol=1e-10)
-    assert_allclose((res.resid_dev**2).sum(), 2 * (y * np.log(y / (m * p))).sum(), rtol=1e-9)
-    assert_allclose(res.deviance, (res.resid_dev**2).sum(), rtol=1e-9)
+    assert_allclose((res.resid_dev**2).sum(axis=1), 2 * (y * np.log(y / (m * p))).sum(axis=1), rtol=1e-7, atol=1e-10)
+    assert_allclose(res.deviance, (res.resid_dev**2).sum().sum(), rtol=1e-7)
     assert_allclose(res.resid_misclassified, 1 - y[np.arange(4), p.argmax(axis=1)] / m[:, 0])
 
 
