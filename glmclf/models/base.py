@@ -19,6 +19,7 @@ from glmclf.core.objective import Objective
 from glmclf.data import codec
 from glmclf.data.arrays import constant, read_arrays
 from glmclf.data.design import read_formula
+from glmclf.data.frame import align
 from glmclf.data.groups import Groups, label, read_groups
 from glmclf.data.sample import Sample
 from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, EstimationError, InferenceWarning
@@ -250,6 +251,12 @@ class Model:
                 f"params has {theta.size} values; the model has {len(self._param_names)}: {self._param_names}"
             )
         return theta
+
+    def _row_offset(self, offset, exog) -> ndarray:
+        """An offset given for rows of the design: a Series by label where the rows have labels, else by position."""
+        if isinstance(offset, pd.Series) and (exog is None or isinstance(exog, pd.DataFrame)):
+            offset = align(offset, name="offset", frame=self._fit_table() if exog is None else exog)
+        return np.asarray(offset, dtype=float)
 
     def _in_order(self, params):
         """Labelled parameters in the model's order; anything else as it is."""

@@ -215,7 +215,7 @@ class BinaryModel(Model):
             if self._has_offset and offset is None:
                 raise DataError("the model has an offset: predict(params, exog, offset=...) needs one value a row")
         eta = X @ self._flat(params)
-        return self._transform(eta if offset is None else eta + np.asarray(offset, dtype=float), which)
+        return self._transform(eta if offset is None else eta + self._row_offset(offset, exog), which)
 
     def _transform(self, eta: ndarray, which: str) -> ndarray:
         if which == "linear":

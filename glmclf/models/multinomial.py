@@ -384,7 +384,10 @@ class MNLogit(Model):
         if self._rows.offset is None:
             return start
         middle = np.median(self._rows.offset, axis=0)
-        return estimate("newton", self._without_regressors(), start - middle).fit.theta
+        fit = estimate("newton", self._without_regressors(), start - middle).fit
+        if not fit.converged:
+            raise EstimationError(f"the model of {self.endog_names} with constants and the offset alone: {fit.message}")
+        return fit.theta
 
     def _start(self) -> ndarray:
         B = np.zeros((self.K, self.J - 1))
@@ -464,7 +467,7 @@ class MNLogit(Model):
             In the order of `levels`.
         """
         if offset is not None:
-            offset = self._relative(np.asarray(offset, dtype=float))
+            offset = self._relative(self._row_offset(offset, exog))
         if exog is None:
             X: Any = self._rows.X[:]
             offset = self.offset if offset is None else offset

@@ -271,3 +271,12 @@ def test_numbers_as_levels(model):
     p = res.predict(t)
     for dtype in (float, "Int64", "int8", object, "category"):
         np.testing.assert_array_equal(res.predict(t.assign(k=t.k.astype(dtype))), p)
+
+
+@models
+def test_an_offset_series_of_model_predict_is_matched_by_label(model):
+    t = toy()
+    res = fit(model, "y ~ x1 + g", t, offset="off")
+    shuffled = t["off"].sample(frac=1, random_state=2)
+    np.testing.assert_array_equal(res.model.predict(res.params, t, offset=shuffled), res.predict(t))
+    np.testing.assert_array_equal(res.model.predict(res.params, offset=shuffled), res.model.predict(res.params))
