@@ -1,10 +1,9 @@
-"""Model: inputs, fitting, and the likelihood at any parameters; what every model class shares."""
+"""Model: fitting by maximum likelihood, and the likelihood at any parameters; what all regressions share."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,61 +15,17 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Cells, Dense, from_pieces
 from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis
 from glmclf.core.objective import Objective
-from glmclf.data import codec
-from glmclf.data.arrays import constant, read_arrays
-from glmclf.data.design import read_formula
 from glmclf.data.frame import align
-from glmclf.data.groups import Groups, label, read_groups
-from glmclf.data.sample import Sample
 from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, EstimationError, InferenceWarning
 from glmclf.inference.covariance import Context, Covariance, check, covariance
+from glmclf.models.inputs import Inputs
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The rows that a model is fitted to, aligned.
+class Model(Inputs):
+    """A model of a response given regressors, before it is fitted: p(y | x).
 
-    Attributes
-    ----------
-    X : Dense or Cells
-        Columns of the design.
-    y, trials, offset, weights : (n,) ndarray or None
-        Response as coded; None stands for one trial, offset 0, weight 1.
-    index : Index
-        Labels of the rows in the table.
-    positions : (n,) integer ndarray or slice
-        Places of the rows in the table; all of them as a slice.
+    Subclasses build the response and the likelihood, and say where a fit starts.
     """
-
-    X: Dense | Cells
-    y: ndarray
-    trials: ndarray | None
-    offset: ndarray | None
-    weights: ndarray | None
-    index: pd.Index
-    positions: ndarray | slice
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-
-class ModelData:
-    """What code written for statsmodels looks for under ``model.data``."""
-
-    def __init__(self, design, frame, xnames):
-        self.design_info, self.frame, self.param_names, self.xnames = design, frame, list(xnames), list(xnames)
-
-
-class Model:
-    """A model of a response given regressors, before it is fitted.
-
-    Subclasses name their coding keywords (`event`, `reference`, ...), build the response and the likelihood, and say
-    where a fit starts.
-    """
-
-    _variables: ClassVar[tuple[str, ...]] = ("offset", "freq_weights", "weights")
-    _rows_: Rows | None
-    _results_class: ClassVar[Any]
 
     _objective_class: ClassVar[type[Objective]] = Objective
     _block_size: int | None = None
@@ -78,18 +33,8 @@ class Model:
     # what a subclass supplies
     link: ClassVar[Any]
 
-    @classmethod
-    def _coder(cls, coding: dict[str, Any]) -> Callable:
-        """How the response is coded: names and values of the left side -> response."""
-        raise NotImplementedError
-
     @property
     def _likelihood(self) -> Any:
-        raise NotImplementedError
-
-    @property
-    def _pseudo(self) -> bool:
-        """Whether the log-likelihood is a pseudo-likelihood, without AIC, BIC and likelihood ratio tests."""
         raise NotImplementedError
 
     def _start(self) -> ndarray:
@@ -99,113 +44,6 @@ class Model:
     def _raise_if_separated(self, theta: ndarray) -> None:
         """PerfectSeparationError if the estimate is infinite."""
         raise NotImplementedError
-
-    # ------------------------------------------------------------------------------------------------ input
-    def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
-        coding, extras = self._split(keywords)
-        sample = read_arrays(endog, exog, missing=missing, extras=extras, response=self._coder(coding))
-        self._start_with(sample, keywords)
-
-    @classmethod
-    def _from_formula(cls, formula, data, namespace, *, subset=None, missing="drop", restricted=False, **keywords):
-        self = cls.__new__(cls)
-        coding, extras = self._split(keywords)
-        sample = read_formula(
-            formula,
-            data,
-            namespace=namespace,
-            subset=subset,
-            missing=missing,
-            extras=extras,
-            response=self._coder(coding),
-            restricted=restricted,
-        )
-        self._start_with(sample, keywords)
-        return self
-
-    def _split(self, keywords):
-        extras = {name: value for name, value in keywords.items() if name in self._variables and value is not None}
-        return {name: value for name, value in keywords.items() if name not in self._variables}, extras
-
-    def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
-        self._design, self._response = sample.design, sample.response
-        self.formula = sample.design.formula
-        weights = sample.extras.get("freq_weights", sample.extras.get("weights"))
-        X = from_pieces(sample.pieces, len(sample)) if sample.pieces is not None else Dense(np.asarray(sample.X))
-        response = sample.response
-        positions = slice(None) if len(sample) == sample.n_given else sample.rows
-        offset = sample.extras.get("offset")
-        self._check_offset(offset)
-        self._rows_ = Rows(X, response.y, response.trials, offset, weights, sample.index, positions)
-        self._frequency = "weights" not in sample.extras
-        self._names = {name: label(keywords.get(name), name) for name in sample.extras}
-        self._has_offset = "offset" in sample.extras
-        self._weight_sum = None if weights is None else float(weights.sum())
-        self._offset_column = keywords["offset"] if isinstance(keywords.get("offset"), str) else None
-        self._facts = _sample_facts(sample)
-        self._given_index, self._cut = sample.given_index, sample.cut
-        self._notes = list(sample.notes)
-        self.data = ModelData(sample.design, sample.frame, sample.design.xnames)
-        self.nobs = self._count(weights)
-
-    def _count(self, weights) -> int | float:
-        return len(self._rows) if weights is None or not self._frequency else int(weights.sum())
-
-    @property
-    def _rows(self) -> Rows:
-        if self._rows_ is None:
-            raise DataError(
-                "this needs the rows of the fit, which were removed or not saved: pass new data, or fit again"
-            )
-        return self._rows_
-
-    # ------------------------------------------------------------------------------------- names of statsmodels
-    @property
-    def endog_names(self) -> str:
-        """Name of the response."""
-        return self._response.name
-
-    @property
-    def exog_names(self) -> list[str]:
-        """Names of the columns of the design."""
-        return self._design.xnames
-
-    @property
-    def _param_names(self) -> list[str]:
-        """Names of the flat parameters, as hypotheses spell them."""
-        return self.exog_names
-
-    @property
-    def _terms(self) -> dict[str, Any]:
-        """Places of each term's parameters."""
-        return self._design.terms
-
-    @property
-    def _param_index(self) -> pd.Index:
-        """Labels of the flat parameters in tables."""
-        return pd.Index(self.exog_names)
-
-    @property
-    def endog(self) -> ndarray:
-        """The response as coded, (n,): 1 for the event, successes, or a fraction."""
-        return self._rows.y
-
-    @property
-    def exog(self) -> ndarray:
-        """The design, (n, k)."""
-        return self._rows.X.toarray()
-
-    @property
-    def offset(self) -> ndarray | None:
-        """The offset, (n,), or None."""
-        return self._rows.offset
-
-    @cached_property
-    def k_constant(self) -> int:
-        """1 if the columns hold or span a constant, else 0."""
-        if self._design.k_constant or self.formula is None:
-            return int(self._design.k_constant)
-        return constant(self._rows.X.toarray())  # columns of a formula may add up to one by their values
 
     @property
     def df_model(self) -> int:
@@ -461,19 +299,6 @@ class Model:
                 stacklevel=3,
             )
 
-    def _groups(self, cov_type: str, cov_kwds) -> Groups | None:
-        """Cluster codes of the kept rows from the `groups` a user gave; None for other covariances."""
-        keywords = dict(cov_kwds or {})
-        unknown = set(keywords) - ({"groups"} if cov_type == "cluster" else set())
-        if unknown:
-            raise TypeError(f'cov_type="{cov_type}" takes no keyword {", ".join(sorted(map(repr, unknown)))}')
-        if cov_type != "cluster":
-            return None
-        if keywords.get("groups") is None:
-            raise ValueError('cov_type="cluster" needs the groups: cov_kwds={"groups": column name or values}')
-        r = self._rows
-        return read_groups(keywords["groups"], self.data.frame, self._given_index, self._cut, r.positions, r.index)
-
     def _covariance(self, found: Estimate, objective: Objective, cov_type, groups) -> tuple[Covariance, list[str]]:
         context = Context(objective, found.fit.theta, found.fit.evaluation, self.nobs, self._frequency)
         if groups is None:
@@ -561,92 +386,6 @@ class Model:
             raise DataError(f"{what} is missing or infinite in {int(lost.sum())} of the {len(r)} rows of the fit")
         return numbers
 
-    # --------------------------------------------------------------------------------------- keeping and moving
-    _kept: ClassVar[tuple[str, ...]] = (
-        "formula",
-        "nobs",
-        "k_constant",
-        "_constant",
-        "_frequency",
-        "_names",
-        "_has_offset",
-        "_offset_column",
-        "_weight_sum",
-        "_facts",
-        "_notes",
-    )
-
-    def _without_rows(self):
-        """A copy that holds nothing with one entry a row."""
-        other = object.__new__(type(self))
-        other.__dict__ = {name: getattr(self, name) for name in self._kept}
-        other._design, other._response, other._rows_ = self._design, self._response.without_rows(), None
-        other.data = ModelData(self._design, None, self._design.xnames)
-        return other
-
-    def _as_dict(self) -> dict[str, Any]:
-        small = self._without_rows()
-        kept = {name: getattr(small, name) for name in self._kept}
-        return {
-            "class": type(self).__name__,
-            "design": codec.encode(self._design),
-            "response": codec.encode_response(self._response),
-            "kept": kept,
-        }
-
-    @classmethod
-    def _rebuild(cls, stored: dict[str, Any], functions):
-        self = object.__new__(cls)
-        self.__dict__ = {name: stored["kept"][name] for name in cls._kept}
-        self._design = codec.decode(stored["design"], functions)
-        self._response, self._rows_ = codec.decode_response(stored["response"]), None
-        self.data = ModelData(self._design, None, self._design.xnames)
-        return self
-
-    # ------------------------------------------------------------------------------------------ for the summary
-    def _fit_table(self) -> pd.DataFrame:
-        """The rows of the fit as a new table."""
-        if self.data.frame is not None:
-            return self.data.frame.iloc[self._rows.positions]
-        r = self._rows
-        return pd.DataFrame(r.X.toarray(), index=r.index, columns=self.exog_names).assign(**{self.endog_names: r.y})
-
-    def _header(self) -> list[tuple[str, str]]:
-        f, names = self._facts, self._names
-        facts = self._modelled()
-        if "freq_weights" in names:
-            facts.append(("Freq. weights:", f"{names['freq_weights']} (sum {self._weight_sum:g})"))
-        if "weights" in names:
-            facts.append(("Sampling weights:", f"{names['weights']} (sum {self._weight_sum:g})"))
-        if self._has_offset:
-            facts.append(("Offset:", names["offset"]))
-        if f["n_before"] != f["n_given"]:
-            facts.append(("Subset:", f"{f['n_given']} of {f['n_before']} rows"))
-        if f["n_dropped"]:
-            why = ", ".join(f"{name}: {count}" for name, count in f["dropped"].items())
-            facts.append(("Rows dropped:", f"{f['n_dropped']} of {f['n_given']} with missing values ({why})"))
-        if f["n_absent"]:
-            facts.append(("Rows absent:", f"{f['n_absent']} of weight zero"))
-        return facts
-
-    def _modelled(self) -> list[tuple[str, str]]:
-        """What is modelled, for the summary."""
-        raise NotImplementedError
-
-    def _check_offset(self, offset: ndarray | None) -> None:
-        if offset is not None and offset.ndim == 2:
-            name = type(self).__name__
-            raise DataError(f"offset has shape {offset.shape}; {name} takes one value a row")
-
-    def _summary_notes(self) -> list[str]:
-        notes = list(self._notes)
-        if self._pseudo:
-            what = "sampling weights" if not self._frequency else "a fractional response"
-            notes.append(
-                f"The log-likelihood is a pseudo-likelihood ({what}): no AIC, BIC or likelihood ratio test."
-            )
-        return notes
-
 
 # --------------------------------------------------------------------------------------------------- helpers
 def _refuse_later_options(bias_reduction, separation, collinear, progress) -> None:
@@ -725,13 +464,3 @@ def _reporter(callback, disp):
             callback(iteration, theta, value)
 
     return report
-
-
-def _sample_facts(sample: Sample) -> dict[str, Any]:
-    return {
-        "n_before": len(sample.given_index),
-        "n_given": sample.n_given,
-        "n_dropped": sample.n_dropped,
-        "dropped": dict(sample.dropped),
-        "n_absent": sample.n_absent,
-    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -47,61 +46,12 @@ class BinaryModel(Model):
     """
 
     link: ClassVar[links.Link]
+    _coding: ClassVar[dict[str, Any]] = {"event": None}
     _results_class = BinaryResults
 
-    def __init__(
-        self, endog, exog, *, event=None, offset=None, freq_weights=None, weights=None, missing: str = "drop"
-    ):
+    def __init__(self, endog, exog, *, event=None, offset=None, freq_weights=None, weights=None, missing: str = "drop"):
         keywords = {"event": event, "offset": offset, "freq_weights": freq_weights, "weights": weights}
         self._from_arrays(endog, exog, missing, keywords)
-
-    @classmethod
-    def from_formula(
-        cls,
-        formula: str,
-        data,
-        subset=None,
-        missing: str = "drop",
-        *,
-        event=None,
-        offset=None,
-        freq_weights=None,
-        weights=None,
-        eval_env: int = 0,
-    ):
-        """The model that a formula describes.
-
-        Parameters
-        ----------
-        formula : str
-            A patsy formula, ``"y ~ x1 + C(g)"``, or ``"successes + failures ~ x"``.
-        data : DataFrame
-            pandas, polars, pyarrow, or a mapping of columns.
-        subset : array_like of bool or str, optional
-            Rows to use: a mask, or a query such as ``"age > 20"``.
-        missing : {"drop", "raise", "none"}
-            What to do with rows in which a variable of the model is missing.
-        event : label, optional
-            The level of the response whose probability is modelled.
-        offset, freq_weights, weights : str or array_like, optional
-            A column's name or one value a row; see the class.
-        eval_env : int
-            How many callers up the formula's functions and variables are looked up: 0 is the caller of this method.
-
-        Returns
-        -------
-        Model
-
-        Raises
-        ------
-        DataError, FormulaError, MissingDataError
-            Input that the model cannot use; the message names the column, the values and the rows.
-        """
-        frame = sys._getframe(1 + eval_env)
-        keywords = {"event": event, "offset": offset, "freq_weights": freq_weights, "weights": weights}
-        return cls._from_formula(
-            formula, data, {**frame.f_globals, **frame.f_locals}, subset=subset, missing=missing, **keywords
-        )
 
     @classmethod
     def _coder(cls, coding: dict[str, Any]):

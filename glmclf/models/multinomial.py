@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import sys
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,8 @@ from glmclf.core.objective import MultinomialObjective
 from glmclf.core.separation import find_separation
 from glmclf.data.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError, PerfectSeparationError
-from glmclf.models.base import Model, Rows
+from glmclf.models.base import Model
+from glmclf.models.inputs import Rows
 from glmclf.results.multinomial import MultinomialResults
 from glmclf.results.saving import MODELS
 
@@ -64,6 +64,7 @@ class MNLogit(Model):
     body_mass_g  -0.019     -0.018
     """
 
+    _coding: ClassVar[dict[str, Any]] = {"reference": None}
     _results_class = MultinomialResults
     _objective_class = MultinomialObjective
 
@@ -72,54 +73,6 @@ class MNLogit(Model):
     ):
         keywords = {"reference": reference, "offset": offset, "freq_weights": freq_weights, "weights": weights}
         self._from_arrays(endog, exog, missing, keywords)
-
-    @classmethod
-    def from_formula(
-        cls,
-        formula: str,
-        data,
-        subset=None,
-        missing: str = "drop",
-        *,
-        reference=None,
-        offset=None,
-        freq_weights=None,
-        weights=None,
-        eval_env: int = 0,
-    ):
-        """The model that a formula describes.
-
-        Parameters
-        ----------
-        formula : str
-            A patsy formula, ``"y ~ x1 + C(g)"``, or counts of the classes, ``"a + b + c ~ x"``.
-        data : DataFrame
-            pandas, polars, pyarrow, or a mapping of columns.
-        subset : array_like of bool or str, optional
-            Rows to use: a mask, or a query such as ``"age > 20"``.
-        missing : {"drop", "raise", "none"}
-            What to do with rows in which a variable of the model is missing.
-        reference : label, optional
-            The base level.
-        offset, freq_weights, weights : str or array_like, optional
-            A column's name or one value a row; see the class.
-        eval_env : int
-            How many callers up the formula's functions and variables are looked up: 0 is the caller of this method.
-
-        Returns
-        -------
-        MNLogit
-
-        Raises
-        ------
-        DataError, FormulaError, MissingDataError
-            Input that the model cannot use; the message names the column, the values and the rows.
-        """
-        frame = sys._getframe(1 + eval_env)
-        keywords = {"reference": reference, "offset": offset, "freq_weights": freq_weights, "weights": weights}
-        return cls._from_formula(
-            formula, data, {**frame.f_globals, **frame.f_locals}, subset=subset, missing=missing, **keywords
-        )
 
     _kept = (*Model._kept, "_offset_base")
 

@@ -1,0 +1,333 @@
+"""Inputs: the rows of a table that a model uses, their names and facts; what every model class shares."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.columns import Cells, Dense, from_pieces
+from glmclf.data import codec
+from glmclf.data.arrays import constant, read_arrays
+from glmclf.data.design import read_formula
+from glmclf.data.groups import Groups, label, read_groups
+from glmclf.data.sample import Sample
+from glmclf.errors import DataError
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that a model is fitted to, aligned.
+
+    Attributes
+    ----------
+    X : Dense or Cells
+        Columns of the design.
+    y, trials, offset, weights : (n,) ndarray or None
+        Response as coded; None stands for one trial, offset 0, weight 1.
+    index : Index
+        Labels of the rows in the table.
+    positions : (n,) integer ndarray or slice
+        Places of the rows in the table; all of them as a slice.
+    """
+
+    X: Dense | Cells
+    y: ndarray
+    trials: ndarray | None
+    offset: ndarray | None
+    weights: ndarray | None
+    index: pd.Index
+    positions: ndarray | slice
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+class ModelData:
+    """What code written for statsmodels looks for under ``model.data``."""
+
+    def __init__(self, design, frame, xnames):
+        self.design_info, self.frame, self.param_names, self.xnames = design, frame, list(xnames), list(xnames)
+
+
+class Inputs:
+    """A response and columns read from arrays or by a formula, before anything is fitted.
+
+    Subclasses name their coding keywords (`event`, `reference`, ...) and build the response.
+    """
+
+    _variables: ClassVar[tuple[str, ...]] = ("offset", "freq_weights", "weights")
+    _coding: ClassVar[dict[str, Any]] = {}  # the class's other keywords and their defaults
+    _missing: ClassVar[str] = "drop"
+    _rows_: Rows | None
+    _results_class: ClassVar[Any]
+
+    @classmethod
+    def _coder(cls, coding: dict[str, Any]) -> Callable:
+        """How the response is coded: names and values of the left side -> response."""
+        raise NotImplementedError
+
+    @property
+    def _pseudo(self) -> bool:
+        """Whether the log-likelihood is a pseudo-likelihood, without AIC, BIC and likelihood ratio tests."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------------------ input
+    def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
+        coding, extras = self._split(keywords)
+        sample = read_arrays(endog, exog, missing=missing, extras=extras, response=self._coder(coding))
+        self._start_with(sample, keywords)
+
+    @classmethod
+    def from_formula(
+        cls, formula: str, data, subset=None, missing: str | None = None, *, eval_env: int = 0, **keywords
+    ):
+        """The model that a formula describes.
+
+        Parameters
+        ----------
+        formula : str
+            A patsy formula, ``"y ~ x1 + C(g)"``; counts on the left side as the class takes them.
+        data : DataFrame
+            pandas, polars, pyarrow, or a mapping of columns.
+        subset : array_like of bool or str, optional
+            Rows to use: a mask, or a query such as ``"age > 20"``.
+        missing : str, optional
+            What to do with rows in which a variable of the model is missing; see the class.
+        eval_env : int
+            How many callers up the formula's functions and variables are looked up: 0 is the caller of this method.
+        **keywords
+            The keywords of the class. Those that are variables are a column's name or one value a row.
+
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        DataError, FormulaError, MissingDataError
+            Input that the model cannot use; the message names the column, the values and the rows.
+        TypeError
+            A keyword that the class does not have.
+        """
+        frame = sys._getframe(1 + eval_env)
+        namespace = {**frame.f_globals, **frame.f_locals}
+        return cls._from_formula(formula, data, namespace, subset=subset, missing=missing, **keywords)
+
+    @classmethod
+    def _from_formula(cls, formula, data, namespace, *, subset=None, missing=None, restricted=False, **keywords):
+        self = cls.__new__(cls)
+        coding, extras = self._split(keywords)
+        options = {"subset": subset, "missing": missing or cls._missing, "extras": extras, "restricted": restricted}
+        self._start_with(self._read(formula, data, namespace, coding, **options), keywords)
+        return self
+
+    def _read(self, formula, data, namespace, coding: dict[str, Any], **options) -> Sample:
+        return read_formula(formula, data, namespace=namespace, response=self._coder(coding), **options)
+
+    def _split(self, keywords) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Keywords of the class with their defaults, and the variables beside the table."""
+        unknown = set(keywords) - set(self._coding) - set(self._variables)
+        if unknown:
+            have = ", ".join(sorted([*self._coding, *self._variables]))
+            names = ", ".join(map(repr, sorted(unknown)))
+            raise TypeError(f"{type(self).__name__} takes no keyword {names}; it has {have}")
+        extras = {name: value for name, value in keywords.items() if name in self._variables and value is not None}
+        return {**self._coding, **{n: v for n, v in keywords.items() if n in self._coding}}, extras
+
+    def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
+        self._design, self._response = sample.design, sample.response
+        self.formula = sample.design.formula
+        weights = sample.extras.get("freq_weights", sample.extras.get("weights"))
+        X, response = self._columns(sample), sample.response
+        positions = slice(None) if len(sample) == sample.n_given else sample.rows
+        offset = sample.extras.get("offset")
+        self._check_offset(offset)
+        self._rows_ = Rows(X, response.y, response.trials, offset, weights, sample.index, positions)
+        self._frequency = "weights" not in sample.extras
+        self._names = {name: label(keywords.get(name), name) for name in sample.extras}
+        self._has_offset = "offset" in sample.extras
+        self._weight_sum = None if weights is None else float(weights.sum())
+        self._offset_column = keywords["offset"] if isinstance(keywords.get("offset"), str) else None
+        self._facts = _sample_facts(sample)
+        self._given_index, self._cut = sample.given_index, sample.cut
+        self._notes = list(sample.notes)
+        self.data = ModelData(sample.design, sample.frame, sample.design.xnames)
+        self.nobs = self._count(weights)
+
+    def _columns(self, sample: Sample) -> Any:
+        """What the rows hold besides the response."""
+        return from_pieces(sample.pieces, len(sample)) if sample.pieces is not None else Dense(np.asarray(sample.X))
+
+    def _count(self, weights) -> int | float:
+        return len(self._rows) if weights is None or not self._frequency else int(weights.sum())
+
+    @property
+    def _rows(self) -> Rows:
+        if self._rows_ is None:
+            raise DataError(
+                "this needs the rows of the fit, which were removed or not saved: pass new data, or fit again"
+            )
+        return self._rows_
+
+    # ------------------------------------------------------------------------------------- names of statsmodels
+    @property
+    def endog_names(self) -> str:
+        """Name of the response."""
+        return self._response.name
+
+    @property
+    def exog_names(self) -> list[str]:
+        """Names of the columns of the design."""
+        return self._design.xnames
+
+    @property
+    def _param_names(self) -> list[str]:
+        """Names of the flat parameters, as hypotheses spell them."""
+        return self.exog_names
+
+    @property
+    def _terms(self) -> dict[str, Any]:
+        """Places of each term's parameters."""
+        return self._design.terms
+
+    @property
+    def _param_index(self) -> pd.Index:
+        """Labels of the flat parameters in tables."""
+        return pd.Index(self.exog_names)
+
+    @property
+    def endog(self) -> ndarray:
+        """The response as coded, (n,): 1 for the event, successes, or a fraction."""
+        return self._rows.y
+
+    @property
+    def exog(self) -> ndarray:
+        """The design, (n, k)."""
+        return self._rows.X.toarray()
+
+    @property
+    def offset(self) -> ndarray | None:
+        """The offset, (n,), or None."""
+        return self._rows.offset
+
+    @cached_property
+    def k_constant(self) -> int:
+        """1 if the columns hold or span a constant, else 0."""
+        if self._design.k_constant or self.formula is None:
+            return int(self._design.k_constant)
+        return constant(self._rows.X.toarray())  # columns of a formula may add up to one by their values
+
+    def _groups(self, cov_type: str, cov_kwds) -> Groups | None:
+        """Cluster codes of the kept rows from the `groups` a user gave; None for other covariances."""
+        keywords = dict(cov_kwds or {})
+        unknown = set(keywords) - ({"groups"} if cov_type == "cluster" else set())
+        if unknown:
+            raise TypeError(f'cov_type="{cov_type}" takes no keyword {", ".join(sorted(map(repr, unknown)))}')
+        if cov_type != "cluster":
+            return None
+        if keywords.get("groups") is None:
+            raise ValueError('cov_type="cluster" needs the groups: cov_kwds={"groups": column name or values}')
+        r = self._rows
+        return read_groups(keywords["groups"], self.data.frame, self._given_index, self._cut, r.positions, r.index)
+
+    # --------------------------------------------------------------------------------------- keeping and moving
+    _kept: ClassVar[tuple[str, ...]] = (
+        "formula",
+        "nobs",
+        "k_constant",
+        "_constant",
+        "_frequency",
+        "_names",
+        "_has_offset",
+        "_offset_column",
+        "_weight_sum",
+        "_facts",
+        "_notes",
+    )
+
+    def _without_rows(self):
+        """A copy that holds nothing with one entry a row."""
+        other = object.__new__(type(self))
+        other.__dict__ = {name: getattr(self, name) for name in self._kept}
+        other._design, other._response, other._rows_ = self._design, self._response.without_rows(), None
+        other.data = ModelData(self._design, None, self._design.xnames)
+        return other
+
+    def _as_dict(self) -> dict[str, Any]:
+        small = self._without_rows()
+        kept = {name: getattr(small, name) for name in self._kept}
+        return {
+            "class": type(self).__name__,
+            "design": codec.encode(self._design),
+            "response": codec.encode_response(self._response),
+            "kept": kept,
+        }
+
+    @classmethod
+    def _rebuild(cls, stored: dict[str, Any], functions):
+        self = object.__new__(cls)
+        self.__dict__ = {name: stored["kept"][name] for name in cls._kept}
+        self._design = codec.decode(stored["design"], functions)
+        self._response, self._rows_ = codec.decode_response(stored["response"]), None
+        self.data = ModelData(self._design, None, self._design.xnames)
+        return self
+
+    # ------------------------------------------------------------------------------------------ for the summary
+    def _fit_table(self) -> pd.DataFrame:
+        """The rows of the fit as a new table."""
+        if self.data.frame is not None:
+            return self.data.frame.iloc[self._rows.positions]
+        r = self._rows
+        return pd.DataFrame(r.X.toarray(), index=r.index, columns=self.exog_names).assign(**{self.endog_names: r.y})
+
+    def _header(self) -> list[tuple[str, str]]:
+        f, names = self._facts, self._names
+        facts = self._modelled()
+        if "freq_weights" in names:
+            facts.append(("Freq. weights:", f"{names['freq_weights']} (sum {self._weight_sum:g})"))
+        if "weights" in names:
+            facts.append(("Sampling weights:", f"{names['weights']} (sum {self._weight_sum:g})"))
+        if self._has_offset:
+            facts.append(("Offset:", names["offset"]))
+        if f["n_before"] != f["n_given"]:
+            facts.append(("Subset:", f"{f['n_given']} of {f['n_before']} rows"))
+        if f["n_dropped"]:
+            why = ", ".join(f"{name}: {count}" for name, count in f["dropped"].items())
+            facts.append(("Rows dropped:", f"{f['n_dropped']} of {f['n_given']} with missing values ({why})"))
+        if f["n_absent"]:
+            facts.append(("Rows absent:", f"{f['n_absent']} of weight zero"))
+        return facts
+
+    def _modelled(self) -> list[tuple[str, str]]:
+        """What is modelled, for the summary."""
+        raise NotImplementedError
+
+    def _check_offset(self, offset: ndarray | None) -> None:
+        if offset is not None and offset.ndim == 2:
+            name = type(self).__name__
+            raise DataError(f"offset has shape {offset.shape}; {name} takes one value a row")
+
+    def _summary_notes(self) -> list[str]:
+        notes = list(self._notes)
+        if self._pseudo:
+            what = "sampling weights" if not self._frequency else "a fractional response"
+            notes.append(f"The log-likelihood is a pseudo-likelihood ({what}): no AIC, BIC or likelihood ratio test.")
+        return notes
+
+
+# --------------------------------------------------------------------------------------------------- helpers
+def _sample_facts(sample: Sample) -> dict[str, Any]:
+    return {
+        "n_before": len(sample.given_index),
+        "n_given": sample.n_given,
+        "n_dropped": sample.n_dropped,
+        "dropped": dict(sample.dropped),
+        "n_absent": sample.n_absent,
+    }
