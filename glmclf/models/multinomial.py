@@ -21,11 +21,12 @@ from glmclf.data.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError, PerfectSeparationError
 from glmclf.models.base import Model
 from glmclf.models.inputs import Rows
+from glmclf.results.levels import LevelLabels
 from glmclf.results.multinomial import MultinomialResults
 from glmclf.results.saving import MODELS
 
 
-class MNLogit(Model):
+class MNLogit(LevelLabels, Model):
     """Multinomial logit: log(p_j / p_0) = x'b_j + offset_j for each class j but the reference.
 
     `fit` maximises the multinomial log-likelihood sum_i w_i sum_j y_ij log p_ij; the default standard errors assume
@@ -129,47 +130,14 @@ class MNLogit(Model):
         return self._response.reference
 
     @property
-    def _equations(self) -> list[Any]:
-        """The levels that have an equation."""
-        return self._response.classes[1:]
-
-    @property
-    def J(self) -> int:
-        """How many levels the response has."""
-        return len(self.levels)
-
-    @property
-    def K(self) -> int:
-        """How many regressors an equation has."""
-        return len(self.exog_names)
+    def _regressor_terms(self) -> dict[str, Any]:
+        return self._design.terms
 
     @property
     def wendog(self) -> ndarray:
         """The response as counts of each level, (n, J), in the order of `levels`."""
         counts = _counts(self._rows.y, self.J)
         return counts[:, self._order]
-
-    @property
-    def _order(self) -> list[int]:
-        """Places of `levels` among the classes, the reference first."""
-        classes = self._response.classes
-        return [classes.index(level) for level in self.levels]
-
-    @property
-    def _param_names(self) -> list[str]:
-        return [f"y{level}_{name}" for level in self._equations for name in self.exog_names]
-
-    @property
-    def _param_index(self) -> pd.Index:
-        return pd.MultiIndex.from_product([self._equations, self.exog_names], names=["level", "regressor"])
-
-    @property
-    def _terms(self) -> dict[str, Any]:
-        starts = np.arange(len(self._equations)) * self.K
-        return {
-            name: np.concatenate([np.arange(self.K)[part] + start for start in starts])
-            for name, part in self._design.terms.items()
-        }
 
     @property
     def df_model(self) -> int:

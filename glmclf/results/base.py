@@ -25,16 +25,12 @@ from glmclf.inference import anova, gof, score, wald
 from glmclf.inference.anova import Comparison
 from glmclf.inference.covariance import Context, Covariance, check
 from glmclf.inference.influence import influence
-from glmclf.results import frames, saving
-from glmclf.results.hypotheses import constraints
+from glmclf.results import saving
+from glmclf.results.estimates import Kept, row_property
 from glmclf.results.influence import Influence
 
 
-class row_property(cached_property):
-    """A cached quantity with one entry a row; `remove_data` drops it."""
-
-
-class Results:
+class Results(Kept):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -49,8 +45,6 @@ class Results:
     use_t : bool
         Always False: inference uses the normal distribution.
     """
-
-    use_t = False
 
     def __init__(self, model, found: Estimate, cov: tuple[Covariance, list[str]], method: str):
         fit = found.fit
@@ -69,24 +63,6 @@ class Results:
         }
 
     # ----------------------------------------------------------------------------------------------- numbers
-    def _labelled(self, values) -> Any:
-        """Flat parameter-sized numbers with the parameters' labels."""
-        return pd.Series(np.array(values, dtype=float), index=self.model._param_index)
-
-    @property
-    def _se(self) -> ndarray:
-        return np.sqrt(self._variances())
-
-    @property
-    def cov_type(self) -> str:
-        """Name of the covariance type."""
-        return self._cov.name
-
-    @property
-    def cov_kwds(self) -> dict[str, Any]:
-        """What the covariance type was told: the names of the groupings and how many clusters each has."""
-        return {"groups": self._group_names, "n_groups": list(self._cov.clusters)} if self._group_names else {}
-
     @cached_property
     def _V(self) -> ndarray:
         """Covariance of the parameters."""
@@ -102,70 +78,6 @@ class Results:
             parts = [R[:, i : i + k] for i in range(0, R.shape[1], k)]
             R = np.hstack([solve_triangular(self._basis, p.T, trans="T", check_finite=False).T for p in parts])
         return self._fit.theta, self._cov.matrix, R
-
-    @property
-    def params(self) -> pd.Series:
-        """The estimate."""
-        return self._labelled(self._theta)
-
-    @property
-    def bse(self) -> pd.Series:
-        """Standard errors."""
-        return self._labelled(self._se)
-
-    def _variances(self) -> ndarray:
-        v = np.diag(self._V)
-        return np.where(v >= 0, v, np.nan)
-
-    @property
-    def tvalues(self) -> pd.Series:
-        """Estimates over their standard errors."""
-        return self._labelled(self._theta / self._se)
-
-    @property
-    def pvalues(self) -> pd.Series:
-        """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution."""
-        return self._labelled(wald.z_pvalues(self._theta / self._se))
-
-    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
-        """Confidence intervals of the parameters, estimate -/+ z se.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level, in (0, 1).
-        method : {"wald"}
-            "profile" is not available in this version.
-
-        Returns
-        -------
-        DataFrame
-            Columns 0 and 1: the ends.
-        """
-        if method == "profile":
-            raise NotImplementedError('conf_int(method="profile") is not available in this version')
-        if method != "wald":
-            raise ValueError(f'method={method!r}: choose "wald"')
-        ends = wald.intervals(self._theta, self._se, alpha)
-        return pd.DataFrame(ends, index=self.model._param_index, columns=[0, 1])
-
-    def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
-        """Covariance matrix of the parameters, or of R params.
-
-        Parameters
-        ----------
-        r_matrix : (J, p) array_like, optional
-
-        Returns
-        -------
-        DataFrame (p, p), or ndarray (J, J)
-        """
-        if r_matrix is not None:
-            R, _ = self._constraints(r_matrix)
-            _, V, R = self._coordinates(R)
-            return R @ V @ R.T
-        names = self.model._param_index
-        return pd.DataFrame(self._V.copy(), index=names, columns=names)
 
     @cached_property
     def llf(self) -> float:
@@ -244,78 +156,6 @@ class Results:
         return np.nan if self.model._pseudo else float(-2.0 * self.llf + penalty[crit])
 
     # ------------------------------------------------------------------------------------------------- tests
-    def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
-        """R and q of R theta = q: names and strings end here."""
-        return constraints(r_matrix, self.model._param_names, self.model._param_index)
-
-    def _df(self, wanted: bool | None) -> float | None:
-        """Degrees of freedom of t and F tests: df_resid, or the clusters less one (as Stata and statsmodels)."""
-        if not wanted:
-            return None
-        return min(self._cov.clusters) - 1 if self._cov.clusters else self.df_resid
-
-    def t_test(self, r_matrix, *, use_t: bool | None = None):
-        """Wald test of each row of R theta = q.
-
-        Parameters
-        ----------
-        r_matrix : str, list of str, array_like or (R, q)
-            ``"x1 = x2"``, ``"x1 = 0, x2 = 1"``; a (J, p) matrix with q = 0; or both.
-        use_t : bool, optional
-            Student's t instead of the normal distribution, with df_resid degrees of freedom, or clusters - 1.
-
-        Returns
-        -------
-        statsmodels ContrastResults
-        """
-        R, q = self._constraints(r_matrix)
-        theta, V, R = self._coordinates(R)
-        return wald.t_test(theta, V, R, q, df=self._df(use_t))
-
-    def wald_test(self, r_matrix, *, use_f: bool | None = None, scalar: bool = True):
-        """Joint Wald test of R theta = q: chi-squared, or F with (J, df_resid) degrees of freedom;
-        clusters - 1 instead of df_resid where the covariance is clustered.
-
-        Parameters
-        ----------
-        r_matrix : str, list of str, array_like or (R, q)
-            As in `t_test`.
-        use_f : bool, optional
-            The F distribution.
-        scalar : bool
-            Whether the statistic is a number, or a (1, 1) array as statsmodels used to return.
-
-        Returns
-        -------
-        statsmodels ContrastResults
-        """
-        R, q = self._constraints(r_matrix)
-        theta, V, R = self._coordinates(R)
-        return wald.wald_test(theta, V, R, q, use_f=bool(use_f), df=self._df(use_f), scalar=scalar)
-
-    def f_test(self, r_matrix):
-        """`wald_test` with the F distribution."""
-        return self.wald_test(r_matrix, use_f=True)
-
-    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False):
-        """Joint Wald test of each term of the formula: all columns of a factor, a spline or an interaction at once.
-
-        Parameters
-        ----------
-        skip_constant : bool
-            Whether to leave the intercept out.
-        use_f : bool
-            F instead of chi-squared.
-
-        Returns
-        -------
-        statsmodels WaldTestResults
-            With the numbers in ``.table``.
-        """
-        terms, df = self.model._terms, self._df(use_f)
-        tests = wald.term_tests(self._theta, self._V, terms, use_f=use_f, df=df, skip_constant=skip_constant)
-        return frames.term_table(tests)
-
     def compare_lr_test(self, restricted: Results):
         """Likelihood ratio test of a restricted model nested in this one.
 
@@ -724,51 +564,7 @@ class Results:
         return objective if self._basis is None else objective.rotated(self._basis)
 
     # ---------------------------------------------------------------------------------------- presentation
-    def summary(self, yname=None, xname=None, title=None, alpha: float = 0.05, exponentiate: bool = False):
-        """The fit in one table, in statsmodels' layout, with what was modelled.
-
-        Parameters
-        ----------
-        yname : str, optional
-            Name of the response.
-        xname : list of str, optional
-            Names of the parameters.
-        title : str, optional
-        alpha : float
-            One minus the level of the intervals.
-        exponentiate : bool
-            Whether to show exp(params), their delta-method standard errors and exp of the intervals.
-
-        Returns
-        -------
-        Summary
-            `as_text, as_latex, as_html, as_csv, as_markdown`.
-        """
-        from glmclf.results.summary import summary
-
-        return summary(self, yname=yname, xname=xname, title=title, alpha=alpha, exponentiate=exponentiate)
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
-    def summary_frame(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
-        """The parameter table of the summary as a DataFrame."""
-        return frames.summary_frame(self, alpha=alpha, exponentiate=exponentiate)
-
-    def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
-        """One row a parameter, with the column names of R's broom: term, estimate, std_error, statistic, p_value,
-        conf_low, conf_high."""
-        return frames.tidy(self, alpha=alpha, exponentiate=exponentiate)
-
-    def glance(self) -> pd.DataFrame:
-        """One row for the fit, with the column names of R's broom."""
-        return frames.glance(self)
-
     # ------------------------------------------------------------------------------------------- for the summary
-    def _header(self) -> list[tuple[str, str]]:
-        """Facts for the summary's table beyond statsmodels'."""
-        return self.model._header() + self._fit_header()
-
     def _fit_header(self) -> list[tuple[str, str]]:
         n = self.mle_retvals["iterations"]
         facts = [("Solver:", f"{self.method}, {n} iteration{'' if n == 1 else 's'}")]
@@ -787,37 +583,7 @@ class Results:
         return notes
 
     # ---------------------------------------------------------------------------------------- keeping, moving
-    def remove_data(self) -> None:
-        """Drop every array with one entry a row, and the table: predictions and inference remain."""
-        self._remember()
-        for cls in type(self).__mro__:
-            for name, value in vars(cls).items():
-                if isinstance(value, row_property):
-                    self.__dict__.pop(name, None)
-        self.model = self.model._without_rows()
-
-    def _remember(self) -> None:
-        """Compute what needs the rows while they are there."""
-        for name in self._facts:
-            getattr(self, name)
-
     _facts: ClassVar[tuple[str, ...]] = ("llf", "_null_value", "df_model", "_fingerprint")
-
-    def save(self, path) -> None:
-        """Write the result as JSON: formula, levels, transforms, estimate and covariance, no row of the data.
-
-        Parameters
-        ----------
-        path : str, path or open text or binary file
-            Where; read it back with `glmclf.load`.
-        """
-        self._remember()
-        saving.write(path, self._as_dict())
-
-    @staticmethod
-    def load(path, functions=None) -> Results:
-        """Read a result that `save` wrote; see `glmclf.load`."""
-        return saving.load(path, functions)
 
     def _as_dict(self) -> dict[str, Any]:
         e = self._fit.evaluation

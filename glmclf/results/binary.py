@@ -18,7 +18,8 @@ from glmclf.errors import DataError
 from glmclf.inference import gof, residuals
 from glmclf.inference.prediction import Prediction, linear_se
 from glmclf.results import frames
-from glmclf.results.base import Results, row_property
+from glmclf.results.base import Results
+from glmclf.results.estimates import row_property
 
 LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 from scipy.linalg import solve_triangular
-from scipy.special import expit
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
@@ -19,21 +18,18 @@ from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import Evaluation
 from glmclf.data.frame import align, as_frame
 from glmclf.errors import DataError, EstimationError
-from glmclf.inference import iia, level_residuals, wald
-from glmclf.results import frames
-from glmclf.results.base import Results, row_property
+from glmclf.inference import iia, level_residuals
+from glmclf.results.base import Results
+from glmclf.results.estimates import row_property
+from glmclf.results.levels import LevelEstimates, LevelPredictions
 
 
-class MultinomialResults(Results):
+class MultinomialResults(LevelEstimates, Results):
     """Results of MNLogit."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_level_shares", "_saturated_value")
 
     # ------------------------------------------------------------------------------------------------ numbers
-    def _labelled(self, values) -> pd.DataFrame:
-        table = np.array(values, dtype=float).reshape(self.model.K, -1, order="F")
-        return pd.DataFrame(table, index=self.model.exog_names, columns=pd.Index(self.model._equations, dtype=object))
-
     @cached_property
     def _level_shares(self) -> list[float]:
         return self.model._shares[self.model._order].tolist()
@@ -52,33 +48,6 @@ class MultinomialResults(Results):
     def null_deviance(self) -> float:
         """The deviance of the model without regressors."""
         return 2.0 * (self._saturated_value - self._null_value)
-
-    @property
-    def levels(self) -> list[Any]:
-        """All levels of the response, in their order."""
-        return self.model.levels
-
-    @property
-    def reference(self) -> Any:
-        """The base level."""
-        return self.model.reference
-
-    def odds_ratios(self, alpha: float = 0.05, units=None) -> pd.DataFrame:
-        """Relative risk ratios exp(u b) against the reference, with delta-method standard errors.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level of the intervals.
-        units : dict, optional
-            The change of a regressor that counts as one unit, ``{"age": 10}``.
-
-        Returns
-        -------
-        DataFrame
-            Indexed by (level, regressor).
-        """
-        return frames.ratios(self, alpha, units, "relative risk ratio")
 
     # ---------------------------------------------------------------------------------------------- other bases
     def rebase(self, level) -> MultinomialResults:
@@ -128,74 +97,6 @@ class MultinomialResults(Results):
             C = np.eye(len(new) - 1)
         return np.kron(C, np.eye(k))
 
-    def level_contrasts(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Coefficients of every level against every other, with tests and intervals.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level of the intervals.
-
-        Returns
-        -------
-        DataFrame
-            Indexed by (level, against, regressor): coef, std err, z, P>|z| and the interval.
-        """
-        k, classes = self.model.K, self.model._response.classes
-        labels, R = [], []
-        for a, level in enumerate(self.levels):
-            for against in self.levels[:a]:
-                for i, name in enumerate(self.model.exog_names):
-                    row = np.zeros(len(self._theta))
-                    for label, sign in ((level, 1.0), (against, -1.0)):
-                        if classes.index(label):
-                            row[(classes.index(label) - 1) * k + i] = sign
-                    labels.append((level, against, name))
-                    R.append(row)
-        theta, V, rotated = self._coordinates(np.array(R))
-        estimate, se = wald.combine(rotated, theta), wald.standard_errors(rotated, V)
-        z = estimate / se
-        columns = ["coef", "std err", "z", "P>|z|", *frames.interval_headings(alpha)]
-        values = np.column_stack([estimate, se, z, wald.z_pvalues(z), wald.intervals(estimate, se, alpha)])
-        index = pd.MultiIndex.from_tuples(labels, names=["level", "against", "regressor"])
-        return pd.DataFrame(values, index=index, columns=columns)
-
-    def combine_test(self, level, other):
-        """May two outcomes be merged? Wald test that all slopes of the two levels are equal.
-
-        Parameters
-        ----------
-        level, other : label
-            Two levels of the response.
-
-        Returns
-        -------
-        statsmodels ContrastResults
-            Chi-squared with as many degrees of freedom as there are slopes.
-
-        Raises
-        ------
-        ValueError
-            Not two levels of the response.
-
-        References
-        ----------
-        Cramer & Ridder (1991), Pooling states in the multinomial logit model. Journal of Econometrics 47, 267-272.
-        """
-        classes, k = self.model._response.classes, self.model.K
-        unknown = [v for v in (level, other) if v not in classes]
-        if unknown or level == other:
-            raise ValueError(f"combine_test needs two of the levels {self.levels}; found {level!r} and {other!r}")
-        N = self._slopes()
-        if not len(N):
-            raise ValueError("combine_test compares slopes; the model has none")
-        R = np.zeros((len(N), len(self._theta)))
-        for label, sign in ((level, 1.0), (other, -1.0)):
-            if classes.index(label):
-                j = (classes.index(label) - 1) * k
-                R[:, j : j + k] = sign * N
-        return self.wald_test(R)
-
     def _slopes(self) -> ndarray:
         """Rows N with N d = 0 if and only if X d is constant: the slopes, whichever way the constant is coded."""
         k, constant = self.model.K, self.model._constant_column()
@@ -207,15 +108,7 @@ class MultinomialResults(Results):
         c = np.linalg.lstsq(X, np.ones(len(X)), rcond=None)[0]
         return np.linalg.svd(c[None])[2][1:]
 
-    @property
-    def equations(self) -> dict[Any, Equation]:
-        """One-equation views by level, in the shape that tables of other packages take."""
-        return {level: Equation(self, j, level) for j, level in enumerate(self.model._equations)}
-
     # ---------------------------------------------------------------------------------------------- row-sized
-    def _by_level(self, values: ndarray, index: pd.Index) -> pd.DataFrame:
-        return pd.DataFrame(values, index=index, columns=pd.Index(self.levels, dtype=object))
-
     @row_property
     def _eta(self) -> ndarray:
         r = self.model._rows
@@ -584,67 +477,3 @@ class MultinomialResults(Results):
         labels = [response.decode(c) for c in codes]
         series = [pd.Series(a, index=index, dtype=object if a.dtype == object else None) for a in labels]
         return pd.DataFrame({f"sim_{i + 1}": s for i, s in enumerate(series)}, index=index)
-
-
-class LevelPredictions:
-    """Predicted probabilities of levels with standard errors and intervals, labelled by row and level."""
-
-    def __init__(self, logit, p, q, se_logit, index, levels):
-        self._logit, self._p, self._q, self._se_logit = logit, p, q, se_logit
-        self._index, self._levels = index, levels
-
-    def _frame(self, values) -> pd.DataFrame:
-        return pd.DataFrame(values, index=self._index, columns=pd.Index(self._levels, dtype=object))
-
-    @property
-    def predicted(self) -> pd.DataFrame:
-        """Probabilities, a column a level."""
-        return self._frame(self._p)
-
-    @property
-    def se(self) -> pd.DataFrame:
-        """Delta-method standard errors, a column a level."""
-        return self._frame(self._p * self._q * self._se_logit)
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Intervals of level 1 - alpha: rows (row, level), columns ci_lower and ci_upper."""
-        return self.summary_frame(alpha)[["ci_lower", "ci_upper"]]
-
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """predicted, se, ci_lower and ci_upper by (row, level)."""
-        half = wald.critical_value(alpha) * self._se_logit
-        n, K = self._p.shape
-        index = pd.MultiIndex.from_arrays(
-            [self._index.repeat(K), pd.Index(self._levels * n, dtype=object)], names=[self._index.name, "level"]
-        )
-        columns = (self._p, self._p * self._q * self._se_logit, expit(self._logit - half), expit(self._logit + half))
-        names = ("predicted", "se", "ci_lower", "ci_upper")
-        return pd.DataFrame({name: c.ravel() for name, c in zip(names, columns, strict=True)}, index=index)
-
-    def __repr__(self) -> str:
-        return repr(self.summary_frame())
-
-
-class Equation:
-    """One equation of a multinomial logit, in the shape of a binary result."""
-
-    use_t = False
-
-    def __init__(self, res: MultinomialResults, j: int, level):
-        self.level, self.model, k = level, res.model, res.model.K
-        self._part = slice(j * k, (j + 1) * k)
-        names = res.model.exog_names
-        self.params, self.bse = res.params[level], res.bse[level]
-        self.tvalues, self.pvalues = res.tvalues[level], res.pvalues[level]
-        self._res, self._names = res, names
-        self.nobs, self.llf, self.aic, self.bic = res.nobs, res.llf, res.aic, res.bic
-        self.df_model, self.df_resid, self.prsquared = res.df_model, res.df_resid, res.prsquared
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Intervals of the equation's parameters: columns 0 and 1."""
-        return self._res.conf_int(alpha).iloc[self._part].set_axis(self._names)
-
-    def cov_params(self) -> pd.DataFrame:
-        """Covariance of the equation's parameters."""
-        block = self._res._V[self._part, self._part].copy()
-        return pd.DataFrame(block, index=self._names, columns=self._names)

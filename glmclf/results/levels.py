@@ -1,0 +1,254 @@
+"""Estimates by level of a response: tables with a column a level, contrasts of levels, one-equation views."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.special import expit
+
+from glmclf.inference import wald
+from glmclf.results import frames
+from glmclf.results.estimates import Estimates
+
+
+class LevelLabels:
+    """Names of parameters by level and regressor, equation by equation.
+
+    A class that has `levels`, `reference`, `exog_names` and `_regressor_terms`, the places of each term's columns, gets
+    the rest.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def levels(self) -> list[Any]: ...
+        @property
+        def reference(self) -> Any: ...
+        @property
+        def exog_names(self) -> list[str]: ...
+        @property
+        def _regressor_terms(self) -> dict[str, Any]: ...
+
+    @property
+    def _classes(self) -> list[Any]:
+        """The levels, the base level first."""
+        return [self.reference, *(level for level in self.levels if level != self.reference)]
+
+    @property
+    def _equations(self) -> list[Any]:
+        """The levels that have an equation."""
+        return self._classes[1:]
+
+    @property
+    def J(self) -> int:
+        """How many levels the response has."""
+        return len(self.levels)
+
+    @property
+    def K(self) -> int:
+        """How many regressors an equation has."""
+        return len(self.exog_names)
+
+    @property
+    def _order(self) -> list[int]:
+        """Places of `levels` among the classes, the reference first."""
+        classes = self._classes
+        return [classes.index(level) for level in self.levels]
+
+    @property
+    def _param_names(self) -> list[str]:
+        return [f"y{level}_{name}" for level in self._equations for name in self.exog_names]
+
+    @property
+    def _param_index(self) -> pd.Index:
+        return pd.MultiIndex.from_product([self._equations, self.exog_names], names=["level", "regressor"])
+
+    @property
+    def _terms(self) -> dict[str, Any]:
+        starts = np.arange(len(self._equations)) * self.K
+        return {
+            name: np.concatenate([np.arange(self.K)[part] + start for start in starts])
+            for name, part in self._regressor_terms.items()
+        }
+
+
+class LevelEstimates(Estimates):
+    """Estimates of log p_j / p_0 for each level j but the reference: rows are regressors, columns levels."""
+
+    def _labelled(self, values) -> pd.DataFrame:
+        table = np.array(values, dtype=float).reshape(self.model.K, -1, order="F")
+        return pd.DataFrame(table, index=self.model.exog_names, columns=pd.Index(self.model._equations, dtype=object))
+
+    @property
+    def levels(self) -> list[Any]:
+        """All levels of the response, in their order."""
+        return self.model.levels
+
+    @property
+    def reference(self) -> Any:
+        """The base level."""
+        return self.model.reference
+
+    def odds_ratios(self, alpha: float = 0.05, units=None) -> pd.DataFrame:
+        """Relative risk ratios exp(u b) against the reference, with delta-method standard errors.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals.
+        units : dict, optional
+            The change of a regressor that counts as one unit, ``{"age": 10}``.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by (level, regressor).
+        """
+        return frames.ratios(self, alpha, units, "relative risk ratio")
+
+    def level_contrasts(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Coefficients of every level against every other, with tests and intervals.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by (level, against, regressor): coef, std err, z, P>|z| and the interval.
+        """
+        k, classes = self.model.K, self.model._classes
+        labels, R = [], []
+        for a, level in enumerate(self.levels):
+            for against in self.levels[:a]:
+                for i, name in enumerate(self.model.exog_names):
+                    row = np.zeros(len(self._theta))
+                    for label, sign in ((level, 1.0), (against, -1.0)):
+                        if classes.index(label):
+                            row[(classes.index(label) - 1) * k + i] = sign
+                    labels.append((level, against, name))
+                    R.append(row)
+        theta, V, rotated = self._coordinates(np.array(R))
+        estimate, se = wald.combine(rotated, theta), wald.standard_errors(rotated, V)
+        z = estimate / se
+        columns = ["coef", "std err", "z", "P>|z|", *frames.interval_headings(alpha)]
+        values = np.column_stack([estimate, se, z, wald.z_pvalues(z), wald.intervals(estimate, se, alpha)])
+        index = pd.MultiIndex.from_tuples(labels, names=["level", "against", "regressor"])
+        return pd.DataFrame(values, index=index, columns=columns)
+
+    def combine_test(self, level, other):
+        """May two outcomes be merged? Wald test that all slopes of the two levels are equal.
+
+        Parameters
+        ----------
+        level, other : label
+            Two levels of the response.
+
+        Returns
+        -------
+        statsmodels ContrastResults
+            Chi-squared with as many degrees of freedom as there are slopes.
+
+        Raises
+        ------
+        ValueError
+            Not two levels of the response.
+
+        References
+        ----------
+        Cramer & Ridder (1991), Pooling states in the multinomial logit model. Journal of Econometrics 47, 267-272.
+        """
+        classes, k = self.model._classes, self.model.K
+        unknown = [v for v in (level, other) if v not in classes]
+        if unknown or level == other:
+            raise ValueError(f"combine_test needs two of the levels {self.levels}; found {level!r} and {other!r}")
+        N = self._slopes()
+        if not len(N):
+            raise ValueError("combine_test compares slopes; the model has none")
+        R = np.zeros((len(N), len(self._theta)))
+        for label, sign in ((level, 1.0), (other, -1.0)):
+            if classes.index(label):
+                j = (classes.index(label) - 1) * k
+                R[:, j : j + k] = sign * N
+        return self.wald_test(R)
+
+    def _slopes(self) -> ndarray:
+        """Rows N such that N d = 0 says that coefficients d are a constant alone."""
+        raise NotImplementedError
+
+    @property
+    def equations(self) -> dict[Any, Equation]:
+        """One-equation views by level, in the shape that tables of other packages take."""
+        return {level: Equation(self, j, level) for j, level in enumerate(self.model._equations)}
+
+    def _by_level(self, values: ndarray, index: pd.Index) -> pd.DataFrame:
+        return pd.DataFrame(values, index=index, columns=pd.Index(self.levels, dtype=object))
+
+
+class LevelPredictions:
+    """Predicted probabilities of levels with standard errors and intervals, labelled by row and level."""
+
+    def __init__(self, logit, p, q, se_logit, index, levels):
+        self._logit, self._p, self._q, self._se_logit = logit, p, q, se_logit
+        self._index, self._levels = index, levels
+
+    def _frame(self, values) -> pd.DataFrame:
+        return pd.DataFrame(values, index=self._index, columns=pd.Index(self._levels, dtype=object))
+
+    @property
+    def predicted(self) -> pd.DataFrame:
+        """Probabilities, a column a level."""
+        return self._frame(self._p)
+
+    @property
+    def se(self) -> pd.DataFrame:
+        """Delta-method standard errors, a column a level."""
+        return self._frame(self._p * self._q * self._se_logit)
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Intervals of level 1 - alpha: rows (row, level), columns ci_lower and ci_upper."""
+        return self.summary_frame(alpha)[["ci_lower", "ci_upper"]]
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """predicted, se, ci_lower and ci_upper by (row, level)."""
+        half = wald.critical_value(alpha) * self._se_logit
+        n, K = self._p.shape
+        index = pd.MultiIndex.from_arrays(
+            [self._index.repeat(K), pd.Index(self._levels * n, dtype=object)], names=[self._index.name, "level"]
+        )
+        columns = (self._p, self._p * self._q * self._se_logit, expit(self._logit - half), expit(self._logit + half))
+        names = ("predicted", "se", "ci_lower", "ci_upper")
+        return pd.DataFrame({name: c.ravel() for name, c in zip(names, columns, strict=True)}, index=index)
+
+    def __repr__(self) -> str:
+        return repr(self.summary_frame())
+
+
+class Equation:
+    """One equation of a multinomial logit, in the shape of a binary result."""
+
+    use_t = False
+
+    def __init__(self, res: Any, j: int, level):
+        self.level, self.model, k = level, res.model, res.model.K
+        self._part = slice(j * k, (j + 1) * k)
+        names = res.model.exog_names
+        self.params, self.bse = res.params[level], res.bse[level]
+        self.tvalues, self.pvalues = res.tvalues[level], res.pvalues[level]
+        self._res, self._names = res, names
+        self.nobs, self.llf, self.aic, self.bic = res.nobs, res.llf, res.aic, res.bic
+        self.df_model, self.df_resid, self.prsquared = res.df_model, res.df_resid, res.prsquared
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Intervals of the equation's parameters: columns 0 and 1."""
+        return self._res.conf_int(alpha).iloc[self._part].set_axis(self._names)
+
+    def cov_params(self) -> pd.DataFrame:
+        """Covariance of the equation's parameters."""
+        block = self._res._V[self._part, self._part].copy()
+        return pd.DataFrame(block, index=self._names, columns=self._names)
