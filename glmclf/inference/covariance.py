@@ -60,10 +60,28 @@ class Context:
     nobs: float
     frequency: bool
 
+    @property
+    def size(self) -> int:
+        """How many parameters."""
+        return len(self.theta)
+
     @cached_property
     def root(self) -> ndarray:
         """T with T T' the inverse observed information, the bread."""
         return self.evaluation.factor.root
+
+    @property
+    def bread(self) -> ndarray:
+        """Inverse observed information."""
+        return self.root @ self.root.T
+
+    @property
+    def expected_bread(self) -> ndarray:
+        """Inverse expected information."""
+        if self.objective.canonical:
+            return self.bread
+        T = Factor(self.objective(self.theta, True).information).root
+        return T @ T.T
 
     def sandwich(self, meat: ndarray) -> ndarray:
         """A^-1 meat A^-1, of scores in the objective's unit: weights of 1e-170 must not underflow when squared."""
@@ -99,12 +117,86 @@ class Context:
         S = Blocks(*blocks.arrays, codes, n_threads=blocks.n_threads).sum(rows)
         return S.T @ S
 
-    def small_sample(self) -> float:
-        """n / (n - p)."""
-        n, p = self.nobs, len(self.theta)
-        if n <= p:
-            raise ValueError(f"the factor n/(n-p) needs more observations than parameters; here n = {n:g}, p = {p}")
-        return n / (n - p)
+
+@dataclass(frozen=True)
+class InfluenceContext:
+    """What a covariance type may use of an estimate in closed form, through the influence of its rows.
+
+    Attributes
+    ----------
+    influence : callable
+        ``influence(*block) -> (n, p)``: total weight times the derivative of the estimate in the weight of each row.
+    blocks : Blocks
+        The last array holds the weights, or is None.
+    size : int
+        How many parameters, p.
+    bread : callable
+        The covariance if the model is right, (p, p).
+    nobs : float
+        Rows, or the sum of the frequency weights.
+    frequency : bool
+        As in `Context`.
+    """
+
+    influence: Callable
+    blocks: Blocks
+    size: int
+    model_based: Callable[[], ndarray]
+    nobs: float
+    frequency: bool
+
+    @property
+    def bread(self) -> ndarray:
+        """The covariance if the model is right."""
+        return self.model_based()
+
+    @property
+    def expected_bread(self) -> ndarray:
+        """The same: at the estimate of a full exponential family both informations agree."""
+        return self.model_based()
+
+    @cached_property
+    def total(self) -> float:
+        """Sum of the weights."""
+        w = self.blocks.arrays[-1]
+        return float(self.blocks.n if w is None else w.sum())
+
+    def sandwich(self, meat: ndarray) -> ndarray:
+        """Influences are on the estimate itself: only their scale is left to undo."""
+        return meat / self.total**2
+
+    def sum_of_outer_scores(self) -> ndarray:
+        """sum_i f_i psi_i psi_i', with squares of sampling weights."""
+
+        def rows(*block):
+            psi, w = self.influence(*block), block[-1]
+            if w is None:
+                return psi.T @ psi
+            return (psi.T * (w if self.frequency else w * w)) @ psi
+
+        return self.blocks.sum(rows)
+
+    def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
+        """sum_g (sum_{i in g} f_i psi_i) (sum_{i in g} f_i psi_i)'."""
+
+        def rows(*block):
+            *block, codes = block
+            psi, w = self.influence(*block), block[-1]
+            times = np.ones(len(codes)) if w is None else w
+            members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
+            return members @ psi
+
+        blocks = self.blocks
+        S = Blocks(*blocks.arrays, codes, size=blocks.size, n_threads=blocks.n_threads).sum(rows)
+        return S.T @ S
+
+
+def small_sample(ctx: Context | InfluenceContext) -> float:
+    """n / (n - p)."""
+    n, p = ctx.nobs, ctx.size
+    if n <= p:
+        raise ValueError(f"the factor n/(n-p) needs more observations than parameters; here n = {n:g}, p = {p}")
+    return n / (n - p)
 
 
 def _scores(X, u: ndarray) -> ndarray:
@@ -134,7 +226,7 @@ def check(name: str) -> None:
         raise ValueError(f"cov_type={name!r} is unknown; choose one of {', '.join(_TYPES)}")
 
 
-def covariance(name: str, context: Context, **keywords) -> Covariance:
+def covariance(name: str, context: Context | InfluenceContext, **keywords) -> Covariance:
     """Covariance of the estimate of type `name`.
 
     Parameters
@@ -162,34 +254,31 @@ def covariance(name: str, context: Context, **keywords) -> Covariance:
 
 
 @register("nonrobust", "Standard errors are from the inverse observed information (the model is assumed to be right).")
-def _nonrobust(ctx: Context) -> ndarray:
+def _nonrobust(ctx: Context | InfluenceContext) -> ndarray:
     """V = I^-1, I the observed information."""
-    return ctx.root @ ctx.root.T
+    return ctx.bread
 
 
 @register("expected", "Standard errors are from the inverse expected information (the model is assumed to be right).")
-def _expected(ctx: Context) -> ndarray:
+def _expected(ctx: Context | InfluenceContext) -> ndarray:
     """V = (E I)^-1, as Fisher scoring and R's glm report."""
-    if ctx.objective.canonical:
-        return _nonrobust(ctx)
-    T = Factor(ctx.objective(ctx.theta, True).information).root
-    return T @ T.T
+    return ctx.expected_bread
 
 
 @register("HC0", "Standard errors are robust to heteroscedasticity (HC0: Huber-White sandwich, no factor).")
-def _hc0(ctx: Context) -> ndarray:
+def _hc0(ctx: Context | InfluenceContext) -> ndarray:
     """Huber-White sandwich, V = A^-1 (sum_i s_i s_i') A^-1 (White 1982)."""
     return ctx.sandwich(ctx.sum_of_outer_scores())
 
 
 @register("HC1", "Standard errors are robust to heteroscedasticity (HC1: Huber-White sandwich times n/(n-p)).")
-def _hc1(ctx: Context) -> ndarray:
+def _hc1(ctx: Context | InfluenceContext) -> ndarray:
     """n/(n-p) times HC0."""
-    return ctx.small_sample() * _hc0(ctx)
+    return small_sample(ctx) * _hc0(ctx)
 
 
 @register("cluster", "Standard errors are robust to correlation within clusters (factor G/(G-1) (n-1)/(n-p)).")
-def _cluster(ctx: Context, groups: list[ndarray]) -> Covariance:
+def _cluster(ctx: Context | InfluenceContext, groups: list[ndarray]) -> Covariance:
     """Sandwich of cluster sums; two groupings: V_a + V_b - V_ab, each with its own factor (Cameron, Gelbach & Miller
     2011)."""
     counts = tuple(int(g.max()) + 1 for g in groups)
@@ -200,9 +289,9 @@ def _cluster(ctx: Context, groups: list[ndarray]) -> Covariance:
     return Covariance("cluster", V, _TYPES["cluster"][1], counts)
 
 
-def _one_way(ctx: Context, codes: ndarray, n_clusters: int) -> ndarray:
+def _one_way(ctx: Context | InfluenceContext, codes: ndarray, n_clusters: int) -> ndarray:
     if n_clusters < 2:
         raise ValueError("cluster-robust standard errors need at least two clusters; the groups have one")
-    ctx.small_sample()
-    factor = n_clusters / (n_clusters - 1) * (ctx.nobs - 1) / (ctx.nobs - len(ctx.theta))
+    small_sample(ctx)
+    factor = n_clusters / (n_clusters - 1) * (ctx.nobs - 1) / (ctx.nobs - ctx.size)
     return factor * ctx.sandwich(ctx.sum_of_outer_cluster_scores(codes, n_clusters))

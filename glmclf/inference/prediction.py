@@ -152,3 +152,29 @@ class Prediction:
 
     def _transform(self, eta: ndarray) -> ndarray:
         return eta if self.which == "linear" else self.link.cdf(eta)
+
+
+def level_logit_se(S: ndarray, p: ndarray, q: ndarray) -> ndarray:
+    """Standard errors of log(p_k / (1 - p_k)) of several classes.
+
+    Parameters
+    ----------
+    S : (n, K-1, K-1) ndarray
+        Covariance of the log-odds of classes 1..K-1 against class 0.
+    p, q : (n, K) ndarray
+        Probabilities and their complements.
+
+    Returns
+    -------
+    (n, K) ndarray
+        By the gradient (1{j=k} - p_j) / (1 - p_k) in the log-odds of class j; 0 where p_k is 1, NaN where a variance is
+        below 0 (two-way clusters).
+    """
+    out = np.empty(p.shape)
+    for c in range(p.shape[1]):
+        g = -p[:, 1:].copy()
+        if c:
+            g[:, c - 1] = q[:, c]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            out[:, c] = np.where(q[:, c] > 0, np.sqrt(np.einsum("na,nab,nb->n", g, S, g)) / q[:, c], 0.0)
+    return out

@@ -14,12 +14,8 @@ from glmclf.results import frames
 from glmclf.results.estimates import Estimates
 
 
-class LevelLabels:
-    """Names of parameters by level and regressor, equation by equation.
-
-    A class that has `levels`, `reference`, `exog_names` and `_regressor_terms`, the places of each term's columns, gets
-    the rest.
-    """
+class Levels:
+    """The levels of a response and their order, of a class that has `levels` and `reference`."""
 
     if TYPE_CHECKING:
 
@@ -27,10 +23,6 @@ class LevelLabels:
         def levels(self) -> list[Any]: ...
         @property
         def reference(self) -> Any: ...
-        @property
-        def exog_names(self) -> list[str]: ...
-        @property
-        def _regressor_terms(self) -> dict[str, Any]: ...
 
     @property
     def _classes(self) -> list[Any]:
@@ -48,15 +40,30 @@ class LevelLabels:
         return len(self.levels)
 
     @property
-    def K(self) -> int:
-        """How many regressors an equation has."""
-        return len(self.exog_names)
-
-    @property
     def _order(self) -> list[int]:
         """Places of `levels` among the classes, the reference first."""
         classes = self._classes
         return [classes.index(level) for level in self.levels]
+
+
+class LevelLabels(Levels):
+    """Names of parameters by level and regressor, equation by equation.
+
+    A class that has `levels`, `reference`, `exog_names` and `_regressor_terms`, the places of each term's columns, gets
+    the rest.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def exog_names(self) -> list[str]: ...
+        @property
+        def _regressor_terms(self) -> dict[str, Any]: ...
+
+    @property
+    def K(self) -> int:
+        """How many regressors an equation has."""
+        return len(self.exog_names)
 
     @property
     def _param_names(self) -> list[str]:

@@ -19,6 +19,7 @@ from glmclf.core.objective import Evaluation
 from glmclf.data.frame import align, as_frame
 from glmclf.errors import DataError, EstimationError
 from glmclf.inference import iia, level_residuals
+from glmclf.inference.prediction import level_logit_se
 from glmclf.results.base import Results
 from glmclf.results.estimates import row_property
 from glmclf.results.levels import LevelEstimates, LevelPredictions
@@ -388,18 +389,9 @@ class MultinomialResults(LevelEstimates, Results):
     def _logit_se(self, X: ndarray, eta: ndarray) -> ndarray:
         """Standard errors of log(p_k/(1-p_k)), (n, K): d/d b_j = x (1{j=k} - p_j)/(1 - p_k)."""
         _, p, q = Multinomial.probabilities(eta)
-        n, k, K = len(X), X.shape[1], p.shape[1]
+        k, K = X.shape[1], p.shape[1]
         V = self._cov.matrix.reshape(K - 1, k, K - 1, k)
-        S = np.einsum("ni,aibj,nj->nab", X, V, X, optimize=True)  # covariance of the linear predictors
-        out = np.empty((n, K))
-        for c in range(K):
-            g = -p[:, 1:].copy()
-            if c:
-                g[:, c - 1] = q[:, c]
-            variance = np.einsum("na,nab,nb->n", g, S, g)
-            with np.errstate(invalid="ignore", divide="ignore"):  # a variance below 0 (two-way clusters) is NaN
-                out[:, c] = np.where(q[:, c] > 0, np.sqrt(variance) / q[:, c], 0.0)
-        return out
+        return level_logit_se(np.einsum("ni,aibj,nj->nab", X, V, X, optimize=True), p, q)
 
     # ------------------------------------------------------------------------------------------------- tables
     def pred_table(self) -> pd.DataFrame:
