@@ -44,8 +44,13 @@ def parser() -> argparse.ArgumentParser:
     from glmclf import __version__, datasets
 
     data = "\n".join(f"  {name:10} {datasets.CATALOGUE[name][2]}" for name in datasets.names())
-    p = Parser(prog="python -m glmclf", description="Fit a model and print its summary.", allow_abbrev=False,
-               formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EPILOG.format(data=data))
+    p = Parser(
+        prog="python -m glmclf",
+        description="Fit a model and print its summary.",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=EPILOG.format(data=data),
+    )
     p.add_argument("model", metavar="MODEL", choices=list(MODELS), help=", ".join(MODELS))
     p.add_argument("data", metavar="DATA", help="shipped data set, .csv, .parquet or .dta file or - (csv on stdin)")
     p.add_argument("formula", metavar="FORMULA", help='as in "y ~ x1 + C(g)"')
@@ -54,12 +59,13 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--offset", metavar="COL", help="column added to the linear predictor")
     p.add_argument("--freq-weights", metavar="COL", help="column of counts: how many equal rows a row stands for")
     p.add_argument("--weights", metavar="COL", help="column of sampling weights")
-    p.add_argument("--subset", metavar="QUERY", help='rows to use, as in "age > 20 and region == \'north\'"')
+    p.add_argument("--subset", metavar="QUERY", help="rows to use, as in \"age > 20 and region == 'north'\"")
     p.add_argument("--cov-type", metavar="TYPE", help="nonrobust (default), expected, HC0, HC1 or cluster")
     p.add_argument("--groups", metavar="COL", action="append", help="column of clusters; twice for two-way clusters")
     p.add_argument("--method", metavar="M", default="irls", help="solver: irls (default), newton, bfgs or lbfgs")
-    p.add_argument("--exponentiate", action="store_true",
-                   help="odds ratios (mnlogit: relative risk ratios) for coefficients")
+    p.add_argument(
+        "--exponentiate", action="store_true", help="odds ratios (mnlogit: relative risk ratios) for coefficients"
+    )
     p.add_argument("--format", choices=FORMATS, default="text", help="form of the summary (default: text)")
     p.add_argument("--version", action="version", version=f"glmclf {__version__}")
     return p
@@ -75,8 +81,10 @@ def read(source: str) -> Any:
         return datasets.load(source)
     suffix = os.path.splitext(source)[1].lower()
     if source != "-" and suffix not in SUFFIXES:
-        raise ValueError(f"DATA {source!r} is neither a shipped data set ({', '.join(datasets.names())}) "
-                         f"nor a {', '.join(SUFFIXES)} file nor -")
+        raise ValueError(
+            f"DATA {source!r} is neither a shipped data set ({', '.join(datasets.names())}) "
+            f"nor a {', '.join(SUFFIXES)} file nor -"
+        )
     readers = {".parquet": pd.read_parquet, ".dta": pd.read_stata}
     try:
         if source == "-" or suffix == ".csv":
@@ -127,9 +135,30 @@ def response_level(text: str, formula: str, frame: Any) -> Any:
 
 
 ALLOWED = (
-    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.Invert, ast.USub, ast.Compare, ast.cmpop,
-    ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr,
-    ast.Name, ast.Load, ast.Constant, ast.List, ast.Tuple,
+    ast.Expression,
+    ast.BoolOp,
+    ast.And,
+    ast.Or,
+    ast.UnaryOp,
+    ast.Not,
+    ast.Invert,
+    ast.USub,
+    ast.Compare,
+    ast.cmpop,
+    ast.BinOp,
+    ast.Add,
+    ast.Sub,
+    ast.Mult,
+    ast.Div,
+    ast.FloorDiv,
+    ast.Mod,
+    ast.BitAnd,
+    ast.BitOr,
+    ast.Name,
+    ast.Load,
+    ast.Constant,
+    ast.List,
+    ast.Tuple,
 )
 
 
@@ -138,12 +167,14 @@ def check_query(query: str) -> str:
     try:
         tree = ast.parse(re.sub("`[^`]*`", "name", query).strip(), mode="eval")
     except (SyntaxError, ValueError):
-        raise ValueError(f"--subset {query!r} is not a condition on columns, as in \"age > 20\"") from None
+        raise ValueError(f'--subset {query!r} is not a condition on columns, as in "age > 20"') from None
     for node in ast.walk(tree):
         folded = isinstance(node, ast.BinOp) and all(isinstance(n, ast.Constant) for n in (node.left, node.right))
         if not isinstance(node, ALLOWED) or folded:
-            raise ValueError(f"--subset {query!r} may hold only columns, constants, comparisons, + - * / % and "
-                             f"and/or/not: found {ast.unparse(node)!r}")
+            raise ValueError(
+                f"--subset {query!r} may hold only columns, constants, comparisons, + - * / % and "
+                f"and/or/not: found {ast.unparse(node)!r}"
+            )
     return query
 
 

@@ -33,12 +33,37 @@ class CollinearityError(EstimationError):
     """Some columns of the design are linear combinations of others."""
 
 
+class SingularCovarianceError(EstimationError):
+    """A covariance matrix of the features has no inverse.
+
+    Attributes
+    ----------
+    columns : list of str
+        Features that are constant, or combinations of others.
+    classes : list
+        Classes in which they are; empty for all together.
+    combination : dict
+        What the first of `columns` equals: feature -> coefficient, up to a constant of the class.
+    """
+
+    def __init__(self, message: str, columns=(), classes=(), combination=None):
+        super().__init__(message)
+        self.columns, self.classes, self.combination = list(columns), list(classes), dict(combination or {})
+
+    def __reduce__(self):
+        return type(self), (str(self), self.columns, self.classes, self.combination)
+
+
 class ConvergenceWarning(UserWarning):
     """A solver stopped before its estimate was a maximum."""
 
 
 class DataWarning(UserWarning):
     """Something in the data that the user should know before trusting the result."""
+
+
+class ZeroCellWarning(UserWarning):
+    """A level that a class never shows: its probability is estimated as 0, its logarithm as -inf."""
 
 
 class InferenceWarning(UserWarning):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.frame import as_frame, close_to, quoted, read_column, row_labels
+from glmclf.data.frame import Column, as_frame, close_to, quoted, read_column, row_labels
 from glmclf.data.sample import (
     Respond,
     Rows,
@@ -25,6 +26,24 @@ from glmclf.data.sample import (
 from glmclf.errors import DataError
 
 
+class Dropped(NamedTuple):
+    """The constant column that a model of features leaves out of X.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    place : int
+        Where it stood.
+    value : float
+        What it holds.
+    """
+
+    name: str
+    place: int
+    value: float
+
+
 @dataclass
 class ArrayDesign:
     """Columns of X that came as an array or a table of numbers.
@@ -37,6 +56,8 @@ class ArrayDesign:
         1 where a constant is among the columns or spanned by them.
     endog_name : str
         Name of the response.
+    dropped : Dropped or None
+        The constant column that was left out, where the model asked for that. Rows given by place may still hold it.
     """
 
     xnames: list[str]
@@ -44,6 +65,7 @@ class ArrayDesign:
     endog_name: str
     formula: None = None
     levels: dict[str, list[Any]] = field(default_factory=dict)
+    dropped: Dropped | None = None
 
     @property
     def terms(self) -> dict[str, slice]:
@@ -55,25 +77,27 @@ class ArrayDesign:
         """The columns."""
         return list(self.xnames)
 
-    def matrix(self, newdata: Any) -> ndarray:
+    def matrix(self, newdata: Any, partial: bool = False) -> ndarray:
         """X for other rows: a table with these columns in any order, k columns, or one row of k numbers.
 
         Returns
         -------
         (rows, k) ndarray
-            float64, column-contiguous; a row with a missing value is NaN throughout.
+            float64, column-contiguous; a row with a missing value is NaN throughout, or with `partial` only in the
+            columns where it is missing.
 
         Raises
         ------
         DataError
             Columns that are not there, another number of columns, values that are not numbers.
         """
-        if isinstance(newdata, Mapping) or _is_frame(newdata):
+        if isinstance(newdata, Mapping) or is_frame(newdata):
             X = self._by_name(as_frame(newdata, empty=True, scalars=True))
         else:
-            X = rows_by_place(newdata, self.xnames)
+            X = rows_by_place(newdata, self.xnames, self.dropped)
         X = np.array(X, dtype=np.float64, order="F")
-        X[np.isnan(X).any(axis=1)] = np.nan
+        if not partial:
+            X[np.isnan(X).any(axis=1)] = np.nan
         return X
 
     def __call__(self, newdata: Any) -> tuple[None, ndarray]:
@@ -93,23 +117,60 @@ class ArrayDesign:
         return table_numbers(frame)
 
 
-def rows_by_place(newdata: Any, xnames: list[str]) -> ndarray:
+def rows_by_place(newdata: Any, xnames: list[str], dropped: Dropped | None = None) -> ndarray:
     """Rows of a design given as numbers in the order of its columns: k columns, or one row of k numbers.
+
+    With a `dropped` constant the rows may have k + 1 columns, as the model was given them.
 
     Raises
     ------
     DataError
-        Another number of columns, values that are not numbers.
+        Another number of columns, values that are not numbers, something else where the constant was.
     """
     if isinstance(newdata, pd.Series) and len(xnames) > 1 and set(xnames) <= {str(i) for i in newdata.index}:
         newdata = newdata.rename(index=str)[xnames]
     X = numbers_of(newdata, "the new data")
     k = len(xnames)
     if X.ndim < 2:
-        X = X.reshape(-1, 1) if k == 1 else X.reshape(1, -1)
+        X = X.reshape(-1, 1) if k == 1 and not (dropped and len(X) == 2) else X.reshape(1, -1)
+    if dropped is not None and X.ndim == 2 and X.shape[1] == k + 1:
+        X = _without(X, dropped)
     if X.ndim != 2 or X.shape[1] != k:
         raise DataError(f"the new data have shape {np.shape(newdata)}; the model has {k} columns ({quoted(xnames)}).")
     return X
+
+
+def _without(X: ndarray, dropped: Dropped) -> ndarray:
+    """X less the constant column."""
+    column = X[:, dropped.place]
+    if not ((column == dropped.value) | np.isnan(column)).all():
+        raise DataError(
+            f'column {dropped.place} of the new data is not {dropped.value:g} throughout, as "{dropped.name}" was when '
+            f"the model was fitted."
+        )
+    return np.delete(X, dropped.place, axis=1)
+
+
+def leave_out_constant(X: ndarray, names: list[str]) -> tuple[ndarray, list[str], Dropped | None]:
+    """X and its names less the first column that holds one number other than zero throughout.
+
+    A model of the features' distribution has its own constant; any other column that does not vary stays, for the
+    estimation to refuse.
+
+    Examples
+    --------
+    >>> X, names, dropped = leave_out_constant(np.array([[1.0, 3.0], [1.0, 4.0]]), ["const", "x1"])
+    >>> X.tolist(), names, dropped
+    ([[3.0], [4.0]], ['x1'], Dropped(name='const', place=0, value=1.0))
+    """
+    places = constant_columns(X)
+    if not places:
+        return X, names, None
+    j = places[0]
+    if X.shape[1] == 1:
+        raise DataError(f'exog has no features: its only column, "{names[j]}", is constant.')
+    rest = X[:, 1:] if j == 0 else X[:, :-1] if j == X.shape[1] - 1 else np.delete(X, j, axis=1)
+    return rest, names[:j] + names[j + 1 :], Dropped(names[j], j, float(X[0, j]))
 
 
 # ------------------------------------------------------------------------------------------------------- reading
@@ -120,6 +181,7 @@ def read_arrays(
     missing: str = "drop",
     extras: Mapping[str, Any] | None = None,
     response: Respond,
+    drop_constant: bool = False,
 ) -> Sample:
     """Read a response and a design given as arrays: rows that are complete, X uncopied where it can be.
 
@@ -135,6 +197,8 @@ def read_arrays(
         "offset", "freq_weights", "weights": a Series or an array, or None.
     response : callable
         Makes the response of the names and the values of the columns of `endog`, on the kept rows.
+    drop_constant : bool
+        Leave the first constant column out of X; `design.dropped` tells which.
 
     Returns
     -------
@@ -147,14 +211,10 @@ def read_arrays(
         Naming what was found, where, and what to do.
     """
     check_missing_option(missing)
-    X, names, index = _read_exog(unmasked(exog))
-    left, left_index = _read_endog(unmasked(endog))
-    index = _common_index(left, left_index, X, index)
-    frame = pd.DataFrame(index=index)
-    for name, value in (extras or {}).items():
-        if isinstance(value, str):
-            raise DataError(f'{name}="{value}" names a column, but the model was given arrays: pass the values.')
-    beside = read_extras(extras, frame, None)
+    X, names, index = read_exog(unmasked(exog))
+    left, left_index = read_endog(unmasked(endog))
+    index = common_index(left, left_index, X, index)
+    beside = array_extras(extras, index)
     rows = Rows(index, missing)
     lost = weigh(rows, beside, extras)
     notes: list[str] = []
@@ -165,27 +225,36 @@ def read_arrays(
     keep = rows.selection
     X = X if keep is None else X[keep]
     _finite(X, names, rows)
+    X, names, dropped = leave_out_constant(X, names) if drop_constant else (X, names, None)
     values = [series if keep is None else series[keep] for series in left.values()]
     made = respond(response, list(left), values, rows)
     notes += getattr(made, "notes", [])
-    design = ArrayDesign(names, constant(X), " + ".join(left))
+    design = ArrayDesign(names, 0 if drop_constant else constant(X), " + ".join(left), dropped=dropped)
     kept = finish(rows, beside, index, None)
     return Sample(design=design, response=made, pieces=None, X=X, notes=notes, frame=None, **kept)
 
 
-def _is_frame(value: Any) -> bool:
+def array_extras(extras: Mapping[str, Any] | None, index: pd.Index) -> dict[str, ndarray]:
+    """Offset and weights beside arrays, which have no columns to name."""
+    for name, value in (extras or {}).items():
+        if isinstance(value, str):
+            raise DataError(f'{name}="{value}" names a column, but the model was given arrays: pass the values.')
+    return read_extras(extras, pd.DataFrame(index=index), None)
+
+
+def is_frame(value: Any) -> bool:
     if isinstance(value, (np.ndarray, pd.Series, list, tuple)):
         return False
     return isinstance(value, pd.DataFrame) or (hasattr(value, "columns") and not hasattr(value, "tocsr"))
 
 
-def _read_exog(exog: Any) -> tuple[ndarray, list[str], pd.Index | None]:
+def read_exog(exog: Any) -> tuple[ndarray, list[str], pd.Index | None]:
     if exog is None:
         raise DataError("exog is None: pass the regressors, with a constant column for an intercept.")
     index = exog.index if isinstance(exog, (pd.DataFrame, pd.Series)) else None
-    if _is_frame(exog):
+    if is_frame(exog):
         frame = as_frame(exog)
-        names = [".".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns]
+        names = column_names(frame)
         X = table_numbers(frame)
     else:
         X = numbers_of(exog, "exog")
@@ -194,12 +263,22 @@ def _read_exog(exog: Any) -> tuple[ndarray, list[str], pd.Index | None]:
             raise DataError(f"exog has shape {np.shape(exog)}; it needs rows and columns.")
         named = isinstance(exog, pd.Series) and exog.name is not None
         names = [str(exog.name)] if named else array_names(X)
-    if X.shape[1] == 0 or X.shape[0] == 0:
-        raise DataError(f"exog has shape {X.shape}: it needs at least one row and one column.")
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    check_columns(X.shape, names)
+    return X, names, index
+
+
+def column_names(frame: pd.DataFrame) -> list[str]:
+    """Names of a table's columns as text."""
+    return [".".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns]
+
+
+def check_columns(shape: tuple[int, ...], names: list[str]) -> None:
+    """Refuse an exog without rows or columns, or with two columns of one name."""
+    if 0 in shape:
+        raise DataError(f"exog has shape {shape}: it needs at least one row and one column.")
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise DataError(f"columns of exog occur more than once: {quoted(repeated)}. Rename or drop the copies.")
-    return X, names, index
 
 
 def array_names(X: ndarray) -> list[str]:
@@ -273,11 +352,11 @@ def table_numbers(frame: pd.DataFrame) -> ndarray:
     return out
 
 
-def _read_endog(endog: Any) -> tuple[dict[str, pd.Series], pd.Index | None]:
+def read_endog(endog: Any) -> tuple[dict[str, pd.Series], pd.Index | None]:
     """Columns of the response by name, and the index if it has one."""
     if isinstance(endog, pd.Series):
         return {"y" if endog.name is None else str(endog.name): endog}, endog.index
-    if _is_frame(endog):
+    if is_frame(endog):
         frame = as_frame(endog)
         left = {str(c): frame[c] for c in frame.columns}
         return left, frame.index if isinstance(endog, pd.DataFrame) else None
@@ -296,9 +375,7 @@ def _read_endog(endog: Any) -> tuple[dict[str, pd.Series], pd.Index | None]:
     return {name: pd.Series(array[:, j]) for j, name in enumerate(names)}, None
 
 
-def _common_index(
-    left: dict[str, pd.Series], left_index: pd.Index | None, X: ndarray, index: pd.Index | None
-) -> pd.Index:
+def common_index(left: dict[str, pd.Series], left_index: pd.Index | None, X: Any, index: pd.Index | None) -> pd.Index:
     n = len(next(iter(left.values())))
     if n != len(X):
         raise DataError(f"endog has {n} rows and exog {len(X)}: they need the same rows.")
@@ -307,18 +384,22 @@ def _common_index(
     return index if index is not None else left_index if left_index is not None else pd.RangeIndex(n)
 
 
-def _missing_columns(X: ndarray, names: list[str]) -> dict[str, ndarray]:
+def sums_up(X: ndarray) -> bool:
+    """Whether all of X is finite, told by its sum; False may be a false alarm."""
     with np.errstate(all="ignore"):
-        if np.isfinite(X.sum(dtype=np.float64)):
-            return {}
+        return bool(np.isfinite(X.sum(dtype=np.float64)))
+
+
+def _missing_columns(X: ndarray, names: list[str]) -> dict[str, ndarray]:
+    if sums_up(X):
+        return {}
     masks = {name: np.isnan(X[:, j]) for j, name in enumerate(names)}
     return {name: mask for name, mask in masks.items() if mask.any()}
 
 
 def _finite(X: ndarray, names: list[str], rows: Rows) -> None:
-    with np.errstate(all="ignore"):
-        if np.isfinite(X.sum(dtype=np.float64)):
-            return
+    if sums_up(X):
+        return
     for j, name in enumerate(names):
         infinite = np.isinf(X[:, j])
         if infinite.any():
@@ -326,6 +407,13 @@ def _finite(X: ndarray, names: list[str], rows: Rows) -> None:
             raise DataError(
                 f'"{name}" is infinite in {int(infinite.sum())} of {len(X)} rows ({where}). Correct or drop them.'
             )
+
+
+def array_columns(X: ndarray, names: list[str]) -> dict[str, Column]:
+    """The columns of an array, as float64, each with the rows in which it is missing; see `read_column`."""
+    missing = _missing_columns(X, names)
+    columns = (X[:, j].astype(np.float64, copy=False) for j in range(len(names)))
+    return {name: Column(values, missing.get(name), "number") for name, values in zip(names, columns)}
 
 
 def constant_columns(X: ndarray) -> list[int]:

@@ -19,9 +19,10 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data import expressions
-from glmclf.data.arrays import ArrayDesign
-from glmclf.data.design import Design
+from glmclf.data.arrays import ArrayDesign, Dropped
+from glmclf.data.design import Design, TableDesign
 from glmclf.data.factors import Expression, Factor, resolve
+from glmclf.data.features import Feature, FeatureDesign
 from glmclf.data.response import BinaryResponse, MultinomialResponse
 from glmclf.data.terms import Subterm, Variable
 from glmclf.errors import DataError, FormulaError
@@ -98,24 +99,41 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 # --------------------------------------------------------------------------------------------------------- record
-def _record(design: Design | ArrayDesign) -> dict[str, Any]:
+def _record(design: TableDesign | ArrayDesign) -> dict[str, Any]:
     """A design as plain Python objects and arrays, without the caller's functions."""
     if isinstance(design, ArrayDesign):
         names = {"xnames": list(design.xnames), "k_constant": design.k_constant, "endog_name": design.endog_name}
-        return {"kind": "arrays", **names}
+        return {"kind": "arrays", **names, "dropped": None if design.dropped is None else list(design.dropped)}
+    if isinstance(design, FeatureDesign):
+        return {"kind": "features", **_table_record(design), **_features_record(design)}
+    assert isinstance(design, Design)
     return {
         "kind": "formula",
-        "formula": design.formula,
-        "endog_name": design.endog_name,
+        **_table_record(design),
         "xnames": list(design.xnames),
         "terms": [[name, s.start, s.stop] for name, s in design.terms.items()],
         "k_constant": design.k_constant,
-        "columns": [[name, v.kind, v.categories, v.ordered] for name, v in design.columns.items()],
-        "factors": [_factor_record(factor) for factor in design.factors.values()],
         "subterms": [
             {"factors": list(s.factors), "contrasts": [[code, matrix] for code, matrix in s.contrasts.items()]}
             for s in design.subterms
         ],
+    }
+
+
+def _table_record(design: Design | FeatureDesign) -> dict[str, Any]:
+    return {
+        "formula": design.formula,
+        "endog_name": design.endog_name,
+        "columns": [[name, v.kind, v.categories, v.ordered] for name, v in design.columns.items()],
+        "factors": [_factor_record(factor) for factor in design.factors.values()],
+    }
+
+
+def _features_record(design: FeatureDesign) -> dict[str, Any]:
+    return {
+        "features": [dict(vars(feature)) for feature in design.features],
+        "missing": design.missing,
+        "dropped": None if design.dropped is None else list(design.dropped),
     }
 
 
@@ -130,21 +148,28 @@ def _factor_record(factor: Factor) -> dict[str, Any]:
     }
 
 
-def _design(record: Mapping[str, Any], borrowed: Mapping[str, Any], *, safe: bool) -> Design | ArrayDesign:
+def _design(record: Mapping[str, Any], borrowed: Mapping[str, Any], *, safe: bool) -> TableDesign | ArrayDesign:
     if record["kind"] == "arrays":
-        return ArrayDesign(record["xnames"], record["k_constant"], record["endog_name"])
+        dropped = _dropped(record)
+        return ArrayDesign(record["xnames"], record["k_constant"], record["endog_name"], dropped=dropped)
     columns = {name: Variable(kind, categories, ordered) for name, kind, categories, ordered in record["columns"]}
     factors = {f["code"]: _factor(f, columns, borrowed, safe=safe) for f in record["factors"]}
+    shared: dict[str, Any] = {"formula": record["formula"], "endog_name": record["endog_name"]}
+    shared |= {"factors": factors, "columns": columns}
+    if record["kind"] == "features":
+        features = [Feature(**f) for f in record["features"]]
+        return FeatureDesign(features=features, missing=record["missing"], dropped=_dropped(record), **shared)
     return Design(
         xnames=record["xnames"],
         terms={name: slice(start, stop) for name, start, stop in record["terms"]},
         k_constant=record["k_constant"],
-        formula=record["formula"],
-        endog_name=record["endog_name"],
-        factors=factors,
         subterms=[Subterm(tuple(s["factors"]), {code: m for code, m in s["contrasts"]}) for s in record["subterms"]],
-        columns=columns,
+        **shared,
     )
+
+
+def _dropped(record: Mapping[str, Any]) -> Dropped | None:
+    return Dropped(*record["dropped"]) if record.get("dropped") else None
 
 
 def _factor(
@@ -179,12 +204,12 @@ def _function_of(name: str) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------- JSON
-def encode(design: Design | ArrayDesign) -> dict[str, Any]:
+def encode(design: TableDesign | ArrayDesign) -> dict[str, Any]:
     """A design as a JSON-able dict: levels, contrasts, knots and transform states; no training row.
 
     Parameters
     ----------
-    design : Design or ArrayDesign
+    design : Design, FeatureDesign or ArrayDesign
         The design.
 
     Returns
@@ -199,7 +224,7 @@ def encode(design: Design | ArrayDesign) -> dict[str, Any]:
     """
     record = _record(design)
     packed: dict[str, Any] = {"version": VERSION, **{k: _packed(v) for k, v in record.items()}}
-    if isinstance(design, Design):
+    if isinstance(design, TableDesign):
         constants, functions = _borrowed(design)
         packed["constants"] = [[name, pack(value)] for name, value in constants.items()]
         packed["functions"] = functions
@@ -225,7 +250,7 @@ def _unpacked(value: Any) -> Any:
     return unpack(value)
 
 
-def _borrowed(design: Design) -> tuple[dict[str, Any], list[str]]:
+def _borrowed(design: TableDesign) -> tuple[dict[str, Any], list[str]]:
     """The caller's constants by name, and the (dotted) names of the caller's functions."""
     constants, functions = {}, set()
     for factor in design.factors.values():
@@ -238,7 +263,7 @@ def _borrowed(design: Design) -> tuple[dict[str, Any], list[str]]:
     return constants, sorted(functions)
 
 
-def _storable(expression: Expression, design: Design, functions: list[str], constants: Mapping[str, Any]) -> None:
+def _storable(expression: Expression, design: TableDesign, functions: list[str], constants: Mapping[str, Any]) -> None:
     try:
         expressions.check(expression.code, list(design.columns), functions, constants)
     except FormulaError as error:
@@ -248,7 +273,7 @@ def _storable(expression: Expression, design: Design, functions: list[str], cons
         ) from None
 
 
-def decode(stored: Mapping[str, Any], functions: Mapping[str, Any] | None = None) -> Design | ArrayDesign:
+def decode(stored: Mapping[str, Any], functions: Mapping[str, Any] | None = None) -> TableDesign | ArrayDesign:
     """The design that `encode` stored.
 
     Parameters
@@ -260,8 +285,8 @@ def decode(stored: Mapping[str, Any], functions: Mapping[str, Any] | None = None
 
     Returns
     -------
-    Design or ArrayDesign
-        `matrix` gives the same numbers, bit for bit.
+    Design, FeatureDesign or ArrayDesign
+        `matrix` or `values` gives the same numbers, bit for bit.
 
     Raises
     ------
@@ -308,7 +333,7 @@ def _nested(functions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # --------------------------------------------------------------------------------------------------------- pickle
-def pickled(design: Design) -> dict[str, Any]:
+def pickled(design: TableDesign) -> dict[str, Any]:
     """State for pickle: the record, and the caller's functions and constants by reference or value."""
     borrowed: dict[str, Any] = {}
     for factor in design.factors.values():
@@ -329,7 +354,7 @@ def _reference(name: str, value: Any, code: str) -> tuple[str, Any]:
     return "value", value
 
 
-def unpickled(state: Mapping[str, Any]) -> Design | ArrayDesign:
+def unpickled(state: Mapping[str, Any]) -> TableDesign | ArrayDesign:
     """The design whose state `pickled` gave."""
     check_version(state, "design")
     loaded = {

@@ -1,36 +1,31 @@
 """Design: how rows of a table become rows of X, for the training rows and for any others.
 
-`glmclf.data.formula` parses and chooses codings, `glmclf.data.factors` memorises and evaluates factors on complete
-rows, and X is described as `Piece` objects, one a subterm (`glmclf.data.terms`).
+`glmclf.data.formula` parses and chooses codings, `glmclf.data.reading` and `glmclf.data.factors` memorise and evaluate
+factors on complete rows, and X is described as `Piece` objects, one a subterm (`glmclf.data.terms`).
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.columns import Piece, dense
-from glmclf.data import expressions
 from glmclf.data.arrays import ArrayDesign, read_arrays, rows_by_place
-from glmclf.data.factors import Expression, Factor, Value, as_value, fit_factor, not_finite, resolve
-from glmclf.data.formula import Parsed, codings, parse_formula
-from glmclf.data.frame import Column, align, as_frame, close_to, quoted, read_column
+from glmclf.data.factors import Expression, Factor, Value, fit_factor
+from glmclf.data.formula import Parsed, codings, no_features, parse_formula
+from glmclf.data.frame import Column, as_frame, close_to, quoted, read_column
+from glmclf.data.reading import bind, left_value, raw_missing, scattered, settle, value_of, variable
 from glmclf.data.sample import (
     Respond,
-    Rows,
     Sample,
     check_missing_option,
-    finish,
-    leave_out_no_trials,
-    read_extras,
     respond,
-    weigh,
 )
 from glmclf.data.terms import Subterm, Variable, match
 from glmclf.errors import DataError
@@ -39,8 +34,96 @@ __all__ = ["ArrayDesign", "Design", "Sample", "read_arrays", "read_formula"]
 
 
 # -------------------------------------------------------------------------------------------------------- design
+class TableDesign:
+    """What the designs of models of a table share: reading new data, evaluating factors, pickling.
+
+    Subclasses hold `factors`, a dict of Factor by code, and `columns`, a dict of Variable by name.
+    """
+
+    factors: dict[str, Factor]
+    columns: dict[str, Variable]
+
+    @property
+    def variables(self) -> list[str]:
+        """Columns of the table that the features use."""
+        return list(self.columns)
+
+    @property
+    def levels(self) -> dict[str, list[Any]]:
+        """Levels of each factor that has them."""
+        return {code: list(f.levels) for code, f in self.factors.items() if f.levels is not None}
+
+    def _observed(self, columns: Mapping[str, Column], n: int, codes: Collection[str]) -> ndarray:
+        """Rows in which no column that these factors cannot do without is missing."""
+        keep = np.ones(n, dtype=bool)
+        for mask in raw_missing([self.factors[code].expression for code in codes], columns).values():
+            keep &= ~mask
+        return keep
+
+    def _complete(
+        self, columns: Mapping[str, Column], n: int, codes: Collection[str], *, any_level: bool = False
+    ) -> tuple[dict[str, Value], ndarray]:
+        """These factors' values on the rows where all of them have one, and those rows."""
+        keep = self._observed(columns, n, codes)
+        used = {code: self.factors[code].expression for code in codes}
+        whole = {code: value_of(e, columns, n, any_level) for code, e in used.items() if e.across}
+        names = {name for e in used.values() for name in e.columns}
+        while keep.any():
+            m, rows = int(keep.sum()), None if keep.all() else keep
+            cut = {name: columns[name].take(rows) for name in names}
+            found = {
+                code: whole[code].take(keep) if code in whole else value_of(e, cut, m, any_level)
+                for code, e in used.items()
+            }
+            computed = [value for code, value in found.items() if used[code].bare not in cut]
+            lost = np.logical_or.reduce([np.zeros(m, dtype=bool), *(value.missing() for value in computed)])
+            if not lost.any():
+                return found, keep
+            keep = keep.copy()
+            keep[keep] = ~lost
+        return {}, keep
+
+    def _read(self, frame: pd.DataFrame) -> dict[str, Column]:
+        columns = {}
+        for name, known in self.columns.items():
+            if name not in frame.columns:
+                raise DataError(
+                    f'the new data have no column "{name}", which the model needs. {close_to(name, frame.columns)}'
+                )
+            columns[name] = match(read_column(frame[name], name), known, name, self._only_labels(name))
+        return columns
+
+    def _only_labels(self, name: str) -> bool:
+        """Whether a column is used as a factor only, where its levels are checked one by one."""
+        uses = [f.expression for f in self.factors.values() if name in f.expression.columns]
+        return all(name in (e.bare, e.categorised) for e in uses)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self  # nothing changes a design, and the caller's functions may refuse to be pickled
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        from glmclf.data.codec import pickled
+
+        return pickled(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from glmclf.data.codec import unpickled
+
+        self.__dict__.update(unpickled(state).__dict__)
+
+
+def table_of(newdata: Any) -> pd.DataFrame:
+    """New data as a DataFrame; a Series is one row by name."""
+    if isinstance(newdata, pd.Series):
+        newdata = newdata.to_frame().T
+    return as_frame(newdata, empty=True, scalars=True)
+
+
 @dataclass
-class Design:
+class Design(TableDesign):
     """Rows of a table to rows of X, as a formula and the training rows fixed it.
 
     Attributes
@@ -72,29 +155,22 @@ class Design:
     subterms: list[Subterm]
     columns: dict[str, Variable] = field(default_factory=dict)
 
-    @property
-    def variables(self) -> list[str]:
-        """Columns of the table that the right side uses."""
-        return list(self.columns)
-
-    @property
-    def levels(self) -> dict[str, list[Any]]:
-        """Levels of each factor that has them."""
-        return {code: list(f.levels) for code, f in self.factors.items() if f.levels is not None}
-
     def pieces(self, values: Mapping[str, ndarray]) -> list[Piece]:
         """X as pieces, from the codes or numbers of each factor."""
         widths = {code: factor.width for code, factor in self.factors.items()}
         return [subterm.piece(values, widths) for subterm in self.subterms]
 
-    def matrix(self, newdata: Any) -> ndarray:
-        """X for the rows of another table; a row with a missing value is NaN throughout.
+    def matrix(self, newdata: Any, partial: bool = False) -> ndarray:
+        """X for the rows of another table; a row with a missing value is NaN throughout, or where it has to be.
 
         Parameters
         ----------
         newdata : DataFrame, Mapping of columns or values, polars or pyarrow frame, Series, array or list
             Columns are matched by name; others are ignored. A Series is one row by name. An array or a list holds rows
             of the design itself, k numbers each.
+        partial : bool
+            Fill what can be filled of a row with missing values: only the columns of terms that need a missing value
+            are NaN.
 
         Returns
         -------
@@ -110,16 +186,13 @@ class Design:
         """
         if isinstance(newdata, (list, tuple)) or (isinstance(newdata, ndarray) and not newdata.dtype.names):
             rows = np.array(rows_by_place(newdata, self.xnames), dtype=np.float64, order="F")
-            rows[np.isnan(rows).any(axis=1)] = np.nan
-            return rows
-        if isinstance(newdata, pd.Series):
-            newdata = newdata.to_frame().T
-        frame = as_frame(newdata, empty=True, scalars=True)
+            return rows if partial else _all_or_nothing(rows)
+        frame = table_of(newdata)
         columns = self._read(frame)
-        keep = np.ones(len(frame), dtype=bool)
-        for mask in _raw_missing([f.expression for f in self.factors.values()], columns).values():
-            keep &= ~mask
-        values, keep = self._complete(columns, keep)
+        if partial:
+            return self._partial(columns, len(frame))
+        found, keep = self._complete(columns, len(frame), self.factors)
+        values = {code: self.factors[code].values(value) for code, value in found.items()}
         X = dense(self.pieces(values), int(keep.sum())) if keep.any() else np.empty((0, len(self.xnames)))
         if keep.all() and len(keep):
             return X
@@ -127,60 +200,32 @@ class Design:
         out[keep] = X
         return out
 
+    def _partial(self, columns: dict[str, Column], n: int) -> ndarray:
+        """X with each factor evaluated on the rows that have its own variables."""
+        there, values = {}, {}
+        for code, factor in self.factors.items():
+            found, there[code] = self._complete(columns, n, [code])
+            if found:
+                values[code] = scattered(factor.values(found[code]), there[code])
+        widths = {code: factor.width for code, factor in self.factors.items()}
+        out, start = np.full((n, len(self.xnames)), np.nan, order="F"), 0
+        for subterm in self.subterms:
+            keep = np.logical_and.reduce([np.ones(n, dtype=bool), *(there[code] for code in subterm.factors)])
+            stop = start + subterm.size(widths)
+            if keep.any():
+                cut = {code: values[code][keep] for code in subterm.factors}
+                out[keep, start:stop] = dense([subterm.piece(cut, widths)], int(keep.sum()))
+            start = stop
+        return out
+
     def __call__(self, newdata: Any) -> tuple[None, ndarray]:
         """The pair (None, X) of `matrix`."""
         return None, self.matrix(newdata)
 
-    def _complete(self, columns: dict[str, Column], keep: ndarray) -> tuple[dict[str, ndarray], ndarray]:
-        """Each factor's values on the rows where all have one, and those rows."""
-        n = len(keep)
-        whole = {code: _value(f.expression, columns, n) for code, f in self.factors.items() if f.expression.across}
-        while keep.any():
-            rows = None if keep.all() else keep
-            cut = {name: column.take(rows) for name, column in columns.items()}
-            found = {
-                code: whole[code].take(keep) if code in whole else _value(f.expression, cut, int(keep.sum()))
-                for code, f in self.factors.items()
-            }
-            lost = np.zeros(int(keep.sum()), dtype=bool)
-            for value in found.values():
-                lost |= value.missing()
-            if not lost.any():
-                return {code: self.factors[code].values(value) for code, value in found.items()}, keep
-            keep = keep.copy()
-            keep[keep] = ~lost
-        return {}, keep
 
-    def _read(self, frame: pd.DataFrame) -> dict[str, Column]:
-        columns = {}
-        for name, variable in self.columns.items():
-            if name not in frame.columns:
-                raise DataError(
-                    f'the new data have no column "{name}", which the model needs. {close_to(name, frame.columns)}'
-                )
-            columns[name] = match(read_column(frame[name], name), variable, name, self._only_labels(name))
-        return columns
-
-    def _only_labels(self, name: str) -> bool:
-        """Whether a column is used as a factor only, where its levels are checked one by one."""
-        uses = [f.expression for f in self.factors.values() if name in f.expression.columns]
-        return all(name in (e.bare, e.categorised) for e in uses)
-
-    def __deepcopy__(self, memo: Any) -> Design:
-        return self  # nothing changes a design, and the caller's functions may refuse to be pickled
-
-    def __copy__(self) -> Design:
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        from glmclf.data.codec import pickled
-
-        return pickled(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        from glmclf.data.codec import unpickled
-
-        self.__dict__.update(unpickled(state).__dict__)
+def _all_or_nothing(rows: ndarray) -> ndarray:
+    rows[np.isnan(rows).any(axis=1)] = np.nan
+    return rows
 
 
 def _build(parsed: Parsed, formula: str, factors: dict[str, Factor], contrasts: dict[str, Any]) -> Design:
@@ -210,6 +255,7 @@ def read_formula(
     extras: Mapping[str, Any] | None = None,
     response: Respond,
     restricted: bool = False,
+    intercept: bool = False,
 ) -> Sample:
     """Read a formula on a table: response, design and extras of the rows that are complete.
 
@@ -231,6 +277,9 @@ def read_formula(
         Makes the response of the names and the values of the left side's terms on the kept rows.
     restricted : bool
         Only columns, operators and the functions on the closed list of `glmclf.data.expressions`.
+    intercept : bool
+        Put an intercept before the other columns whether or not the formula has one, so that ``0 + g`` and ``g`` are
+        the same columns; a formula without any other column is refused.
 
     Returns
     -------
@@ -243,215 +292,27 @@ def read_formula(
         Naming what was found, where, and what to do.
     """
     check_missing_option(missing)
-    given = as_frame(data)
-    parsed = parse_formula(formula)
-    caller = {} if restricted or namespace is None else namespace
+    parsed = parse_formula(formula, intercept=intercept)
     codes = list(dict.fromkeys([*parsed.left, *itertools.chain(*parsed.right)]))
-    given = _with_arrays(given, codes, caller)
-    cut = _subset(subset, given, caller, restricted)
-    frame = given if cut is None else given[cut]
-    rows = Rows(frame.index, missing)
-    beside = read_extras(extras, given, cut)
-    lost = weigh(rows, beside, extras)
-    bound = {code: _bind(code, frame, caller, restricted) for code in codes}
-    table = {name: read_column(frame[name], name) for e in bound.values() for name in e.columns}
+    reading = bind(codes, data, namespace=namespace, subset=subset, missing=missing, extras=extras, safe=restricted)
+    rows, bound, table = reading.rows, reading.bound, reading.table
     notes: list[str] = []
-    rows.lose(lost, _raw_missing([bound[c] for c in codes], table))
-    values = _settle(bound, table, rows, parsed.left, notes, beside.get("freq_weights"))
+    rows.lose(reading.lost, raw_missing(bound.values(), table))
+    values = settle(bound, table, rows, parsed.left, notes, reading.beside.get("freq_weights"))
     design, pieces = _design(parsed, formula, bound, values, table, notes)
+    if intercept and len(design.xnames) == 1:
+        raise no_features(formula)
     notes += [
         f"{code} has one level, {quoted(f.levels)}, in the rows used: it adds no column"
         for code, f in design.factors.items()
         if f.levels is not None and len(f.levels) == 1
     ]
-    left = [_left_value(bound[code], values[code], frame, rows) for code in parsed.left]
+    left = [left_value(bound[code], values[code], reading.frame, rows) for code in parsed.left]
     made = respond(response, list(parsed.left), left, rows)
     notes += getattr(made, "notes", [])
-    kept = finish(rows, beside, given.index, cut)
-    return Sample(design=design, response=made, pieces=pieces, X=None, notes=notes, frame=frame, **kept)
-
-
-def _with_arrays(frame: pd.DataFrame, codes: list[str], caller: Mapping[str, Any]) -> pd.DataFrame:
-    """The table with those variables of the caller that hold a value a row; the caller's table stays as it is."""
-    borrowed = {}
-    for code in codes:
-        found = expressions.names(code)
-        for name in (found.used | found.rooted) - found.called - set(frame.columns):
-            series = _one_a_row(caller.get(name), name, frame, found, code)
-            if series is not None:
-                borrowed[name] = series
-    return frame.assign(**borrowed) if borrowed else frame
-
-
-def _one_a_row(value: Any, name: str, frame: pd.DataFrame, found: expressions.Names, code: str) -> pd.Series | None:
-    """A variable of the caller beside the table, None where it is something else (a constant, say)."""
-    if isinstance(value, pd.Series):
-        if value.index.equals(frame.index):
-            return value
-        if name not in found.used:  # s.mean() may be of any other table
-            return None
-        return pd.Series(align(value, name=name, frame=frame), index=frame.index)
-    arrays = (np.ndarray, pd.Categorical, pd.Index, *((list, tuple) if code == name else ()))
-    if isinstance(value, arrays) and np.shape(value) == (len(frame),):
-        return pd.Series(value, index=frame.index)
-    return None
-
-
-def _subset(subset: Any, frame: pd.DataFrame, caller: Mapping[str, Any], restricted: bool) -> ndarray | None:
-    if subset is None:
-        return None
-    if isinstance(subset, str):
-        if restricted:
-            raise NotImplementedError("a subset= query is not available for restricted formulas.")
-        subset = _query(subset, frame, caller)
-    elif np.ndim(subset) != 1:
-        raise TypeError(f"subset= is a bool array, a bool Series or a query string, found {type(subset).__name__}.")
-    mask = align(subset, name="subset", frame=frame)
-    if mask.dtype.kind == "f" and np.isnan(mask).any():
-        raise DataError(f"subset= has missing values in {int(np.isnan(mask).sum())} rows; say True or False for each.")
-    if mask.dtype != bool:
-        raise TypeError(
-            f"subset= is a bool array, a bool Series or a query string, found values of dtype {mask.dtype}."
-        )
-    if not mask.any():
-        raise DataError(f"subset= leaves none of the {len(frame)} rows.")
-    return mask
-
-
-def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
-    try:
-        found = frame.eval(query, local_dict=dict(caller), global_dict={}, engine="python")
-    except Exception as error:
-        raise DataError(f'subset="{query}" cannot be evaluated: {type(error).__name__}: {error}') from None
-    if np.ndim(found) != 1 or len(found) != len(frame):
-        raise DataError(f'subset="{query}" gives no True or False for each row.')
-    return np.asarray(found) if not isinstance(found, pd.Series) else found.array
-
-
-def _bind(code: str, frame: pd.DataFrame, caller: Mapping[str, Any], restricted: bool) -> Expression:
-    if restricted:
-        resolve(code, frame.columns, caller, safe=True)  # an unknown name first: its message is the more helpful one
-        expressions.check(code, list(frame.columns))
-    return resolve(code, frame.columns, caller, safe=restricted)
-
-
-def _raw_missing(bound: list[Expression], table: Mapping[str, Column]) -> dict[str, ndarray]:
-    """Columns with missing values that some factor cannot do without."""
-    needed = {name: None for e in bound if not e.missing_aware for name in e.columns}
-    return {name: mask for name in needed if (mask := table[name].missing) is not None}
-
-
-def _settle(
-    bound: dict[str, Expression],
-    table: dict[str, Column],
-    rows: Rows,
-    left: list[str],
-    notes: list[str],
-    times: ndarray | None,
-) -> dict[str, Value]:
-    """Each factor's values on the rows where all have one, transforms memorised on exactly these rows."""
-    if len(left) > 1:
-        cut = {name: column.take(rows.selection) for name, column in table.items()}
-        leave_out_no_trials(
-            rows, [_scattered(_value(bound[c], cut, int(rows.keep.sum())), rows, c) for c in left], notes
-        )
-    whole = _whole_values(bound, table, len(rows.keep), times)
-    while True:
-        n = int(rows.keep.sum())
-        cut = {name: column.take(rows.selection) for name, column in table.items()}
-        if not _lost(rows, {c: _argument_missing(e, cut, n, rows) for c, e in bound.items()}):
-            values = {}
-            for code, expression in bound.items():
-                if code in whole:
-                    values[code] = whole[code].take(rows.keep)
-                    continue
-                expression.memorise(_repeated(expression, cut, times, rows))
-                values[code] = _value(expression, cut, n)
-            if not _lost(rows, {code: value.missing() for code, value in values.items()}):
-                break
-    for code, value in values.items():
-        not_finite(value.data, code, rows.index[rows.keep] if rows.selection is not None else rows.index)
-    return values
-
-
-MOST_REPEATED = 20_000_000
-
-
-def _whole_values(
-    bound: dict[str, Expression], table: dict[str, Column], n: int, times: ndarray | None
-) -> dict[str, Value]:
-    """Values, on every row of the table, of code that may look across rows: a lag is not of the complete rows."""
-    whole = {}
-    for code, expression in bound.items():
-        if expression.across:
-            expression.prepare()
-            whole[code] = _value(expression, table, n)
-    if times is None or not whole or not 0 < np.nansum(times) <= MOST_REPEATED:
-        return whole
-    where = np.repeat(np.arange(n), np.nan_to_num(times).astype(np.int64))
-    repeated = {name: column.take(where) for name, column in table.items()}
-    for code, value in whole.items():
-        if not value.take(where).equals(_value(bound[code], repeated, len(where))):
-            raise NotImplementedError(
-                f'"{code}" with freq_weights: its value in a row depends on other rows, which the weights repeat. '
-                "Compute the column beforehand, on the rows that it should see."
-            )
-    return whole
-
-
-def _repeated(
-    expression: Expression, cut: dict[str, Column], times: ndarray | None, rows: Rows
-) -> dict[str, Column]:
-    """What a transform remembers: each row as often as its frequency weight says."""
-    if times is None or not expression.transform_arguments():
-        return cut
-    counts = times[rows.keep].astype(np.int64)
-    if counts.sum() > MOST_REPEATED:
-        raise NotImplementedError(
-            f'"{expression.code}" remembers its data, which freq_weights repeat to {counts.sum():,} rows: more than '
-            f"{MOST_REPEATED:,}. Compute the column beforehand."
-        )
-    where = np.repeat(np.arange(len(counts)), counts)
-    return {name: column.take(where) for name, column in cut.items()}
-
-
-def _scattered(value: Value, rows: Rows, code: str) -> ndarray:
-    """A count of the left side in the table's rows; rows already gone hold NaN."""
-    if value.labelled:
-        raise DataError(
-            f'"{code}" on the left side is summed as a count but holds labels ({quoted(value.data.categories, 3)}).'
-        )
-    out = np.full(len(rows.keep), np.nan)
-    out[rows.keep] = value.data[:, 0]
-    return out
-
-
-def _lost(rows: Rows, masks: dict[str, ndarray]) -> bool:
-    """Drop rows in which a factor came out as NaN; whether there were any."""
-    found = {code: mask for code, mask in masks.items() if mask.any()}
-    full = {}
-    for code, mask in found.items():
-        full[code] = np.zeros(len(rows.keep), dtype=bool)
-        full[code][rows.keep] = mask
-    if full:
-        rows.lose(full)
-    return bool(full)
-
-
-def _argument_missing(expression: Expression, cut: dict[str, Column], n: int, rows: Rows) -> ndarray:
-    """Rows in which an argument of a stateful transform is NaN: one of them would spoil what it remembers."""
-    lost = np.zeros(n, dtype=bool)
-    for code in expression.transform_arguments():
-        raw = expression.run(code, cut)
-        if np.ndim(raw) and len(raw) == n:
-            value = as_value(raw, code, n)
-            lost |= value.missing()
-            not_finite(value.data, code, rows.index[rows.keep])
-    return lost
-
-
-def _value(expression: Expression, columns: Mapping[str, Column], n: int) -> Value:
-    return as_value(expression.evaluate(columns), expression.code, n)
+    return Sample(
+        design=design, response=made, pieces=pieces, X=None, notes=notes, frame=reading.frame, **reading.finish()
+    )
 
 
 def _design(
@@ -470,22 +331,5 @@ def _design(
             notes.append(note)
     design = _build(parsed, formula, factors, contrasts)
     names = dict.fromkeys(name for code in factors for name in bound[code].columns)
-    design.columns = {name: _variable(table[name], design._only_labels(name)) for name in names}
+    design.columns = {name: variable(table[name], design._only_labels(name)) for name in names}
     return design, design.pieces(numbers)
-
-
-def _variable(column: Column, only_labels: bool) -> Variable:
-    if column.kind == "category" and not only_labels:
-        return Variable("category", column.values.categories.tolist(), bool(column.values.ordered))
-    return Variable(column.kind)
-
-
-def _left_value(expression: Expression, value: Value, frame: pd.DataFrame, rows: Rows) -> Any:
-    """The left side in the table's own dtype where it is a column, else as evaluated."""
-    column = expression.bare or (expression.categorised if value.levels in (None, [False, True]) else None)
-    if column is not None:
-        series = frame[column]
-        return series if rows.selection is None else series[rows.keep]
-    if value.levels == [False, True]:
-        return np.asarray(value.data.codes).astype(bool)
-    return value.data if value.labelled else value.data[:, 0] if value.data.shape[1] == 1 else value.data

@@ -292,7 +292,9 @@ class Value(NamedTuple):
 
     def missing(self) -> ndarray:
         """Rows without a value."""
-        return np.asarray(self.data.codes) < 0 if self.labelled else np.isnan(self.data).any(axis=1)
+        if self.labelled:
+            return np.asarray(self.data.codes) < 0
+        return np.isnan(self.data[:, 0]) if self.data.shape[1] == 1 else np.isnan(self.data).any(axis=1)
 
 
 def as_value(raw: Any, code: str, n: int, *, labels: bool = False) -> Value:
@@ -423,8 +425,10 @@ class Factor:
     width: int
     left_out: list[Any] = field(default_factory=list)
 
-    def values(self, value: Value) -> ndarray:
+    def values(self, value: Value, *, any_level: bool = False) -> ndarray:
         """(n,) level codes or (n, width) numbers; rows without a value hold -1 or NaN.
+
+        With `any_level` a level that the training rows did not have is no error but no value.
 
         Raises
         ------
@@ -436,7 +440,7 @@ class Factor:
             return self._numbers(value)
         data = value.data if value.labelled else _categorise(_only_column(value.data, code))
         codes, unknown = recode(data, self.levels)
-        if unknown:
+        if unknown and not any_level:
             raise self._unseen(unknown)
         return codes
 

@@ -24,8 +24,11 @@ class Parsed(NamedTuple):
     right: list[tuple[str, ...]]
 
 
-def parse_formula(formula: Any) -> Parsed:
-    """Both sides of a formula; FormulaError where one is missing or makes no sense."""
+def parse_formula(formula: Any, *, intercept: bool = False) -> Parsed:
+    """Both sides of a formula; FormulaError where one is missing or makes no sense.
+
+    `intercept` puts one first on the right side if there is none, before patsy chooses codings.
+    """
     if not isinstance(formula, str):
         raise FormulaError(f'a formula is text like "y ~ x1 + x2", found {type(formula).__name__}.')
     if "~" not in formula or not formula.partition("~")[0].strip() or not formula.partition("~")[2].strip():
@@ -36,9 +39,16 @@ def parse_formula(formula: Any) -> Parsed:
         raise FormulaError(f'the formula "{formula}" cannot be read: {error}') from None
     right = [tuple(f.name() for f in term.factors) for term in description.rhs_termlist]
     _refuse_foreign(right)
+    if intercept:
+        right = [(), *(codes for codes in right if codes)]
     if not right:
         raise FormulaError(f'the formula "{formula}" has no regressors: "~ 1" is the model with an intercept only.')
     return Parsed(_left_side([tuple(f.name() for f in t.factors) for t in description.lhs_termlist], formula), right)
+
+
+def no_features(formula: str) -> FormulaError:
+    """The error for a right side without anything to classify by."""
+    return FormulaError(f'the formula "{formula}" has no features: name at least one beside the intercept.')
 
 
 def _left_side(terms: list[tuple[str, ...]], formula: str) -> list[str]:

@@ -51,6 +51,8 @@ class Sample:
         What was left out, for the summary.
     frame : DataFrame or None
         The table after `subset`.
+    values : list of ndarrays, or None
+        The features of the kept rows, for a model that takes them one by one.
     """
 
     design: Any
@@ -68,6 +70,7 @@ class Sample:
     n_absent: int
     notes: list[str]
     frame: pd.DataFrame | None
+    values: list[ndarray] | None = None
 
     @property
     def rows(self) -> ndarray:
@@ -82,12 +85,12 @@ class Sample:
 MISSING = ("drop", "raise", "none")
 
 
-def check_missing_option(missing: Any) -> None:
-    """Refuse any `missing=` but the three that these models have."""
-    if missing in ("skip", "level"):
+def check_missing_option(missing: Any, known: tuple[str, ...] = MISSING) -> None:
+    """Refuse any `missing=` but those that the model knows."""
+    if missing in ("skip", "level") and missing not in known:
         raise NotImplementedError(f'missing="{missing}" is NaiveBayes\'; this model has {quoted(MISSING)}.')
-    if missing not in MISSING:
-        raise ValueError(f"missing={missing!r}: choose one of {quoted(MISSING)}.")
+    if missing not in known:
+        raise ValueError(f"missing={missing!r}: choose one of {quoted(known)}.")
 
 
 # -------------------------------------------------------------------------------------------------------- extras
@@ -237,9 +240,7 @@ def respond(response: Respond, names: list[str], values: list[Any], rows: Rows) 
         raise type(error)(f"{error} {left_out}") from None
 
 
-def finish(
-    rows: Rows, extras: Mapping[str, ndarray], given_index: pd.Index, cut: ndarray | None
-) -> dict[str, Any]:
+def finish(rows: Rows, extras: Mapping[str, ndarray], given_index: pd.Index, cut: ndarray | None) -> dict[str, Any]:
     """The fields of a `Sample` that describe rows."""
     keep = rows.selection
     return {

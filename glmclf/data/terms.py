@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -50,9 +51,16 @@ class Subterm(NamedTuple):
         crossed = new.astype(np.min_scalar_type(-cells - 1)) * len(contrast) + codes
         return crossed.astype(np.min_scalar_type(-cells - 1), copy=False), np.kron(coding, contrast)
 
+    def size(self, widths: Mapping[str, int]) -> int:
+        """How many columns of X this subterm makes."""
+        return math.prod(self._sizes(widths))
+
+    def _sizes(self, widths: Mapping[str, int]) -> list[int]:
+        return [self.contrasts[c].shape[1] if c in self.contrasts else widths[c] for c in self.factors]
+
     def _columns(self, widths: Mapping[str, int]) -> tuple[ndarray, ndarray]:
         """Which product of numbers, and which column of the crossed contrast, each column of X uses."""
-        sizes = [self.contrasts[c].shape[1] if c in self.contrasts else widths[c] for c in self.factors]
+        sizes = self._sizes(widths)
         num, cat = [], []
         for reverse in itertools.product(*(range(size) for size in reversed(sizes))):
             places: dict[bool, tuple[int, int]] = {True: (0, 1), False: (0, 1)}

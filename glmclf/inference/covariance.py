@@ -180,7 +180,7 @@ class InfluenceContext:
         """sum_g (sum_{i in g} f_i psi_i) (sum_{i in g} f_i psi_i)'."""
 
         def rows(*block):
-            *block, codes = block
+            block, codes = block[:-1], block[-1]
             psi, w = self.influence(*block), block[-1]
             times = np.ones(len(codes)) if w is None else w
             members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))

@@ -27,6 +27,7 @@ class Model(Inputs):
     Subclasses build the response and the likelihood, and say where a fit starts.
     """
 
+    _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_constant")
     _objective_class: ClassVar[type[Objective]] = Objective
     _block_size: int | None = None
 

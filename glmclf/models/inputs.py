@@ -81,13 +81,10 @@ class Inputs:
     # ------------------------------------------------------------------------------------------------ input
     def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
         coding, extras = self._split(keywords)
-        sample = read_arrays(endog, exog, missing=missing, extras=extras, response=self._coder(coding))
-        self._start_with(sample, keywords)
+        self._start_with(self._read_arrays(endog, exog, coding, missing=missing, extras=extras), keywords)
 
     @classmethod
-    def from_formula(
-        cls, formula: str, data, subset=None, missing: str | None = None, *, eval_env: int = 0, **keywords
-    ):
+    def from_formula(cls, formula: str, data, subset=None, missing: str = "default", *, eval_env: int = 0, **keywords):
         """The model that a formula describes.
 
         Parameters
@@ -98,8 +95,9 @@ class Inputs:
             pandas, polars, pyarrow, or a mapping of columns.
         subset : array_like of bool or str, optional
             Rows to use: a mask, or a query such as ``"age > 20"``.
-        missing : str, optional
-            What to do with rows in which a variable of the model is missing; see the class.
+        missing : str
+            What to do with rows in which a variable of the model is missing: "drop", "raise" or "none"; NaiveBayes also
+            "skip", its default, and "level".
         eval_env : int
             How many callers up the formula's functions and variables are looked up: 0 is the caller of this method.
         **keywords
@@ -121,15 +119,23 @@ class Inputs:
         return cls._from_formula(formula, data, namespace, subset=subset, missing=missing, **keywords)
 
     @classmethod
-    def _from_formula(cls, formula, data, namespace, *, subset=None, missing=None, restricted=False, **keywords):
+    def _from_formula(cls, formula, data, namespace, *, subset=None, missing="default", restricted=False, **keywords):
         self = cls.__new__(cls)
         coding, extras = self._split(keywords)
-        options = {"subset": subset, "missing": missing or cls._missing, "extras": extras, "restricted": restricted}
+        options = {
+            "subset": subset,
+            "missing": cls._missing if missing == "default" else missing,
+            "extras": extras,
+            "restricted": restricted,
+        }
         self._start_with(self._read(formula, data, namespace, coding, **options), keywords)
         return self
 
     def _read(self, formula, data, namespace, coding: dict[str, Any], **options) -> Sample:
         return read_formula(formula, data, namespace=namespace, response=self._coder(coding), **options)
+
+    def _read_arrays(self, endog, exog, coding: dict[str, Any], **options) -> Sample:
+        return read_arrays(endog, exog, response=self._coder(coding), **options)
 
     def _split(self, keywords) -> tuple[dict[str, Any], dict[str, Any]]:
         """Keywords of the class with their defaults, and the variables beside the table."""
@@ -242,7 +248,6 @@ class Inputs:
         "formula",
         "nobs",
         "k_constant",
-        "_constant",
         "_frequency",
         "_names",
         "_has_offset",

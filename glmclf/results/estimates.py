@@ -37,6 +37,16 @@ class Estimates:
         raise NotImplementedError
 
     @property
+    def _param_names(self) -> list[str]:
+        """Names of the flat parameters, as hypotheses spell them."""
+        return self.model._param_names
+
+    @property
+    def _param_index(self) -> pd.Index:
+        """Labels of the flat parameters in tables."""
+        return self.model._param_index
+
+    @property
     def df_resid(self) -> float:
         """Observations less parameters."""
         raise NotImplementedError
@@ -47,7 +57,7 @@ class Estimates:
 
     def _labelled(self, values) -> Any:
         """Flat parameter-sized numbers with the parameters' labels."""
-        return pd.Series(np.array(values, dtype=float), index=self.model._param_index)
+        return pd.Series(np.array(values, dtype=float), index=self._param_index)
 
     @property
     def _se(self) -> ndarray:
@@ -97,7 +107,7 @@ class Estimates:
         if method != "wald":
             raise ValueError(f'method={method!r}: choose "wald"')
         ends = wald.intervals(self._theta, self._se, alpha)
-        return pd.DataFrame(ends, index=self.model._param_index, columns=[0, 1])
+        return pd.DataFrame(ends, index=self._param_index, columns=[0, 1])
 
     def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
         """Covariance matrix of the parameters, or of R params.
@@ -114,12 +124,12 @@ class Estimates:
             R, _ = self._constraints(r_matrix)
             _, V, R = self._coordinates(R)
             return R @ V @ R.T
-        names = self.model._param_index
+        names = self._param_index
         return pd.DataFrame(self._V.copy(), index=names, columns=names)
 
     def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
         """R and q of R theta = q: names and strings end here."""
-        return constraints(r_matrix, self.model._param_names, self.model._param_index)
+        return constraints(r_matrix, self._param_names, self._param_index)
 
     def _df(self, wanted: bool | None) -> float | None:
         """Degrees of freedom of t and F tests: df_resid, or the clusters less one (as Stata and statsmodels)."""

@@ -200,9 +200,10 @@ class LevelEstimates(Estimates):
 class LevelPredictions:
     """Predicted probabilities of levels with standard errors and intervals, labelled by row and level."""
 
-    def __init__(self, logit, p, q, se_logit, index, levels):
+    def __init__(self, logit, p, q, se_logit, index, levels, lacking: ndarray | None = None):
         self._logit, self._p, self._q, self._se_logit = logit, p, q, se_logit
         self._index, self._levels = index, levels
+        self._lacking = lacking if lacking is not None and lacking.any() else None
 
     def _frame(self, values) -> pd.DataFrame:
         return pd.DataFrame(values, index=self._index, columns=pd.Index(self._levels, dtype=object))
@@ -222,7 +223,7 @@ class LevelPredictions:
         return self.summary_frame(alpha)[["ci_lower", "ci_upper"]]
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """predicted, se, ci_lower and ci_upper by (row, level)."""
+        """predicted, se, ci_lower and ci_upper by (row, level); also features_missing, where a row lacks some."""
         half = wald.critical_value(alpha) * self._se_logit
         n, K = self._p.shape
         index = pd.MultiIndex.from_arrays(
@@ -230,7 +231,8 @@ class LevelPredictions:
         )
         columns = (self._p, self._p * self._q * self._se_logit, expit(self._logit - half), expit(self._logit + half))
         names = ("predicted", "se", "ci_lower", "ci_upper")
-        return pd.DataFrame({name: c.ravel() for name, c in zip(names, columns, strict=True)}, index=index)
+        table = pd.DataFrame({name: c.ravel() for name, c in zip(names, columns, strict=True)}, index=index)
+        return table if self._lacking is None else table.assign(features_missing=np.repeat(self._lacking, K))
 
     def __repr__(self) -> str:
         return repr(self.summary_frame())

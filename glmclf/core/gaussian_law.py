@@ -1,0 +1,185 @@
+"""Gaussian classes as a law: distances, densities and posteriors of rows, and the law of some of the features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
+from glmclf.core.dispersion import Dispersion
+
+LOG_2PI = float(np.log(2 * np.pi))
+NEAR = 1e-8  # a tolerance below this leaves few digits of the data themselves
+CHUNK = 100_000  # numbers of X that are handled at a time, so that they stay in the cache
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Gaussian classes: x of class k is N(mu_k, Sigma_k), and y is k with probability pi_k.
+
+    Attributes
+    ----------
+    counts : (K,) ndarray
+        n_k, rows or sums of weights.
+    log_priors : (K,) ndarray
+        log pi_k.
+    priors_free : bool
+        Whether the priors were estimated.
+    prior_counts : (K,) ndarray
+        Counts behind the priors: n_k plus the smoothing.
+    means : (K, p) ndarray
+    dispersions : tuple of Dispersion
+        One where pooled, else one a class.
+    centre : (p,) ndarray
+        Grand mean of the features.
+    divisor : {"mle", "unbiased"}
+    shrinkage : tuple of float
+        Intensity of each dispersion, in [0, 1]; empty for none.
+    target : {"diag", "identity", "fixed"}
+        What they are shrunk to.
+    ridge : float
+        Added to the variances.
+    """
+
+    counts: ndarray
+    log_priors: ndarray
+    priors_free: bool
+    prior_counts: ndarray
+    means: ndarray
+    dispersions: tuple[Dispersion, ...]
+    centre: ndarray
+    divisor: str = "mle"
+    shrinkage: tuple[float, ...] = ()
+    target: str = "diag"
+    ridge: float = 0.0
+
+    @property
+    def K(self) -> int:
+        """Classes."""
+        return self.means.shape[0]
+
+    @property
+    def p(self) -> int:
+        """Features."""
+        return self.means.shape[1]
+
+    @property
+    def n(self) -> float:
+        """Rows, or the sum of their weights."""
+        return float(self.counts.sum())
+
+    @property
+    def pooled(self) -> bool:
+        """Whether all classes share one covariance matrix."""
+        return len(self.dispersions) == 1
+
+    @property
+    def kind(self) -> str:
+        """ "full", "diag" or "spherical"."""
+        return self.dispersions[0].kind
+
+    @property
+    def regularised(self) -> bool:
+        """Whether the dispersions were shrunk or ridged."""
+        return self.ridge > 0 or any(s > 0 for s in self.shrinkage)
+
+    @property
+    def maximum(self) -> bool:
+        """Whether means and dispersions maximise the likelihood."""
+        return self.divisor == "mle" and not self.regularised
+
+    @cached_property
+    def near(self) -> tuple[int, ...]:
+        """Features that the others nearly determine: tolerance below 1e-8 in some class."""
+        return tuple(np.flatnonzero(np.any([d.tolerance < NEAR for d in self.dispersions], axis=0)).tolist())
+
+    def dispersion(self, k: int) -> Dispersion:
+        """The dispersion of class k."""
+        return self.dispersions[0 if self.pooled else k]
+
+    def distances(self, X: ndarray, n_threads: int | None = None) -> ndarray:
+        """Squared Mahalanobis distances D_k^2 of rows of X (n, p) to the class means, (n, K)."""
+        return self._by_blocks(X, self._distances, n_threads)
+
+    def log_joint(self, X: ndarray, n_threads: int | None = None) -> ndarray:
+        """log pi_k f_k(x) of rows of X (n, p), (n, K); the density has the units of x^-p."""
+        return self._by_blocks(X, self._log_joint, n_threads)
+
+    def log_posterior(self, X: ndarray, n_threads: int | None = None) -> ndarray:
+        """log p(y = k | x) of rows of X (n, p), (n, K).
+
+        Where pooled, from scores linear in x: what the classes share is never computed.
+        """
+        return self._by_blocks(X, lambda rows: log_softmax(self._scores(rows)), n_threads)
+
+    def posterior(self, X: ndarray, n_threads: int | None = None) -> ndarray:
+        """p(y = k | x) of rows of X (n, p), (n, K)."""
+        return self._by_blocks(X, lambda rows: softmax(self._scores(rows)), n_threads)
+
+    def marginal(self, observed: ndarray) -> Gaussian:
+        """The law of the features where `observed` (p,) is true; of none, the priors."""
+        dispersions = tuple(d.marginal(observed) for d in self.dispersions)
+        return replace(self, means=self.means[:, observed], dispersions=dispersions, centre=self.centre[observed])
+
+    def shifted(self) -> Gaussian:
+        """The law of x - centre, where arithmetic keeps more digits."""
+        return replace(self, means=self.means - self.centre, centre=np.zeros(self.p))
+
+    def _by_blocks(self, X: ndarray, f: Callable[[ndarray], ndarray], n_threads: int | None = None) -> ndarray:
+        out = np.empty((len(X), self.K))
+
+        def fill(block: Dense, rows: ndarray) -> int:
+            out[rows[0] : rows[-1] + 1] = f(block.X)
+            return len(rows)
+
+        if len(X):
+            size = max(256, CHUNK // max(self.p, self.K))
+            Blocks(Dense(X), np.arange(len(X)), size=size, n_threads=n_threads).sum(fill)
+        return out
+
+    def _distances(self, X: ndarray) -> ndarray:
+        out = np.empty((len(X), self.K))
+        X = X - self.centre
+        means = self.means - self.centre
+        if self.pooled:  # whitened once; squared distances of whitened points do not cancel
+            X, means = self.dispersions[0].whiten(X), self.dispersions[0].whiten(means)
+        for k, mean in enumerate(means):
+            Z = X - mean if self.pooled else self.dispersion(k).whiten(X - mean)
+            np.einsum("ij,ij->i", Z, Z, out=out[:, k])
+        return out
+
+    def _log_joint(self, X: ndarray) -> ndarray:
+        logdet = np.array([d.logdet for d in self.dispersions])
+        return (self.log_priors - 0.5 * (logdet + self.p * LOG_2PI)) - 0.5 * self._distances(X)
+
+    def _scores(self, X: ndarray) -> ndarray:
+        """log pi_k f_k(x) less what all classes have in common."""
+        if not self.pooled:
+            return self._log_joint(X)
+        slopes, constants = self._linear
+        return (X - self.centre) @ slopes + constants
+
+    @cached_property
+    def _linear(self) -> tuple[ndarray, ndarray]:
+        """Slopes (p, K) and constants (K,) of the scores in x - centre, of each class against class 0."""
+        means = self.means - self.centre
+        slopes = self.dispersions[0].solve(means - means[0])
+        middles = 0.5 * (means + means[0])
+        return slopes.T, self.log_priors - np.einsum("ij,ij->i", slopes, middles)
+
+
+def log_softmax(scores: ndarray) -> ndarray:
+    """Logs of probabilities proportional to exp(scores), by rows of an (n, K) array."""
+    top = scores - scores.max(axis=1, keepdims=True)
+    return top - np.log(np.exp(top).sum(axis=1, keepdims=True))
+
+
+def softmax(scores: ndarray) -> ndarray:
+    """Probabilities proportional to exp(scores), by rows of an (n, K) array."""
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)

@@ -1,0 +1,111 @@
+"""Singular dispersions: which features, in which classes, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy import ndarray
+
+NO_SPREAD = 1e-10  # a feature varies if its sd within classes exceeds this part of the total
+LEAST = 1e-7  # a feature depends on others if they leave less of its residuals' length than this
+LEAST_SQUARED = 1e-12  # the same as a share of variance, where only sums of squares are known
+
+
+class SingularDispersion(Exception):
+    """A covariance matrix has no inverse; positions only, so that the caller can name features and classes.
+
+    Attributes
+    ----------
+    reason : {"constant within every class", "constant within a class", "collinear", "too few rows"}
+    columns : tuple of int
+        Features that are constant, or equal to combinations of others.
+    classes : tuple of int
+        Classes concerned; empty where the covariance is pooled.
+    combinations : dict
+        Collinear: dependent feature -> {feature: coefficient}, of features centred by class.
+    rows, needed : tuple of float, int
+        Too few rows: rows of each class concerned, or of all together where pooled, and how many are needed there.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        columns: Iterable[int] = (),
+        classes: Iterable[int] = (),
+        *,
+        combinations: dict[int, dict[int, float]] | None = None,
+        rows: Iterable[float] = (),
+        needed: int = 0,
+    ):
+        self.reason, self.columns, self.classes = reason, tuple(map(int, columns)), tuple(map(int, classes))
+        self.combinations = dict(combinations or {})
+        self.rows, self.needed = tuple(map(float, rows)), needed
+        super().__init__(f"{reason}: columns {list(self.columns)}, classes {list(self.classes)}")
+
+    def __reduce__(self):
+        return _rebuilt, (self.reason, self.columns, self.classes, self.combinations, self.rows, self.needed)
+
+    @property
+    def combination(self) -> dict[int, float]:
+        """What the first dependent column equals: {feature: coefficient}."""
+        return self.combinations.get(self.columns[0], {}) if self.columns else {}
+
+
+def _rebuilt(reason, columns, classes, combinations, rows, needed) -> SingularDispersion:
+    return SingularDispersion(reason, columns, classes, combinations=combinations, rows=rows, needed=needed)
+
+
+def least_variances(total: ndarray, n: float, means: ndarray) -> ndarray:
+    """Variances within classes up to which a feature counts as constant, (p,).
+
+    Parameters
+    ----------
+    total : (p, p) ndarray
+        Scatter about the grand mean.
+    n : float
+        Rows.
+    means : (K, p) ndarray
+        Class means: the largest values of a feature that hardly varies about them.
+    """
+    rounding = 8 * np.finfo(float).eps * np.abs(means).max(axis=0)
+    return np.maximum(NO_SPREAD * np.sqrt(np.diag(total) / n), rounding) ** 2
+
+
+def dependent_columns(R: ndarray, least: float = LEAST) -> dict[int, dict[int, float]]:
+    """Columns that are combinations of earlier ones, taken from left to right: column -> {column: coefficient}.
+
+    Parameters
+    ----------
+    R : (m, p) ndarray
+        Any factor of the scatter, R'R; no column is zero.
+    least : float
+        Part of a column's length that others must leave.
+    """
+    length = np.linalg.norm(R, axis=0)
+    unit = R / length
+    basis = np.zeros((len(R), 0))
+    kept: list[int] = []
+    found: dict[int, dict[int, float]] = {}
+    for j in range(R.shape[1]):
+        rest = unit[:, j] - basis @ (basis.T @ unit[:, j])
+        rest -= basis @ (basis.T @ rest)  # twice, so that the basis stays orthogonal
+        size = np.linalg.norm(rest)
+        if size >= least:
+            basis, kept = np.column_stack([basis, rest / size]), [*kept, j]
+            continue
+        a = np.linalg.solve(basis.T @ unit[:, kept], basis.T @ unit[:, j])
+        # what is smaller than the tolerance is its noise
+        found[j] = {i: float(v * length[j] / length[i]) for i, v in zip(kept, a, strict=True) if abs(v) > 10 * least}
+    return found
+
+
+def dependent_from_scatter(S: ndarray) -> dict[int, dict[int, float]]:
+    """`dependent_columns` where only the scatter S (p, p) is known: half the digits."""
+    scale = np.sqrt(np.diag(S))
+    values, vectors = np.linalg.eigh(S / scale / scale[:, None])
+    root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale
+    least = np.sqrt(LEAST_SQUARED)
+    while not (found := dependent_columns(root, least)):
+        least *= 2  # the factorisation failed; the nearest dependence is the reason
+    return found

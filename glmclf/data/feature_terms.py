@@ -1,0 +1,393 @@
+"""From the terms of a formula to features: what is one table, what is counted twice, which family each has."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+from patsy import Treatment
+
+from glmclf.data import expressions
+from glmclf.data.factors import Expression, Factor, Value, as_value, fit_factor
+from glmclf.data.feature_design import MISSING_LEVEL, Feature, everywhere
+from glmclf.data.frame import close_to, quoted, row_labels
+from glmclf.data.reading import Reading
+from glmclf.errors import DataError, FormulaError, MissingDataError
+
+FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson", "exponential", "gamma")  # that a feature may ask for
+MOST_CELLS = 1_000_000
+
+
+# --------------------------------------------------------------------------------------------------------- terms
+class Term(NamedTuple):
+    """A term: codes of its factors, what to call them, and whether they are the counts of one block."""
+
+    codes: tuple[str, ...]
+    words: tuple[str, ...]
+    block: bool = False
+
+    @property
+    def name(self) -> str:
+        """As the formula has it; long blocks are abbreviated."""
+        if not self.block:
+            return ":".join(self.words)
+        return " + ".join(self.words if len(self.words) <= 4 else (self.words[0], "...", self.words[-1]))
+
+
+class Found(NamedTuple):
+    """A factor's value on those of the kept rows that have one."""
+
+    value: Value
+    keep: ndarray
+
+
+def choose_terms(
+    right: list[tuple[str, ...]],
+    block: list[str],
+    bound: Mapping[str, Expression],
+    words: Mapping[str, str],
+    notes: list[str],
+) -> list[Term]:
+    """The terms that become features; what would be counted twice is absorbed, or refused.
+
+    Parameters
+    ----------
+    right : list of tuples of str
+        Terms of the formula, as codes of factors; or the columns of an array.
+    block : list of str
+        Codes of the counts that make one block.
+    bound : dict of Expression
+        What the codes refer to.
+    words : dict of str
+        What to call a factor where it is not its code.
+    notes : list of str
+        Takes note of what was absorbed, and of features that share a column.
+
+    Raises
+    ------
+    FormulaError
+        Two tables with a common factor, a column taken twice, a column of the block elsewhere.
+    """
+    terms = [Term(codes, _called(codes, words)) for codes in right if not (len(codes) == 1 and codes[0] in block)]
+    _refuse_counted(terms, {str(bound[code].bare) for code in block}, bound)
+    tables = [set(t.codes) for t in terms if len(t.codes) > 1]
+    kept = [t for t in terms if not any(set(t.codes) < table for table in tables)]
+    for term in terms:
+        if term not in kept:
+            table = next(t for t in kept if set(term.codes) < set(t.codes))
+            notes.append(f"{term.name} is part of the joint table {table.name}, which absorbs it")
+    _refuse_shared(kept, bound)
+    _note_shared(kept, bound, notes)
+    if not block:
+        return kept
+    place = next((i for i, codes in enumerate(right) if codes[0] in block), len(right))
+    before = [t for t in kept if right.index(t.codes) < place]
+    return [*before, Term(tuple(block), _called(block, words), True), *kept[len(before) :]]
+
+
+def _called(codes: Iterable[str], words: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(words.get(code, code) for code in codes)
+
+
+def _refuse_counted(terms: list[Term], counted: set[str], bound: Mapping[str, Expression]) -> None:
+    for term in terms:
+        used = sorted({name for code in term.codes for name in bound[code].columns if name in counted})
+        if used:
+            raise FormulaError(
+                f'"{term.name}" uses {quoted(used)}, which multinomial= counts already: take it out of one of them.'
+            )
+
+
+def _plain_columns(term: Term, bound: Mapping[str, Expression]) -> list[str]:
+    """Columns that a term's factors are, as they are or by C()."""
+    names = [bound[code].bare or bound[code].categorised for code in term.codes]
+    return [name for name in names if name is not None]
+
+
+def _refuse_shared(terms: list[Term], bound: Mapping[str, Expression]) -> None:
+    """Refuse tables with a common factor, and columns that are taken as they are twice."""
+    for a, b in itertools.combinations([t for t in terms if len(t.codes) > 1], 2):
+        shared = [code for code in a.codes if code in b.codes]
+        if shared:
+            union = ":".join(dict.fromkeys([*a.codes, *b.codes]))
+            raise FormulaError(
+                f'"{shared[0]}" would be counted twice, in "{a.name}" and "{b.name}": keep one of them, or make one '
+                f"table of all, {union}."
+            )
+    owner: dict[str, str] = {}
+    for term in terms:
+        for name in _plain_columns(term, bound):
+            if name in owner:
+                where = " and ".join(f'"{t}"' for t in dict.fromkeys([owner[name], term.name]))
+                raise FormulaError(f'"{name}" would be counted twice, in {where}: keep one of them.')
+            owner[name] = term.name
+
+
+def _note_shared(terms: list[Term], bound: Mapping[str, Expression], notes: list[str]) -> None:
+    users: dict[str, list[str]] = {}
+    for term in terms:
+        for name in dict.fromkeys(name for code in term.codes for name in bound[code].columns):
+            users.setdefault(name, []).append(term.name)
+    for name, several in users.items():
+        if len(several) > 1:
+            notes.append(f"{' and '.join(several)} use {name}, but count as independent given the class")
+
+
+# ------------------------------------------------------------------------------------------------------ families
+class Families:
+    """The families that the user asked for, by term or column.
+
+    Parameters
+    ----------
+    families : dict or None
+        Name of a term, of a column of a term, or of a table's column -> one of `FAMILIES`.
+    pooled : bool
+        Gaussian features have one variance for all classes.
+    """
+
+    def __init__(self, families: Mapping[str, str] | None, pooled: bool):
+        if families is not None and not isinstance(families, Mapping):
+            raise TypeError(f'families= is a dict such as {{"x": "poisson"}}, found {type(families).__name__}.')
+        self.asked, self.pooled, self._used = dict(families or {}), pooled, set[str]()
+        for name, family in self.asked.items():
+            if family == "multinomial":
+                raise DataError(f'families: "{name}" alone cannot be multinomial; name its columns in multinomial=.')
+            if family not in FAMILIES:
+                raise DataError(f'families: "{name}" has {family!r}; choose one of {quoted(FAMILIES)}.')
+
+    def of(self, name: str, term: Term, columns: tuple[str, ...]) -> str | None:
+        """The family asked for, by the most specific name; None for the usual one."""
+        parts = {_squeezed(word) for word in term.words}
+        keys = [key for key in self.asked if key == name]
+        keys += [key for key in self.asked if {_squeezed(part) for part in str(key).split(":")} == parts]
+        keys += [key for key in self.asked if (key,) == columns]
+        self._used.update(keys)
+        return self.asked[keys[0]] if keys else None
+
+    def check_used(self, features: list[Feature]) -> None:
+        """Refuse names that are no feature's."""
+        for key in self.asked:
+            if key in self._used:
+                continue
+            inside = [f.name for f in features if len(f.factors) > 1 and (key in f.factors or key in f.columns)]
+            if inside:
+                raise DataError(f'families: "{key}" is part of "{inside[0]}", which has one distribution.')
+            near = close_to(str(key), [f.name for f in features]).replace("The columns are", "The features are")
+            raise DataError(f'families: no feature "{key}". {near}')
+
+
+def _squeezed(code: str) -> str:
+    return "".join(code.split())
+
+
+NUMBERS = ("gaussian", "bernoulli", "poisson", "exponential", "gamma")
+
+
+def _fitting(family: str | None, kinds: tuple[str, ...], name: str, what: str) -> str:
+    """The family asked for, or the usual one, the first of `kinds`; DataError where it does not suit the values."""
+    if family is None or family in kinds:
+        return family or kinds[0]
+    raise DataError(f'families: "{name}" is {what} and cannot be {family}; it can be {quoted(dict.fromkeys(kinds))}.')
+
+
+# ------------------------------------------------------------------------------------------------------ building
+class Builder:
+    """Features of terms, one after another; each factor is fixed once, and coded on the kept rows.
+
+    Parameters
+    ----------
+    reading : Reading
+        The table.
+    found : dict of Found
+        Each factor's values.
+    families : Families
+        What the user asked for.
+    missing : str
+        With "level" a missing label is a level, and numbers must not be missing.
+    notes : list of str
+        Takes note of levels left out.
+    """
+
+    def __init__(
+        self, reading: Reading, found: Mapping[str, Found], families: Families, missing: str, notes: list[str]
+    ):
+        self.reading, self.found, self.families, self.missing, self.notes = reading, found, families, missing, notes
+        self.factors: dict[str, Factor] = {}
+        self.coded: dict[str, ndarray] = {}
+
+    def features(self, terms: list[Term]) -> list[Feature]:
+        """The features of all terms."""
+        features = [feature for term in terms for feature in self._features(term)]
+        self.families.check_used(features)
+        return features
+
+    def _features(self, term: Term) -> list[Feature]:
+        if term.block:
+            return [self._counts(term)]
+        if len(term.codes) > 1:
+            self._check_interaction(term)
+            return self._table(term)
+        code = term.codes[0]
+        value, columns = self.found[code].value, self.reading.bound[code].columns
+        if not value.labelled and value.data.shape[1] > 1:
+            return self._several(term, value.data.shape[1])
+        asked = self.families.of(term.name, term, columns)
+        kinds, what = _kinds(value, code)
+        family = _fitting(asked, kinds, term.name, what)
+        if family == "categorical":
+            return self._table(term)
+        self._fix(code, value, labels=False)
+        return [self._number(term, term.name, family, 0)]
+
+    def _several(self, term: Term, width: int) -> list[Feature]:
+        """A factor of several columns: a feature each."""
+        code, made = term.codes[0], []
+        self._fix(code, self.found[code].value, labels=False)
+        for j in range(width):
+            name = f"{term.name}[{j}]"
+            asked = self.families.of(name, term, self.reading.bound[code].columns)
+            made.append(self._number(term, name, _fitting(asked, NUMBERS, name, "a column of numbers"), j))
+        return made
+
+    def _number(self, term: Term, name: str, family: str, place: int) -> Feature:
+        """A feature of one number a row."""
+        code = term.codes[0]
+        expression, levels = self.reading.bound[code], self.factors[code].levels
+        bare = None if expression.bare is None else (expression.bare,)
+        known = None if levels is None else tuple(levels)
+        xnames = self._statistics(name, family, levels is not None)
+        return Feature(name, term.name, family, (code,), expression.columns, xnames, known, (), place, bare)
+
+    def _statistics(self, name: str, family: str, boolean: bool) -> tuple[str, ...]:
+        """Names of T."""
+        names: dict[str, tuple[str, ...]] = {"gaussian": (name, f"{name}^2"), "gamma": (f"log({name})", name)}
+        if family == "gaussian" and self.families.pooled:
+            return (name,)
+        return names.get(family, (f"{name}[T.True]" if boolean else name,))
+
+    def _table(self, term: Term) -> list[Feature]:
+        """One feature with levels, or the crossed levels of several factors; none if there is one level only."""
+        for code in term.codes:
+            self._fix(code, self._labelled(code), labels=True)
+        levels = [self.factors[code].levels or [] for code in term.codes]
+        sizes = tuple(len(each) for each in levels)
+        if math.prod(sizes) > MOST_CELLS:
+            raise FormulaError(f'"{term.name}" is a table of {math.prod(sizes):,} cells: more than {MOST_CELLS:,}.')
+        if math.prod(sizes) == 1:
+            self.notes.append(f"{term.name} has one level, {quoted(levels[0])}, in the rows used: it is left out")
+            return []
+        cells = tuple(levels[0]) if len(levels) == 1 else tuple(itertools.product(*levels))
+        words = [str(cell) if len(levels) == 1 else ":".join(map(str, cell)) for cell in cells]
+        xnames = tuple(f"{term.name}[T.{word}]" for word in words[1:])
+        columns = tuple(dict.fromkeys(name for code in term.codes for name in self.reading.bound[code].columns))
+        plain = tuple(_plain_columns(term, self.reading.bound))
+        variables = plain if len(plain) == len(term.codes) else None
+        return [Feature(term.name, term.name, "categorical", term.codes, columns, xnames, cells, sizes, 0, variables)]
+
+    def _check_interaction(self, term: Term) -> None:
+        asked = self.families.of(term.name, term, ())
+        _fitting(asked, ("categorical",), term.name, "a joint table")
+        numbers = [code for code in term.codes if not self.found[code].value.labelled]
+        if len(numbers) == len(term.codes):
+            raise FormulaError(
+                f'"{term.name}" is an interaction of numbers, which has no joint table: say '
+                f"I({' * '.join(term.codes)}) for their product as a feature."
+            )
+        if numbers:
+            raise FormulaError(
+                f'"{term.name}": a joint table crosses levels, and "{numbers[0]}" holds numbers. Say C({numbers[0]}) '
+                f"to make each of its values a level, or take it as a feature of its own."
+            )
+
+    def _labelled(self, code: str) -> Value:
+        """A factor's value as labels; whole numbers of a column stay whole."""
+        value, keep = self.found[code]
+        if value.labelled:
+            return value
+        raw, column = value.data[:, 0], self.reading.bound[code].bare
+        if column is not None:
+            place = np.flatnonzero(self.reading.rows.keep)[keep]
+            raw = self.reading.table[column].take(place).marked()
+        return as_value(raw, code, len(raw), labels=True)
+
+    def _counts(self, term: Term) -> Feature:
+        for code in term.codes:
+            value = self.found[code].value
+            if value.labelled and value.levels != [False, True]:
+                raise DataError(f'multinomial: "{code}" holds labels ({quoted(value.data.categories, 3)}), not counts.')
+            self._fix(code, value, labels=False)
+        columns = tuple(self.reading.bound[code].columns[0] for code in term.codes)
+        return Feature(term.name, term.name, "multinomial", term.codes, columns, term.words, columns, (), 0, columns)
+
+    def _fix(self, code: str, value: Value, *, labels: bool) -> None:
+        """Fix a factor's levels or width, and code the kept rows."""
+        keep = self.found[code].keep
+        if self.missing == "level" and not labels:
+            self._check_observed(code, keep)
+        factor, coded, note = fit_factor(self.reading.bound[code], value)
+        if note:
+            self.notes.append(note)
+        if labels:
+            coded = _base_first(factor, coded, value.contrast, self.notes)
+            if self.missing == "level" and not keep.all():
+                _add_missing_level(factor)
+        self.factors[code], self.coded[code] = factor, everywhere(coded, keep, factor, self.missing)
+
+    def _check_observed(self, code: str, keep: ndarray) -> None:
+        """Numbers have no level for missing values."""
+        if keep.all():
+            return
+        index = self.reading.rows.index[self.reading.rows.keep]
+        use = 'missing="skip" or "drop"'
+        if self.found[code].value.labelled:
+            use = f'families={{"{code}": "categorical"}}'
+        raise MissingDataError(
+            f'"{code}" is missing in {int((~keep).sum())} rows ({row_labels(~keep, index)}), and missing="level" makes '
+            f"a level of missing labels, not of numbers. Use {use}."
+        )
+
+
+def _kinds(value: Value, code: str) -> tuple[tuple[str, ...], str]:
+    """The families that suit a factor, the usual one first, and what it holds."""
+    if value.levels == [False, True] and not _is_categorical(code):
+        return ("bernoulli", "categorical"), "True or False"
+    if value.labelled:
+        return ("categorical",), f"labels ({quoted(value.data.categories, 3)})"
+    head = value.data[:1000]  # the answer for most columns
+    binary = bool(np.isin(head, (0.0, 1.0)).all() and np.isin(value.data, (0.0, 1.0)).all())
+    return ("bernoulli" if binary else "gaussian", *NUMBERS, "categorical"), "numbers"
+
+
+def _is_categorical(code: str) -> bool:
+    """Whether the code is ``C(...)``."""
+    tree = expressions.parse(code)
+    return isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "C"
+
+
+def _base_first(factor: Factor, codes: ndarray, contrast: Any, notes: list[str]) -> ndarray:
+    """Codes after the base level of C(g, Treatment(base)) became the first; other codings do not matter here."""
+    levels = factor.levels or []
+    if contrast is not None and not (isinstance(contrast, Treatment) or contrast is Treatment):
+        notes.append(f"the coding of {factor.expression.code} is not used: levels are compared with the first")
+    base = contrast.reference if isinstance(contrast, Treatment) else None
+    if base is None:
+        return codes
+    if base not in levels and not (isinstance(base, int) and -len(levels) <= base < len(levels)):
+        raise FormulaError(f'"{factor.expression.code}": {quoted([base])} is none of its levels {quoted(levels)}.')
+    place = levels.index(base) if base in levels else base % len(levels)
+    order = np.array([place, *(i for i in range(len(levels)) if i != place)])
+    factor.levels = [levels[i] for i in order]
+    return np.argsort(order)[codes]
+
+
+def _add_missing_level(factor: Factor) -> None:
+    levels = factor.levels or []
+    if MISSING_LEVEL in [str(level) for level in levels]:
+        code = factor.expression.code
+        raise DataError(f'missing="level": "{code}" has a level called {quoted([MISSING_LEVEL])} already; rename it.')
+    factor.levels = [*levels, MISSING_LEVEL]

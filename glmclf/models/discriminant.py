@@ -1,0 +1,432 @@
+"""LDA and QDA: Gaussian classes with one covariance matrix, or one each."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core import gaussian
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense, dense
+from glmclf.core.gaussian import SingularDispersion, fit_gaussian
+from glmclf.core.moments import ClassMoments, class_moments
+from glmclf.data.arrays import read_arrays
+from glmclf.data.design import read_formula
+from glmclf.data.sample import Sample
+from glmclf.errors import DataWarning, SingularCovarianceError
+from glmclf.models.generative import GenerativeModel, _number
+from glmclf.results.discriminant import DiscriminantResults, GaussianFit
+from glmclf.results.saving import MODELS
+
+KINDS = ("full", "diag", "spherical")
+DIVISORS = ("mle", "unbiased")
+INTENSITIES = ("ledoit_wolf", "oas")
+TARGETS = ("diag", "identity")
+
+
+class DiscriminantModel(GenerativeModel):
+    """x given class k is normal with mean mu_k and covariance Sigma, or Sigma_k.
+
+    Parameters
+    ----------
+    endog : (n,) array_like
+        Class of each row: labels of any sortable type.
+    exog : (n, p) array_like
+        Features; array or DataFrame. One constant column is left out (`dropped_const`).
+    reference : label, optional
+        The class that log-odds are against; by default the first of the (sorted or categorical) levels.
+    priors : array_like, dict, Series or "equal", optional
+        Prior probabilities of the classes, in the order of the levels or by level; estimated by default.
+    prior_smoothing : float
+        a >= 0: priors (n_k + a) / (N + a K).
+    covariance : {"full", "diag", "spherical"}
+        Structure of the covariance matrices.
+    divisor : {"mle", "unbiased"}
+        Divide sums of squares by N (or n_k), or by N - K (n_k - 1). Likelihoods are those of the former.
+    shrinkage : float, "ledoit_wolf" or "oas"
+        (1 - lambda) Sigma + lambda T, lambda in [0, 1] or chosen from the data.
+    target : {"diag", "identity"} or (p, p) array_like
+        T: the diagonal of Sigma, its mean variance times I, or a given matrix.
+    ridge : float
+        tau >= 0: Sigma + tau I.
+    freq_weights : (n,) array_like or str, optional
+        How many equal observations each row stands for.
+    weights : (n,) array_like or str, optional
+        Sampling weights.
+    missing : {"drop", "raise", "none"}
+        What to do with rows that hold a missing value. A row to predict is judged by the features that it has.
+    """
+
+    _coding: ClassVar[dict[str, Any]] = {
+        "reference": None,
+        "priors": None,
+        "prior_smoothing": 0.0,
+        "covariance": "full",
+        "divisor": "mle",
+        "shrinkage": 0.0,
+        "target": "diag",
+        "ridge": 0.0,
+    }
+    _results_class = DiscriminantResults
+    _pooled: ClassVar[bool]
+    _kept: ClassVar[tuple[str, ...]] = (*GenerativeModel._kept, "dropped_const", "_dummies", "_row_counts")
+
+    def __init__(
+        self,
+        endog,
+        exog,
+        *,
+        reference=None,
+        priors=None,
+        prior_smoothing: float = 0.0,
+        covariance: str = "full",
+        divisor: str = "mle",
+        shrinkage: float | str = 0.0,
+        target="diag",
+        ridge: float = 0.0,
+        offset=None,
+        freq_weights=None,
+        weights=None,
+        missing: str = "drop",
+    ):
+        keywords = {name: value for name, value in locals().items() if name in (*self._coding, *self._variables)}
+        self._from_arrays(endog, exog, missing, keywords)
+
+    # ------------------------------------------------------------------------------------------------- input
+    def _read(self, formula, data, namespace, coding, **options) -> Sample:
+        return read_formula(formula, data, namespace=namespace, response=self._coder(coding), intercept=True, **options)
+
+    def _read_arrays(self, endog, exog, coding, **options) -> Sample:
+        return read_arrays(endog, exog, response=self._coder(coding), drop_constant=True, **options)
+
+    def _columns(self, sample: Sample) -> Dense:
+        if sample.pieces is None:
+            return Dense(np.asarray(sample.X))
+        return Dense(dense(sample.pieces[1:], len(sample)))  # the first piece is the intercept
+
+    def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
+        super()._start_with(sample, keywords)
+        dropped = getattr(self._design, "dropped", None)
+        self.dropped_const = None if dropped is None else dropped.name
+        self._dummies = [self.feature_names[j] for j in _zero_one(self._rows.X)]
+
+    def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        checked = super()._checked(options)
+        for name, known in (("covariance", KINDS), ("divisor", DIVISORS)):
+            if options[name] not in known:
+                raise ValueError(f"{name}={options[name]!r}: choose one of {', '.join(map(repr, known))}")
+        shrinkage, target = options["shrinkage"], options["target"]
+        if isinstance(shrinkage, str) and shrinkage not in INTENSITIES:
+            raise ValueError(f"shrinkage={shrinkage!r}: a number from 0 to 1, {' or '.join(map(repr, INTENSITIES))}")
+        checked["shrinkage"] = shrinkage if isinstance(shrinkage, str) else _number(shrinkage, "shrinkage", 0.0, 1.0)
+        checked["ridge"] = _number(options["ridge"], "ridge", 0.0)
+        checked["target"] = self._target(target)
+        if self._regularised(checked) and options["covariance"] != "full":
+            kind = options["covariance"]
+            raise NotImplementedError(f'shrinkage=, ridge= regularise covariance="full"; found covariance="{kind}"')
+        if isinstance(checked["target"], list) and isinstance(shrinkage, str):
+            raise NotImplementedError(
+                f'shrinkage="{shrinkage}" is chosen for target="diag"; give a number with a matrix'
+            )
+        return checked
+
+    def _target(self, target) -> str | list[list[float]]:
+        if isinstance(target, str):
+            if target not in TARGETS:
+                raise ValueError(f'target={target!r}: choose "diag", "identity" or a covariance matrix')
+            return target
+        if isinstance(target, pd.DataFrame):
+            names = self.feature_names
+            if set(target.index) != set(names) or set(target.columns) != set(names):
+                raise ValueError(f"target= is labelled {list(target.columns)}; the features are {names}")
+            target = target.loc[names, names]
+        T, p = np.asarray(target, dtype=float), len(self.feature_names)
+        if T.shape != (p, p) or not np.allclose(T, T.T, rtol=1e-10) or not np.isfinite(T).all():
+            raise ValueError(f"target= must be a symmetric ({p}, {p}) matrix, for {self.feature_names}")
+        if np.linalg.eigvalsh(T)[0] <= 0:
+            raise ValueError("target= must be positive definite")
+        return T.tolist()
+
+    @staticmethod
+    def _regularised(options: dict[str, Any]) -> bool:
+        return options["shrinkage"] != 0 or options["ridge"] != 0
+
+    # ------------------------------------------------------------------------------------------------- names
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features: the columns of the design without the constant."""
+        names = self._design.xnames
+        return names[1:] if self.formula is not None else names
+
+    @property
+    def exog_names(self) -> list[str]:
+        """The constant's name, then those of the features: the regressors of the implied logit."""
+        return [getattr(self, "dropped_const", None) or "Intercept", *self.feature_names]
+
+    @cached_property
+    def k_constant(self) -> int:
+        """1: the implied logit has an intercept."""
+        return 1
+
+    @property
+    def exog(self) -> ndarray:
+        """The features, (n, p)."""
+        return self._rows.X.toarray()
+
+    @property
+    def _feature_terms(self) -> dict[str, list[int]]:
+        """Features of each term of the formula."""
+        start = 1 if self.formula is not None else 0
+        return {
+            name: list(range(part.start - start, part.stop - start))
+            for name, part in self._design.terms.items()
+            if part.stop > start
+        }
+
+    @cached_property
+    def _row_counts(self) -> list[float]:  # type: ignore[override]
+        return self._class_sizes.tolist()
+
+    def _features(self, newdata) -> ndarray:
+        """The features of new rows, NaN where missing."""
+        X = self._design.matrix(newdata, partial=True)
+        return X[:, 1:] if self.formula is not None else X
+
+    # --------------------------------------------------------------------------------------------------- fit
+    def _blocks(self, n_threads: int | None = None) -> Blocks:
+        r = self._rows
+        return Blocks(r.X, r.y, r.weights, n_threads=n_threads)
+
+    def fit(
+        self,
+        cov_type: str | None = None,
+        cov_kwds=None,
+        bias_reduction: str | None = None,
+        n_threads: int | None = None,
+        progress: bool = False,
+    ) -> DiscriminantResults:
+        """Closed-form maximum likelihood estimate.
+
+        Parameters
+        ----------
+        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}, optional
+            Covariance of the implied logit: "nonrobust", the inverse information (both informations agree), or robust
+            to features that are not normal, with equal covariances. "HC0" under sampling weights.
+        cov_kwds : dict, optional
+            `groups` for "cluster": one or two variables, by column name or value.
+        bias_reduction : {"exact"}, optional
+            LDA with a full covariance: slopes that are unbiased given the class sizes, with their exact covariance.
+        n_threads : int, optional
+            Threads for large data; by default one a processor. The numbers do not depend on it.
+        progress : bool
+            Not available in this version.
+
+        Returns
+        -------
+        DiscriminantResults
+            A new object; the model is not changed.
+
+        Raises
+        ------
+        SingularCovarianceError
+            A feature that is constant or a combination of others, or too few rows; the message names features and
+            classes.
+        """
+        cov_type = self._check_fit(cov_type, progress, n_threads)
+        groups = self._groups(cov_type, cov_kwds)
+        self._check_bias_reduction(bias_reduction, cov_type)
+        blocks = self._blocks(n_threads)
+        moments = class_moments(blocks, self.J)
+        try:
+            fitted = self._estimate(blocks, moments)
+        except SingularDispersion as singular:
+            raise self._singular_error(singular, moments) from None
+        if fitted.law.near:
+            names = ", ".join(f'"{self.feature_names[j]}"' for j in fitted.law.near)
+            warnings.warn(
+                f"{names}: all but a combination of the other features within classes (tolerance below 1e-8), so that "
+                "discriminant coefficients have few digits. Drop one, or use shrinkage=",
+                DataWarning,
+                stacklevel=2,
+            )
+        return DiscriminantResults._fitted(self, fitted, cov_type, groups, bias_reduction, blocks)
+
+    def _estimate(self, blocks: Blocks, moments: ClassMoments) -> GaussianFit:
+        o = self._options
+        kind, pooled = o["covariance"], self._pooled
+        options: dict[str, Any] = {"divisor": o["divisor"], "prior_smoothing": o["prior_smoothing"]}
+        options["priors"] = None if o["priors"] is None else np.array(o["priors"])
+        if not self._frequency:
+            options["rows"] = np.array(self._row_counts)
+        if self._regularised(o):
+            target = o["target"] if isinstance(o["target"], str) else np.array(o["target"])
+            law = fit_gaussian(
+                moments,
+                kind,
+                pooled,
+                shrinkage=self._intensity(blocks, moments),
+                target=target,
+                ridge=o["ridge"],
+                **options,
+            )
+            return GaussianFit(law, moments, None)
+        factors = None
+        if kind == "full" and gaussian.ill_conditioned(moments, pooled):
+            factors = gaussian.residual_factors(blocks, moments, pooled)
+        return GaussianFit(fit_gaussian(moments, kind, pooled, factors=factors, **options), moments, factors)
+
+    def _intensity(self, blocks: Blocks, moments: ClassMoments):
+        wanted = self._options["shrinkage"]
+        if wanted == "ledoit_wolf":
+            return gaussian.ledoit_wolf(blocks, moments, self._pooled)
+        return gaussian.oas(moments, self._pooled) if wanted == "oas" else wanted
+
+    def _check_bias_reduction(self, wanted: str | None, cov_type: str) -> None:
+        if wanted is None:
+            return
+        name = type(self).__name__
+        if wanted in ("firth", "median"):
+            raise NotImplementedError(
+                f'bias_reduction="{wanted}" is for Logit, Probit, CLogLog and MNLogit; LDA: "exact"'
+            )
+        if wanted != "exact":
+            raise ValueError(f'bias_reduction={wanted!r}: choose "exact"')
+        o = self._options
+        if not self._pooled or o["covariance"] != "full" or self._regularised(o):
+            raise NotImplementedError(
+                f'bias_reduction="exact" is for LDA with an unregularised full covariance, not {name}'
+            )
+        if cov_type not in ("nonrobust", "expected") or self._pseudo:
+            raise NotImplementedError(f'bias_reduction="exact" has its own exact covariance, not cov_type="{cov_type}"')
+
+    # ------------------------------------------------------------------------------------------------- errors
+    def _singular_error(self, s: SingularDispersion, moments: ClassMoments) -> SingularCovarianceError:
+        columns, classes = [self.feature_names[j] for j in s.columns], [self._classes[k] for k in s.classes]
+        combination = {self.feature_names[j]: c for j, c in s.combination.items()}
+        what = ", ".join(f'"{name}"' for name in columns)
+        where = ", ".join(repr(c) for c in classes)
+        if s.reason == "too few rows":
+            message = self._too_few(s, classes)
+        elif s.reason == "collinear":
+            equal = "; ".join(f'"{self.feature_names[j]}" = {self._sum(terms)}' for j, terms in s.combinations.items())
+            inside = f"in class {where} " if classes else "within classes "
+            message = f"the features are linearly dependent {inside}(up to a constant of the class): {equal}"
+        elif s.reason == "constant within a class":
+            message = f"{what} is constant in class {where}"
+        else:
+            message = f"{what} is constant within every class"
+            apart = np.ptp(moments.means[:, list(s.columns)], axis=0) > 0
+            if apart.any():
+                message += ", and its means differ: it separates the classes perfectly by itself"
+        return SingularCovarianceError(f"{message}. {self._advice(s)}", columns, classes, combination)
+
+    def _too_few(self, s: SingularDispersion, classes: list[Any]) -> str:
+        p = len(self.feature_names)
+        if not classes:
+            return (
+                f"{s.rows[0]:g} rows in {self.J} classes are too few for {p} features: at least {s.needed} are needed"
+            )
+        parts = [
+            f"class {c!r} has {n:g} row{'' if n == 1 else 's'}, needs at least {s.needed}"
+            for c, n in zip(classes, s.rows, strict=True)
+        ]
+        return f"too few rows for a covariance matrix of {p} features: {'; '.join(parts)}"
+
+    @staticmethod
+    def _join(terms) -> str:
+        return " + ".join(terms).replace("+ -", "- ")
+
+    def _sum(self, terms: dict[int, float]) -> str:
+        names = self.feature_names
+        parts = [names[j] if abs(c - 1) < 1e-9 else f"{c:.6g} * {names[j]}" for j, c in terms.items()]
+        return self._join(parts) if parts else "constant"
+
+    def _advice(self, s: SingularDispersion) -> str:
+        if s.reason == "constant within every class":
+            return "Drop it; regularising does not help a feature without variance."
+        ways = ["Drop a feature"] if s.reason != "too few rows" else ["Use fewer features"]
+        if not self._pooled:
+            ways.append("pool the covariances (LDA)")
+            dummies = [self.feature_names[j] for j in s.columns if self.feature_names[j] in self._dummies]
+            if dummies:
+                ways.append(f"use NaiveBayes, which models {', '.join(dummies)} as categories")
+        return ", or ".join([*ways, 'use covariance="diag"', "shrinkage="]) + "."
+
+    # ------------------------------------------------------------------------------------------ for the summary
+    def _summary_notes(self) -> list[str]:
+        notes = super()._summary_notes()
+        if self._dummies:
+            n = len(self._dummies)
+            notes.append(
+                f"{n} dummy column{'s' if n > 1 else ''} modelled as Gaussian ({', '.join(self._dummies[:6])}"
+                f"{', ...' if n > 6 else ''}): use a robust cov_type, and NaiveBayes for categories."
+            )
+        if self.dropped_const:
+            notes.append(f'The constant column "{self.dropped_const}" was left out of the features.')
+        return notes
+
+
+def _zero_one(X: Any) -> list[int]:
+    """Columns that hold zeros and ones only."""
+    likely = [j for j in range(X.shape[1]) if ((X.X[:200, j] == 0) | (X.X[:200, j] == 1)).all()]
+    return [j for j in likely if ((X.X[:, j] == 0) | (X.X[:, j] == 1)).all()]
+
+
+class LDA(DiscriminantModel):
+    __doc__ = """Linear discriminant analysis: normal classes with one covariance matrix.
+
+    `fit` maximises the joint likelihood sum_i f_i (log pi_y + log phi(x_i; mu_y, Sigma)); the log-odds are then linear
+    in x, with slopes Sigma^-1 (mu_k - mu_0), and `discriminant` gives their standard errors and tests as MNLogit does.
+
+    {parameters}
+
+    References
+    ----------
+    Efron (1975), The efficiency of logistic regression compared to normal discriminant analysis. JASA 70, 892-898.
+    McLachlan (1992), Discriminant Analysis and Statistical Pattern Recognition.
+
+    Examples
+    --------
+    >>> from glmclf import LDA, datasets
+    >>> penguins = datasets.load("penguins")
+    >>> res = LDA.from_formula("species ~ bill_length_mm + body_mass_g", penguins, reference="Gentoo").fit()
+    >>> res.discriminant.params.round(4)
+                     Adelie  Chinstrap
+    Intercept       47.5089    10.0562
+    bill_length_mm  -0.4944     0.5846
+    body_mass_g     -0.0058    -0.0087
+    """
+    _pooled = True
+
+
+class QDA(DiscriminantModel):
+    __doc__ = """Quadratic discriminant analysis: normal classes with a covariance matrix each.
+
+    `fit` maximises the joint likelihood sum_i f_i (log pi_y + log phi(x_i; mu_y, Sigma_y)); the log-odds are quadratic
+    in x, and `discriminant` gives the coefficients of x, their squares and products with standard errors and tests.
+
+    {parameters}
+
+    References
+    ----------
+    McLachlan (1992), Discriminant Analysis and Statistical Pattern Recognition, section 3.2.
+
+    Examples
+    --------
+    >>> from glmclf import QDA, datasets
+    >>> res = QDA.from_formula("species ~ bill_length_mm + body_mass_g", datasets.load("penguins")).fit()
+    >>> round(res.llf, 3), res.k_params
+    (-3627.651, 17)
+    """
+    _pooled = False
+
+
+_PARAMETERS = str(DiscriminantModel.__doc__).split("\n", 2)[2].strip()
+for _model in (LDA, QDA):
+    _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)
+    MODELS[_model.__name__] = _model

@@ -1,0 +1,152 @@
+"""Generative models: a law of the response and of the features given each class, p(y) p(x | y)."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.response import MultinomialResponse
+from glmclf.data.sample import Sample
+from glmclf.errors import DataError, DataWarning
+from glmclf.inference.covariance import check
+from glmclf.models.inputs import Inputs
+from glmclf.results.levels import Levels
+
+
+class GenerativeModel(Levels, Inputs):
+    """What LDA, QDA and NaiveBayes share: classes, their priors, and how a fit is asked for."""
+
+    _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_options")
+    _options: dict[str, Any]
+
+    @classmethod
+    def _coder(cls, coding: dict[str, Any]):
+        return functools.partial(_labels, cls.__name__, coding["reference"])
+
+    def _split(self, keywords):
+        if keywords.get("offset") is not None:
+            name = type(self).__name__
+            raise NotImplementedError(
+                f"offset= is for Logit, Probit, CLogLog and MNLogit: {name} has no linear predictor"
+            )
+        return super()._split(keywords)
+
+    def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
+        super()._start_with(sample, keywords)
+        coding, _ = self._split(keywords)
+        self._options = self._checked({name: value for name, value in coding.items() if name != "reference"})
+        lost = [note for note in self._notes if "no rows, left out" in note]
+        for note in lost:
+            warnings.warn(note, DataWarning, stacklevel=4)
+
+    def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The keywords of the model, checked and in the form that is kept."""
+        checked = dict(options)
+        checked["priors"] = self._prior_array(options["priors"], "priors", observed=self._class_sizes > 0)
+        if checked["priors"] is not None:
+            checked["priors"] = checked["priors"].tolist()
+        smoothing = _number(options["prior_smoothing"], "prior_smoothing", 0.0)
+        if smoothing and checked["priors"] is not None:
+            raise ValueError("prior_smoothing= smooths estimated priors; these are fixed by priors=")
+        checked["prior_smoothing"] = smoothing
+        return checked
+
+    def _prior_array(self, priors, what: str, observed: ndarray | None = None) -> ndarray | None:
+        """Probabilities of the classes in their order, the reference first, from those a user gave by level."""
+        levels, name = self.levels, self.endog_names
+        if priors is None:
+            return None
+        if isinstance(priors, str):
+            if priors != "equal":
+                raise ValueError(f'{what}={priors!r}: give a probability for each of the levels {levels}, or "equal"')
+            priors = np.full(len(levels), 1.0 / len(levels))
+        if isinstance(priors, pd.Series):
+            priors = priors.to_dict() if set(priors.index) & set(levels) else priors.to_numpy()
+        if isinstance(priors, Mapping):
+            if set(priors) != set(levels):
+                raise ValueError(f"{what}= names {list(priors)}; the levels of {name} are {levels}")
+            priors = [priors[level] for level in levels]
+        try:
+            p = np.asarray(priors, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"{what}={priors!r}: give numbers, one for each of the levels {levels}") from None
+        if p.shape != (len(levels),):
+            raise ValueError(f"{what}= has {p.size} values; {name} has {len(levels)} levels: {levels}")
+        if not (np.isfinite(p) & (p >= 0)).all():
+            raise ValueError(f"{what}={p.tolist()}: probabilities are not negative")
+        if abs(p.sum() - 1.0) > 1e-8:
+            raise ValueError(f"{what}={p.tolist()} add up to {p.sum():.10g}: probabilities add up to 1")
+        p = p[[levels.index(c) for c in self._classes]]
+        if observed is not None and (observed & (p == 0)).any():
+            zero = [self._classes[k] for k in np.flatnonzero(observed & (p == 0))]
+            raise ValueError(f"{what}= is 0 for {zero} of {name}, which has rows: leave these rows out with subset=")
+        return p / p.sum()
+
+    # -------------------------------------------------------------------------------------------------- names
+    @property
+    def levels(self) -> list[Any]:
+        """All levels of the response, in their order."""
+        return self._response.levels
+
+    @property
+    def reference(self) -> Any:
+        """The base level."""
+        return self._response.reference
+
+    @property
+    def endog(self) -> ndarray:
+        """The response: codes of the levels in their order, (n,)."""
+        return np.argsort(self._order)[self._rows.y]
+
+    @property
+    def _pseudo(self) -> bool:
+        return not self._frequency
+
+    @property
+    def _class_sizes(self) -> ndarray:
+        """Rows of each class, or sums of frequency weights, the reference first."""
+        r = self._rows
+        return np.bincount(r.y, r.weights if self._frequency else None, minlength=self.J).astype(float)
+
+    @property
+    def _row_counts(self) -> ndarray:
+        """Rows of each class, whatever their sampling weights."""
+        return self._class_sizes
+
+    def _modelled(self) -> list[tuple[str, str]]:
+        levels = ", ".join(str(level) for level in self.levels)
+        return [("Levels:", levels), ("Reference:", f"{self.reference}")]
+
+    def _check_fit(self, cov_type: str | None, progress: bool, n_threads: int | None) -> str:
+        if progress:
+            raise NotImplementedError(f"fit(progress={progress!r}) is not available in this version")
+        if n_threads is not None and (isinstance(n_threads, bool) or not isinstance(n_threads, int) or n_threads < 1):
+            raise ValueError(f"n_threads={n_threads!r}: a whole number of threads, 1 or more")
+        cov_type = cov_type or ("HC0" if self._pseudo else "nonrobust")
+        check(cov_type)
+        return cov_type
+
+
+def _labels(model: str, reference, names, values) -> MultinomialResponse:
+    """The response of a generative model: one label a row."""
+    if not isinstance(names, str) and len(names) > 1:
+        raise DataError(
+            f"{model} takes one label a row; found counts of classes ({' + '.join(names)}). Reshape to one row a "
+            "class with its count as freq_weights=, or use MNLogit"
+        )
+    return MultinomialResponse.build(names, values, reference)
+
+
+def _number(value, name: str, least: float, most: float = np.inf) -> float:
+    """A number of an option, checked."""
+    good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not good or not least <= value <= most or not np.isfinite(value):
+        limits = f"{least:g} or more" if most == np.inf else f"from {least:g} to {most:g}"
+        raise ValueError(f"{name}={value!r}: a number, {limits}")
+    return float(value)

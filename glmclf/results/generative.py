@@ -1,0 +1,653 @@
+"""Results of generative models: the joint likelihood, the implied logit, posteriors and decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.special import chdtrc
+
+from glmclf.core.gaussian import log_softmax
+from glmclf.data.frame import as_frame
+from glmclf.errors import DataWarning, EstimationError
+from glmclf.inference import wald
+from glmclf.inference.prediction import level_logit_se
+from glmclf.results import decisions
+from glmclf.results.estimates import Kept, row_property
+from glmclf.results.implied_logit import ImpliedLogit
+from glmclf.results.levels import LevelPredictions
+
+WHICH = ("mean", "class", "linear", "joint")
+
+
+class GenerativeResults(Kept):
+    """What a generative model estimates, with its inference. Made by `fit`, not by hand.
+
+    Attributes
+    ----------
+    model : Model
+    params, bse : Series
+        Log prior odds and the natural parameters of each class's law, with standard errors from the inverse
+        information.
+    discriminant : ImpliedLogit
+        The logit that the laws imply, with the attributes of an MNLogit result.
+    cov_type : str
+        Covariance of `discriminant`.
+    """
+
+    method = "closed form"
+    converged = True
+    _estimator: ClassVar[str] = "MLE"
+    _logit_info: tuple[Any, ...]
+
+    # what a subclass supplies
+    def _log_joint(self, values) -> ndarray:
+        """log pi_k f_k(x) of rows, (n, K), the reference first."""
+        raise NotImplementedError
+
+    def _log_odds_covariance(self, values, priors_free: bool) -> ndarray:
+        """Covariance of the log-odds of rows against the reference, (n, K-1, K-1)."""
+        raise NotImplementedError
+
+    def _values(self, newdata) -> tuple[Any, pd.Index]:
+        """The features of the rows of the fit (None) or of others, and the labels of the rows."""
+        raise NotImplementedError
+
+    def _n_missing(self, values) -> ndarray:
+        """How many features each row lacks, (n,)."""
+        raise NotImplementedError
+
+    @property
+    def _log_priors(self) -> ndarray:
+        raise NotImplementedError
+
+    @property
+    def _priors_free(self) -> bool:
+        return self.model._options["priors"] is None
+
+    # ----------------------------------------------------------------------------------------------- numbers
+    @property
+    def levels(self) -> list[Any]:
+        """All levels of the response, in their order."""
+        return self.model.levels
+
+    @property
+    def reference(self) -> Any:
+        """The level that log-odds are against."""
+        return self.model.reference
+
+    def _by_class(self, values, name: str | None = None) -> pd.Series:
+        """One number a class, the reference first, as a Series by level."""
+        index = pd.Index(self.levels, dtype=object)
+        return pd.Series(np.asarray(values, dtype=float)[self.model._order], index=index, name=name)
+
+    @property
+    def priors(self) -> pd.Series:
+        """Prior probabilities of the levels."""
+        return self._by_class(np.exp(self._log_priors))
+
+    @property
+    def priors_bse(self) -> pd.Series:
+        """Their standard errors sqrt(p (1 - p) / N); 0 where they are fixed."""
+        p = np.exp(self._log_priors)
+        total = float(self._prior_counts.sum())
+        return self._by_class(np.sqrt(p * (1 - p) / total) if self._priors_free else np.zeros(len(p)))
+
+    @property
+    def _prior_counts(self) -> ndarray:
+        raise NotImplementedError
+
+    @property
+    def nobs(self) -> float:
+        """Rows, or the sum of the frequency weights."""
+        return self.model.nobs
+
+    @property
+    def k_params(self) -> float:
+        """Parameters; the effective number where they are smoothed or shrunk."""
+        raise NotImplementedError
+
+    @property
+    def _k_null(self) -> float:
+        raise NotImplementedError
+
+    @property
+    def llf(self) -> float:
+        """Joint log-likelihood of response and features, sum of f log(pi_y f_y(x))."""
+        raise NotImplementedError
+
+    @property
+    def llnull(self) -> float:
+        """That of the model in which the features do not depend on the class."""
+        raise NotImplementedError
+
+    @property
+    def llr(self) -> float:
+        """Likelihood ratio statistic of no difference between the classes, 2 (llf - llnull)."""
+        return 2.0 * (self.llf - self.llnull)
+
+    @property
+    def llr_pvalue(self) -> float:
+        """Its p-value, chi-squared with df_model degrees of freedom; NaN for a pseudo-likelihood or a fit that does not
+        maximise the likelihood."""
+        if self.model._pseudo or not self._maximum:
+            return np.nan
+        return float(chdtrc(self.df_model, max(self.llr, 0.0)))
+
+    @property
+    def _maximum(self) -> bool:
+        """Whether the fit, for likelihoods, is a maximum of the likelihood."""
+        raise NotImplementedError
+
+    @property
+    def df_model(self) -> float:
+        """Parameters beyond those of the null model."""
+        return self.k_params - self._k_null
+
+    @property
+    def df_resid(self) -> float:
+        """Observations less classes."""
+        return self.nobs - len(self.levels)
+
+    @cached_property
+    def llf_conditional(self) -> float:
+        """Conditional log-likelihood of the response given the features, sum of f log p(y | x): what MNLogit
+        maximises."""
+        r = self.model._rows
+        own = log_softmax(self._log_joint(self._values(None)[0]))[np.arange(len(r.y)), r.y]
+        return float(own.sum() if r.weights is None else r.weights @ own)
+
+    @cached_property
+    def _conditional_null(self) -> float:
+        r = self.model._rows
+        n = np.bincount(r.y, r.weights, minlength=len(self.levels))
+        return float(n @ np.log(n / n.sum()))
+
+    @property
+    def prsquared(self) -> float:
+        """McFadden's pseudo-R-squared of the conditional likelihood, 1 - llf_conditional / sum n_k log(n_k / N)."""
+        return 1.0 - self.llf_conditional / self._conditional_null
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion of the joint likelihood, 2 k_params - 2 llf; NaN for a pseudo-likelihood. It compares laws
+        of the same features, never a generative model with Logit or MNLogit."""
+        return self.info_criteria("aic")
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion of the joint likelihood; NaN for a pseudo-likelihood and a regularised fit."""
+        return self.info_criteria("bic")
+
+    def info_criteria(self, crit: str, dk_params: float = 0) -> float:
+        """AIC or BIC of the joint likelihood with `dk_params` more parameters counted.
+
+        Parameters
+        ----------
+        crit : {"aic", "bic"}
+        dk_params : float
+
+        Returns
+        -------
+        float
+        """
+        if crit not in ("aic", "bic"):
+            raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
+        if self.model._pseudo or (crit == "bic" and self._regularised):
+            return np.nan
+        k = self.k_params + dk_params
+        return float(-2.0 * self.llf + k * (2.0 if crit == "aic" else np.log(float(self.nobs))))
+
+    @property
+    def _regularised(self) -> bool:
+        return False
+
+    # -------------------------------------------------------------------------------------------- discriminant
+    @cached_property
+    def discriminant(self) -> ImpliedLogit:
+        """The logit that the laws imply: coefficients of log p_k(x)/p_0(x) with standard errors, tests, intervals."""
+        raise NotImplementedError
+
+    @property
+    def cov_type(self) -> str:
+        """Name of the covariance type of `discriminant`."""
+        return self._cov.name
+
+    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False):
+        """Wald tests of the terms in the implied logit: `discriminant.wald_test_terms`."""
+        return self.discriminant.wald_test_terms(skip_constant=skip_constant, use_f=use_f)
+
+    def odds_ratios(self, alpha: float = 0.05, units=None) -> pd.DataFrame:
+        """Ratios exp(u b) of the implied logit: `discriminant.odds_ratios`."""
+        return self.discriminant.odds_ratios(alpha, units)
+
+    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+        """Confidence intervals of `params`.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, in (0, 1).
+        method : {"wald"}
+
+        Returns
+        -------
+        DataFrame
+            Columns 0 and 1: the ends, estimate -/+ z se; of positive parameters (variances, rates, shapes) on the log
+            scale, of probabilities on that of log odds.
+        """
+        table = super().conf_int(alpha, method)
+        z, b, se = wald.critical_value(alpha), self._theta, self._se
+        positive, share = self._scales
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for sign, j in ((-1, 0), (1, 1)):
+                ends = table[j].to_numpy(copy=True)
+                ends[positive] = (b * np.exp(sign * z * se / b))[positive]
+                half = sign * z * se / (b * (1 - b))
+                ends[share] = (1 / (1 + np.exp(-half) * (1 - b) / b))[share]
+                table[j] = ends
+        return table
+
+    @property
+    def _param_index(self) -> pd.Index:
+        return pd.Index(self._param_names)
+
+    @property
+    def _scales(self) -> tuple[ndarray, ndarray]:
+        """Which parameters are positive, and which are probabilities, (p,) each."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------------------ predicting
+    def predict(self, newdata=None, which: str = "mean", *, rule: str = "map", cost=None, priors=None):
+        """Posterior probabilities, decisions, log-odds or joint densities.
+
+        Parameters
+        ----------
+        newdata : DataFrame, array_like, optional
+            Rows to predict, columns by name; by default the rows of the fit. A row is judged by the features that it
+            has; one without any by the priors.
+        which : {"mean", "class", "linear", "joint"}
+            Posterior probabilities; the class decided on; log-odds against the reference, 0 for it; or
+            log pi_k f_k(x), whose density has the units of the features.
+        rule : {"map", "ml"}
+            Decide for the largest posterior, or for the largest density f_k(x) without the priors.
+        cost : (K, D) array_like or DataFrame, optional
+            Cost of each decision (columns) for each truth (rows, in the order of `levels` or by label): the decision of
+            least expected cost. A column more than there are levels is a decision to reject.
+        priors : array_like, dict, Series or "estimate", optional
+            Other prevalences: p* proportional to p pi*/pi; or those of the rows to predict, by an EM algorithm.
+
+        Returns
+        -------
+        DataFrame (a column a level) or, for classes, Series
+            By the index of `newdata`. A tie goes to the first level.
+
+        Raises
+        ------
+        ValueError
+            Unknown options, priors that are no probabilities, a cost matrix of another shape.
+
+        References
+        ----------
+        Saerens, Latinne & Decaestecker (2002), Neural Computation 14, 21-41 (`priors="estimate"`).
+        """
+        if which not in WHICH:
+            raise ValueError(f"which={which!r}: choose one of {', '.join(map(repr, WHICH))}")
+        if which != "class" and (rule != "map" or cost is not None):
+            raise ValueError('rule= and cost= are for which="class"')
+        values, index = self._values(newdata)
+        joint = self._moved(self._log_joint(values), priors)
+        self._warn_impossible(joint, index)
+        if which == "class":
+            return self._decided(joint, index, rule, cost)
+        if which == "linear":
+            with np.errstate(invalid="ignore"):
+                return self._by_level(joint - joint[:, :1], index)
+        return self._by_level(joint if which == "joint" else decisions.posterior(joint), index)
+
+    def _warn_impossible(self, joint: ndarray, index: pd.Index) -> None:
+        impossible = np.isneginf(joint).all(axis=1)
+        if impossible.any():
+            import warnings
+
+            rows = ", ".join(map(str, index[impossible][:5]))
+            warnings.warn(
+                f"{int(impossible.sum())} rows ({rows}) have probability 0 in every class: their posterior is NaN. "
+                "Use smoothing=.5",
+                DataWarning,
+                stacklevel=3,
+            )
+
+    def _by_level(self, values: ndarray, index: pd.Index) -> pd.DataFrame:
+        return pd.DataFrame(values[:, self.model._order], index=index, columns=pd.Index(self.levels, dtype=object))
+
+    def _moved(self, joint: ndarray, priors) -> ndarray:
+        """log p(k, x) with other priors."""
+        if priors is None:
+            return joint
+        bare = joint - self._log_priors
+        if isinstance(priors, str) and priors == "estimate":
+            return bare + np.log(decisions.estimated_priors(bare, np.exp(self._log_priors)))
+        wanted = self.model._prior_array(priors, "priors")
+        with np.errstate(divide="ignore"):
+            return bare + np.log(wanted)
+
+    def _decided(self, joint: ndarray, index: pd.Index, rule: str, cost) -> pd.Series:
+        """Decisions in the labels of the response; "reject" columns of a cost matrix keep their own name."""
+        order = np.array(self.model._order)
+        missing = np.isnan(joint).any(axis=1) | np.isneginf(joint).all(axis=1)
+        if cost is not None:
+            if rule != "map":
+                raise ValueError(f"rule={rule!r} and cost= are two rules: give one")
+            C, names = decisions.cost_matrix(cost, self.levels)
+            expected = np.nan_to_num(decisions.posterior(joint)[:, order]) @ C
+            choice = expected.argmin(axis=1)
+            extra = C.shape[1] > len(self.levels) or names is not None
+        else:
+            if rule not in ("map", "ml"):
+                raise ValueError(f'rule={rule!r}: choose "map" or "ml"')
+            scores = joint - self._log_priors if rule == "ml" else joint
+            choice, extra, names = np.nan_to_num(scores[:, order], nan=-np.inf).argmax(axis=1), False, None
+        if extra and names is not None:
+            labels = np.array([*names, None], dtype=object)[np.where(missing, len(names), choice)]
+            return pd.Series(labels, index=index, dtype=object)
+        labels = self.model._response.decode(np.where(missing, 0, choice), missing)
+        return pd.Series(labels, index=index, dtype=object if str(getattr(labels, "dtype", "")) == "object" else None)
+
+    def get_prediction(self, newdata=None, which: str = "mean", *, priors=None) -> LevelPredictions:
+        """Posterior probabilities with delta-method standard errors and intervals inside (0, 1).
+
+        Parameters
+        ----------
+        newdata
+            As in `predict`.
+        which : {"mean"}
+        priors
+            As in `predict`, but for "estimate"; such priors are known, not estimated.
+
+        Returns
+        -------
+        LevelPredictions
+            `predicted, se, conf_int(alpha), summary_frame(alpha)`; the interval of p_k is that of log(p_k / (1 - p_k)),
+            transformed. `summary_frame` has the number of features a row lacks, where one lacks any.
+        """
+        if which != "mean":
+            name = type(self.model).__name__
+            raise NotImplementedError(
+                f'get_prediction(which={which!r}) of {name}: only "mean", posterior probabilities'
+            )
+        if isinstance(priors, str) and priors == "estimate":
+            raise NotImplementedError('get_prediction(priors="estimate"): their uncertainty is not known; use predict')
+        values, index = self._values(newdata)
+        joint = self._moved(self._log_joint(values), priors)
+        self._warn_impossible(joint, index)
+        S = self._log_odds_covariance(values, self._priors_free and priors is None)
+        log_p = log_softmax(joint)
+        p, q = np.exp(log_p), decisions.complements(joint)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logit = log_p - np.log(q)
+        se = level_logit_se(S, p, q)
+        o = self.model._order
+        lacking = self._n_missing(values)
+        return LevelPredictions(logit[:, o], p[:, o], q[:, o], se[:, o], index, self.levels, lacking)
+
+    @row_property
+    def fittedvalues(self) -> pd.DataFrame:
+        """Posterior probabilities of the rows of the fit, a column a level."""
+        return self.predict()
+
+    def pred_table(self) -> pd.DataFrame:
+        """Observed against predicted (most probable) levels of the rows of the fit, weighted.
+
+        Returns
+        -------
+        DataFrame
+            Rows observed, columns predicted, in the order of `levels`.
+        """
+        r, K = self.model._rows, len(self.levels)
+        o = np.array(self.model._order)
+        joint = self._log_joint(self._values(None)[0])[:, o]
+        observed, predicted = np.argsort(o)[r.y], joint.argmax(axis=1)
+        table = np.bincount(observed * K + predicted, r.weights, minlength=K * K).reshape(K, K).astype(float)
+        index = pd.Index(self.levels, name="observed", dtype=object)
+        return pd.DataFrame(table, index=index, columns=pd.Index(self.levels, name="predicted", dtype=object))
+
+    def augment(self, newdata=None) -> pd.DataFrame:
+        """The table with predictions beside it.
+
+        Parameters
+        ----------
+        newdata : DataFrame, optional
+            By default the rows of the fit.
+
+        Returns
+        -------
+        DataFrame
+            A copy with ``.fitted_<level>`` and ``.se_fit_<level>`` of each level and ``.class``, the most probable one.
+        """
+        prediction = self.get_prediction(newdata)
+        new: dict[str, Any] = {}
+        for level in self.levels:
+            new[f".fitted_{level}"] = prediction.predicted[level].to_numpy()
+            new[f".se_fit_{level}"] = prediction.se[level].to_numpy()
+        new[".class"] = self.predict(newdata, which="class").array
+        if newdata is None:
+            return self.model._fit_table().assign(**new)
+        return as_frame(newdata, empty=True, scalars=True).assign(**new)
+
+    # -------------------------------------------------------------------------------------------------- drawing
+    def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
+        """Responses drawn from the posterior of each row of the fit.
+
+        Parameters
+        ----------
+        n : int
+            How many responses a row.
+        seed : int, SeedSequence or Generator, optional
+
+        Returns
+        -------
+        DataFrame
+            Columns sim_1, ..., sim_n of labels. A row of frequency weight f stands f times. Features and responses
+            together are drawn by `sample`.
+        """
+        decisions.check_count(n, "responses to draw")
+        r = self.model._rows
+        times = np.ones(len(r), dtype=int)
+        if r.weights is not None and self.model._frequency:
+            times = r.weights.astype(int)
+        p = np.repeat(self.predict().to_numpy(), times, axis=0)
+        index, generator = r.index.repeat(times), np.random.default_rng(seed)
+        cumulative = p.cumsum(axis=1)[:, :-1]
+        draws = {}
+        for i in range(n):
+            codes = (generator.random(len(p))[:, None] > cumulative).sum(axis=1)
+            labels = self.model._response.decode(codes)
+            draws[f"sim_{i + 1}"] = pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+        return pd.DataFrame(draws, index=index)
+
+    def sample(self, n: int, seed=None, by_class=None) -> pd.DataFrame:
+        """Rows drawn from the fitted joint law: a class by the priors, then features by its law.
+
+        Parameters
+        ----------
+        n : int
+            How many rows.
+        seed : int, SeedSequence or Generator, optional
+        by_class : dict, optional
+            How many rows of each level, in place of `n` rows by the priors.
+
+        Returns
+        -------
+        DataFrame
+            The response and the features: the variables of the table where every term is a plain name, else the columns
+            of the design.
+        """
+        generator = np.random.default_rng(seed)
+        y = self._drawn_classes(n, generator, by_class)
+        return self._draw(y, generator)
+
+    def _drawn_classes(self, n: int, generator, by_class) -> ndarray:
+        """Class codes, the reference first."""
+        classes = self.model._classes
+        if by_class is None:
+            decisions.check_count(n, "rows to draw")
+            return generator.choice(len(classes), size=n, p=np.exp(self._log_priors))
+        unknown = [level for level in by_class if level not in classes]
+        if unknown:
+            raise ValueError(f"by_class= names {unknown}; the levels are {self.levels}")
+        sizes = [by_class.get(level, 0) for level in self.levels]
+        for size in sizes:
+            decisions.check_count(size, "rows of a class", least=0)
+        if n is not None and n != sum(sizes):
+            raise ValueError(f"n={n!r}, but by_class= asks for {sum(sizes)} rows")
+        return np.repeat([classes.index(level) for level in self.levels], sizes)
+
+    def _draw(self, y: ndarray, generator) -> pd.DataFrame:
+        raise NotImplementedError
+
+    def _with_response(self, y: ndarray, features: dict[str, Any]) -> pd.DataFrame:
+        codes = np.argsort(self.model._order)[y]
+        return pd.DataFrame({self.model.endog_names: self.model._response.decode(codes), **features})
+
+    # ------------------------------------------------------------------------------------------------ comparing
+    def compare_conditional(self, mnlogit_res):
+        """Does MNLogit fit the response better than chance allows if this generative model is right?
+
+        MNLogit maximises the conditional likelihood. Twice the difference of the conditional log-likelihoods is a
+        weighted sum of chi-squareds, not a chi-squared.
+
+        Parameters
+        ----------
+        mnlogit_res : MultinomialResults
+            MNLogit (two levels also: of the same response and regressors, rows and weights).
+
+        Returns
+        -------
+        ConditionalComparison
+            llf, llf_conditional, statistic, scale, df, pvalue (Satterthwaite's approximation), and the penalty
+            trace(I_c V) of a conditional AIC.
+
+        Raises
+        ------
+        ValueError
+            Other rows, weights, response or regressors; a pseudo-likelihood; a discriminant that is not linear in them.
+        """
+        from glmclf.results.comparison import compare_conditional
+
+        return compare_conditional(self, mnlogit_res)
+
+    @cached_property
+    def _fingerprint(self) -> dict[str, str]:
+        """A digest of each thing that models compared must share."""
+        from glmclf.results.base import _digest
+
+        r = self.model._rows
+        parts = {"response": self.model.endog, "trials": None, "weights": r.weights, "offset": None}
+        return {name: _digest(a) for name, a in parts.items()}
+
+    def _check_likelihood(self, what: str) -> None:
+        """Refuse what only a maximum of a likelihood has."""
+        if self.model._pseudo:
+            raise ValueError(
+                f"{what} needs a likelihood; sampling weights make it a pseudo-likelihood: use Wald tests of "
+                "discriminant, which are robust"
+            )
+        if self._regularised:
+            raise ValueError(f"{what} is not defined for a regularised fit: fit without shrinkage= and ridge=")
+
+    # ------------------------------------------------------------------------------------------------ covariance
+    def with_cov(self, cov_type: str, **kwds):
+        """The same estimate with another covariance of the implied logit.
+
+        Parameters
+        ----------
+        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
+        **kwds
+            `groups` of "cluster".
+
+        Returns
+        -------
+        Results
+            A new object.
+        """
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------------------------------------- presentation
+    def summary(self, yname=None, xname=None, title=None, alpha: float = 0.05, discriminant: bool | None = None):
+        """The fit in one summary: likelihoods, classes, tests of the features, and the implied logit.
+
+        Parameters
+        ----------
+        yname : str, optional
+            Name of the response.
+        xname : list of str, optional
+            Names of the regressors of the implied logit.
+        title : str, optional
+        alpha : float
+            One minus the level of the intervals.
+        discriminant : bool, optional
+            Whether to print the coefficients of the implied logit; by default unless they are many.
+
+        Returns
+        -------
+        Summary
+            `as_text, as_latex, as_html, as_csv, as_markdown`.
+        """
+        from glmclf.results.generative_summary import summary
+
+        return summary(self, yname=yname, xname=xname, title=title, alpha=alpha, discriminant=discriminant)
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit, with the column names of R's broom: joint log_lik, aic, bic, and the conditional
+        log-likelihood."""
+        row = {
+            "log_lik": self.llf,
+            "log_lik_conditional": self.llf_conditional,
+            "aic": self.aic,
+            "bic": self.bic,
+            "df_residual": self.df_resid,
+            "nobs": self.nobs,
+        }
+        return pd.DataFrame(row, index=pd.RangeIndex(1))
+
+    def _fit_header(self) -> list[tuple[str, str]]:
+        facts: list[tuple[str, str]] = []
+        if self._group_names:
+            pairs = zip(self._group_names, self._cov.clusters, strict=True)
+            facts.append(("Clusters:", ", ".join(f"{count} ({name})" for name, count in pairs)))
+        return facts
+
+    def _notes(self) -> list[str]:
+        notes = [self._cov.description, *self.model._summary_notes()]
+        notes.append("Priors estimated." if self._priors_free else "Priors fixed.")
+        notes.append("Joint and conditional log-likelihoods and criteria are not comparable.")
+        return notes
+
+    _facts: ClassVar[tuple[str, ...]] = ("llf_conditional", "_conditional_null", "_fingerprint")
+
+    @staticmethod
+    def _patterns(seen: ndarray) -> list[tuple[ndarray, ndarray]]:
+        """Rows by which features they have: (which features, which rows)."""
+        if seen.all():
+            return [(np.ones(seen.shape[1], dtype=bool), np.arange(len(seen)))]
+        kinds, of = np.unique(seen, axis=0, return_inverse=True)
+        of = np.ravel(of)
+        return [(kind, np.flatnonzero(of == i)) for i, kind in enumerate(kinds)]
+
+    @classmethod
+    def _by_pattern(cls, seen: ndarray, f: Callable, shape: tuple[int, ...]) -> ndarray:
+        """Results of ``f(features, rows)`` for each pattern of features that are there, (n, *shape)."""
+        out = np.empty((len(seen), *shape))
+        for features, rows in cls._patterns(seen):
+            out[rows] = f(features, rows)
+        return out
+
+
+def no_covariance(what: str) -> EstimationError:
+    """Raised where an interval needs the rows of the fit."""
+    return EstimationError(f"{what} needs the rows of the fit, which were removed or not saved")
