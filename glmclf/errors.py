@@ -58,6 +58,10 @@ class ConvergenceWarning(UserWarning):
     """A solver stopped before its estimate was a maximum."""
 
 
+class SeparationWarning(UserWarning):
+    """Some coefficients are infinite; the others are the limit estimates."""
+
+
 class DataWarning(UserWarning):
     """Something in the data that the user should know before trusting the result."""
 

@@ -107,7 +107,7 @@ class Multinomial:
     def __init__(self, K: int):
         self.K, self.n_eta = K, K - 1
 
-    def pointwise(self, y: ndarray, m: ndarray | None, eta: ndarray):
+    def pointwise(self, y: ndarray, m: ndarray | None, eta: ndarray, base: ndarray | None = None):
         """Log-likelihood, score factor and probabilities of each row.
 
         Parameters
@@ -117,7 +117,9 @@ class Multinomial:
         m : (n,) ndarray or None
             Trials; None is one a row.
         eta : (n, K-1) ndarray
-            Linear predictors.
+            Linear predictors; -inf for a class that is ruled out.
+        base : (n, 1) ndarray, optional
+            That of class 0: 0, or -inf.
 
         Returns
         -------
@@ -125,7 +127,7 @@ class Multinomial:
             Log-likelihood without the multinomial coefficient; its derivative in eta; the probabilities of classes 1 to
             K-1; and their complements, right where a probability rounds to one.
         """
-        log_p, p, q = self.probabilities(eta)
+        log_p, p, q = self.probabilities(eta, base)
         rows = np.arange(len(eta))
         if y.ndim == 1:
             ll, u = log_p[rows, y], -p[:, 1:]
@@ -137,16 +139,20 @@ class Multinomial:
             u = y[:, 1:] * q[:, 1:] - (trials[:, None] - y[:, 1:]) * p[:, 1:]
         return ll, u, p[:, 1:], q[:, 1:]
 
+    @classmethod
+    def probabilities(cls, eta: ndarray, base: ndarray | None = None) -> tuple[ndarray, ndarray, ndarray]:
+        """`softmax` of the linear predictors (n, K-1) beside that of class 0: zeros, or `base` (n, 1)."""
+        return cls.softmax(np.column_stack([np.zeros(len(eta)) if base is None else base, eta]))
+
     @staticmethod
-    def probabilities(eta: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """log p, p and 1 - p of all K classes, (n, K) each, by the largest exponent: exact for eta of any size.
+    def softmax(z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """log p, p and 1 - p of all K classes, (n, K) each, by the largest exponent: exact for z (n, K) of any size.
 
         The exponential of the largest is 1; what the others add is kept apart from it, so that neither log p nor 1 - p
         of a nearly certain class is formed as a difference from one.
         """
-        z = np.column_stack([np.zeros(len(eta)), eta])
         rows, top = np.arange(len(z)), z.argmax(axis=1)
-        z -= z[rows, top][:, None]
+        z = z - z[rows, top][:, None]
         e = np.exp(z)
         e[rows, top] = 0.0
         rest = e.sum(axis=1)

@@ -1,97 +1,187 @@
-"""Separation of a binary response: does the likelihood have a maximum at finite parameters?"""
+"""Separation: the directions along which a likelihood never falls, and what diverges along them.
+
+Where the outcomes can be told apart, the maximum likelihood estimate is at infinity (Albert & Anderson 1984): the
+likelihood rises along a direction d without end. All such directions form a cone, {d: A d >= 0, E d = 0}, with a row of
+A for every outcome that a row did not show beside one that it did, and of E where both were seen. Linear programs
+decide whether it holds more than 0 (Konis 2007), which rows are decided by it, and which signs its members take.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy import ndarray
 
 TOLERANCE = 1e-7  # HiGHS' feasibility tolerance
+SURE = 1e2 * TOLERANCE  # a gain that is no rounding
+NULL = 1e-10  # singular values below this share of the largest belong to the null space
 
 
-class Separation(NamedTuple):
-    """A direction along which the likelihood never falls.
+class Constraints(Protocol):
+    """Rows of A and E for scaled columns, without forming them all."""
+
+    scale: ndarray
+    tied: ndarray
+
+    def times(self, D: ndarray) -> ndarray:
+        """All rows times D (p, r), those of A and E together: (m, r)."""
+
+    def rows(self, which: ndarray) -> ndarray:
+        """Some rows, (., p)."""
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Directions along which a likelihood never falls, in the units of the parameters.
 
     Attributes
     ----------
-    direction : (k,) ndarray
-        In the units of X; entries within the program's tolerance of 0 are 0.
-    complete : bool
-        Whether some direction predicts every row perfectly (complete separation), not only some (quasi-complete).
-    rows : (n,) bool ndarray
-        The rows that `direction` predicts perfectly.
+    direction : (p,) ndarray
+        One in the relative interior: it decides every row that some direction decides.
+    basis : (p, r) ndarray
+        Of the cone's span.
+    facets : (m, r) ndarray
+        The cone is ``{basis @ t : facets @ t >= 0}``.
+    decided : (rows of A and E,) bool ndarray
+        Outcomes that `direction` rules out.
     """
 
     direction: ndarray
-    complete: bool
-    rows: ndarray
+    basis: ndarray
+    facets: ndarray
+    decided: ndarray
+
+    @property
+    def complete(self) -> bool:
+        """Whether every outcome that did not occur is ruled out."""
+        return bool(self.decided.all())
+
+    @cached_property
+    def signs(self) -> ndarray:
+        """Of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
+        return self.sign_of(np.eye(len(self.basis)))
+
+    def sign_of(self, R: ndarray) -> ndarray:
+        """Sign that each combination R d of the parameters (., p) takes over the cone: 1, -1, 0, or NaN for both."""
+        T = R @ self.basis
+        length = np.linalg.norm(R, axis=1) * np.linalg.norm(self.basis, axis=1).max()
+        T[np.abs(T).max(axis=1, initial=0.0) <= 1e-9 * np.where(length > 0, length, 1.0)] = 0.0
+        out = np.zeros(len(R))
+        distinct, of = np.unique(_directions(T), axis=0, return_inverse=True)
+        found = np.array([self._sign(t) for t in distinct])
+        if len(found):
+            out = found[np.ravel(of)]
+        return out
+
+    def _sign(self, t: ndarray) -> float:
+        """Sign of t'x over the cone of `facets`."""
+        if not t.any():
+            return 0.0
+        if len(t) == 1:
+            return float(np.sign(t[0] * self._inner[0]))
+        up, down = (_largest(s * t, self.facets) > SURE for s in (1.0, -1.0))
+        return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
+
+    @cached_property
+    def _inner(self) -> ndarray:
+        """`direction` in terms of the basis."""
+        return np.linalg.lstsq(self.basis, self.direction, rcond=None)[0]
 
 
-def find_separation(
-    X: ndarray, y: ndarray, m: ndarray | None, undecided: ndarray | None = None
-) -> Separation | None:
-    """The separation of a binary response, or None if the estimate is finite.
+def _directions(T: ndarray) -> ndarray:
+    """Rows scaled to a largest entry of one, rounded, so that multiples are equal."""
+    size = np.abs(T).max(axis=1, keepdims=True, initial=0.0)
+    return np.round(T / np.where(size > 0, size, 1.0), 9) + 0.0
 
-    The estimate is infinite if and only if some b has x_i'b >= 0 for all events, <= 0 for all non-events, = 0 where
-    both were seen, and not all are 0 (Albert & Anderson 1984). The linear program of Konis (2007) maximises the sum of
-    (+-) x_i'b over -1 <= b <= 1.
+
+def recession_cone(constraints: Constraints, undecided: ndarray | None = None) -> Cone | None:
+    """The cone of a likelihood, or None where its maximum is at finite parameters.
 
     Parameters
     ----------
-    X : (n, k) ndarray
-        Design.
-    y : (n,) ndarray
-        Successes.
-    m : (n,) ndarray or None
-        Trials; None is one a row.
-    undecided : (n,) bool ndarray, optional
-        Rows that a fit has left with a probability well inside (0, 1), on which a separating direction is 0: where they
-        leave few directions, the program is small. What it finds is checked on all rows; if that fails, all are used.
+    constraints : Constraints
+        Rows of A and E, their columns scaled to a largest entry of one.
+    undecided : bool ndarray, optional
+        Rows that a fit has left with probabilities well inside (0, 1): separating directions are 0 on them. Where they
+        leave few directions the programs are small. What is found is checked on all rows.
 
     Returns
     -------
-    Separation or None
+    Cone or None
     """
-    trials = np.ones_like(y) if m is None else m
-    scale = np.abs(X).max(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    Z = X / scale
-    both = (y > 0) & (y < trials)
-    found = None if undecided is None else _in_null_space(Z, y, both, undecided)
-    found = _by_program(Z, y, both) if found is None else found
-    return None if found is None else found._replace(direction=found.direction / scale)
+    p = len(constraints.scale)
+    N = np.eye(p)
+    if undecided is not None and (undecided | constraints.tied).any():
+        N = _null_space(constraints.rows(undecided | constraints.tied))
+        if not N.shape[1]:
+            return _whole(constraints) if p <= 200 else None
+    found = _within(constraints, N)
+    if found is None and N.shape[1] < p:
+        found = _whole(constraints)
+    return found
 
 
-def _in_null_space(Z: ndarray, y: ndarray, both: ndarray, undecided: ndarray) -> Separation | None:
-    """A separation along the directions that are 0 on the undecided rows, or None if there is none there."""
-    R = np.linalg.qr(Z[undecided | both], mode="r")
-    _, values, W = np.linalg.svd(R)
-    values = np.pad(values, (0, len(W) - len(values)))
-    N = W[values <= 1e-10 * max(values.max(), 1.0)].T
-    if not N.shape[1]:
+def _whole(constraints: Constraints) -> Cone | None:
+    return _within(constraints, np.eye(len(constraints.scale)))
+
+
+def _within(constraints: Constraints, N: ndarray) -> Cone | None:
+    """The part of the cone in the span of N's columns."""
+    T = constraints.times(N)
+    T[np.abs(T) <= 1e-9 * max(1.0, np.abs(T).max(initial=0.0))] = 0.0
+    tied = constraints.tied
+    A, of = np.unique(T[~tied], axis=0, return_inverse=True)
+    E = np.unique(T[tied], axis=0)
+    direction, strict = _interior(A, E)
+    if direction is None:
         return None
-    T = np.where(np.abs(Z @ N) > 1e-9, Z @ N, 0.0)
-    part = _by_program(T, y, both)
-    if part is None:
+    decided = np.zeros(len(T), dtype=bool)
+    decided[~tied] = strict[np.ravel(of)]
+    B = _null_space(np.vstack([A[~strict], E])) if len(E) or not strict.all() else np.eye(T.shape[1])
+    direction = B @ (B.T @ direction)
+    if (A[strict] @ direction).min() <= 0:
         return None
-    b = N @ part.direction
-    b = np.where(np.abs(b) > TOLERANCE * np.abs(b).max(), b, 0.0)
-    gains = np.where(y == 0, -1.0, 1.0) * (Z @ b)
-    valid = gains[~both].min() > -1e-9 and np.abs(gains[both]).max(initial=0.0) < 1e-9
-    return Separation(b, part.complete, part.rows) if valid else None
+    scale = constraints.scale
+    facets = np.unique(_directions(A[strict] @ B), axis=0)
+    return Cone((N @ direction) / scale, (N @ B) / scale[:, None], facets, decided)
 
 
-def _by_program(Z: ndarray, y: ndarray, both: ndarray) -> Separation | None:
-    """The separation of a scaled design by linear programming on its distinct rows."""
-    A = np.where(y == 0, -1.0, 1.0)[~both, None] * Z[~both]
-    A, E = np.unique(A, axis=0), np.unique(Z[both], axis=0)
-    b = _maximise(A.sum(axis=0), A, E) if len(A) else None
-    b = None if b is None or (A @ b).max() < 1e3 * TOLERANCE else _refined(A, E, b)
-    if b is None:
-        return None
-    rows = ~both & (np.abs(Z @ b) > 1e2 * TOLERANCE)
-    return Separation(b, not both.any() and _complete(A), rows)
+def _interior(A: ndarray, E: ndarray) -> tuple[ndarray | None, ndarray]:
+    """A direction with A d >= 0, E d = 0 that is > 0 in every row of A where one can be, and these rows."""
+    strict = np.zeros(len(A), dtype=bool)
+    direction = None
+    while not strict.all():
+        b = _maximise(A[~strict].sum(axis=0), A, E)
+        if b is None or (A[~strict] @ b).max() < 10 * SURE:
+            break
+        b = _refined(A, E, b)
+        if b is None:
+            break
+        direction = b if direction is None else direction + b
+        gained = A @ direction > SURE
+        if not (gained & ~strict).any():
+            break
+        strict |= gained
+    return direction, strict
+
+
+def _null_space(rows: ndarray) -> ndarray:
+    """Orthonormal basis of {d: rows d = 0}, (p, r)."""
+    p = rows.shape[1]
+    if len(rows) > 4 * p:
+        rows = np.asarray(np.linalg.qr(rows, mode="r"))
+    _, values, W = np.linalg.svd(rows)
+    values = np.pad(values, (0, p - len(values)))
+    return W[values <= NULL * max(values.max(initial=0.0), 1.0)].T
+
+
+def _largest(c: ndarray, A: ndarray) -> float:
+    """max c'b over A b >= 0, -1 <= b <= 1."""
+    b = _solve(c, A, np.zeros(len(A)), np.zeros((0, len(c))), np.zeros(0))
+    return 0.0 if b is None else float(c @ b)
 
 
 def _maximise(c: ndarray, A: ndarray, E: ndarray) -> ndarray | None:
@@ -127,10 +217,65 @@ def _refined(A: ndarray, E: ndarray, b: ndarray) -> ndarray | None:
     return b if (A @ b).min() >= -rounding else None
 
 
-def _complete(A: ndarray) -> bool:
-    """Whether some b has A b > 0 in every row: the largest t with A b >= t is positive."""
-    widened = np.column_stack([A, -np.ones(len(A))])
-    goal = np.zeros(widened.shape[1])
-    goal[-1] = 1.0
-    b = _maximise(goal, widened, np.zeros((0, len(goal))))
-    return b is not None and b[-1] > 10 * TOLERANCE
+# ------------------------------------------------------------------------------------------------------ the rows
+class BinaryConstraints:
+    """x'd >= 0 for rows of events alone, <= 0 for rows without, = 0 where both were seen."""
+
+    def __init__(self, X: ndarray, y: ndarray, m: ndarray | None):
+        self.scale = _scale(X)
+        self._X = X
+        self._sign = np.where(y == 0, -1.0, 1.0)
+        self.tied = (y > 0) & (y < (1.0 if m is None else m))
+
+    def times(self, D: ndarray) -> ndarray:
+        """All rows times D (p, r), those of A and E together: (m, r)."""
+        return self._sign[:, None] * (self._X @ (D / self.scale[:, None]))
+
+    def rows(self, which: ndarray) -> ndarray:
+        """Some rows, (., p)."""
+        return self._sign[which, None] * self._X[which] / self.scale
+
+
+class MultinomialConstraints:
+    """(d_c - d_l)'x >= 0 for each class c that a row showed and l that it did not, = 0 for two that it showed.
+
+    Constraints are ordered by pair (c, l), c < l where tied, then by row; `pair` and `row` say which.
+    """
+
+    def __init__(self, X: ndarray, seen: ndarray):
+        k, K = X.shape[1], seen.shape[1]
+        self._X, self._K = X, K
+        self.scale = np.tile(_scale(X), K - 1)
+        pairs, rows, tied = [], [], []
+        for c in range(K):
+            for l in range(K):
+                at = np.flatnonzero(seen[:, c] & ~(seen[:, l] & (l < c))) if c != l else np.zeros(0, dtype=np.intp)
+                pairs.append(np.full(len(at), c * K + l))
+                rows.append(at)
+                tied.append(seen[at, l])
+        self.pair, self.row, self.tied = np.concatenate(pairs), np.concatenate(rows), np.concatenate(tied)
+        self._k = k
+
+    def times(self, D: ndarray) -> ndarray:
+        """All rows times D (p, r), those of A and E together: (m, r)."""
+        return self._of(np.ones(len(self.row), dtype=bool), D)
+
+    def _of(self, which: ndarray, D: ndarray) -> ndarray:
+        D = (D / self.scale[:, None]).reshape(self._K - 1, self._k, -1)
+        zero = np.zeros_like(D[0])
+        out = np.empty((int(which.sum()), D.shape[2]))
+        pair, row = self.pair[which], self.row[which]
+        for both in np.unique(pair):
+            c, l = divmod(int(both), self._K)
+            here = pair == both
+            out[here] = self._X[row[here]] @ ((D[c - 1] if c else zero) - (D[l - 1] if l else zero))
+        return out
+
+    def rows(self, which: ndarray) -> ndarray:
+        """Some rows, (., p)."""
+        return self._of(which, np.eye(len(self.scale)))
+
+
+def _scale(X: ndarray) -> ndarray:
+    scale = np.abs(X).max(axis=0)
+    return np.where(scale > 0, scale, 1.0)

@@ -24,14 +24,14 @@ def shares(y: ndarray, m: ndarray | None, K: int) -> tuple[ndarray, ndarray]:
 
 def response(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
     """y/m - p by class, as (y/m)(1-p) - (1-y/m) p, (n, K)."""
-    _, p, q = Multinomial.probabilities(eta)
+    _, p, q = Multinomial.softmax(eta)
     yes, no = shares(y, m, p.shape[1])
     return yes * q - no * p
 
 
 def pearson(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
     """(y - m p) / sqrt(m p (1-p)) by class, (n, K), through the odds p/(1-p) in log space."""
-    log_p, _, q = Multinomial.probabilities(eta)
+    log_p, _, q = Multinomial.softmax(eta)
     yes, no = shares(y, m, q.shape[1])
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         half = 0.5 * (log_p - np.log(q))
@@ -52,7 +52,7 @@ def deviance_by_level(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
 
     The terms y - m p add up to 0 in a row, and make each class's part non-negative.
     """
-    log_p, p, q = Multinomial.probabilities(eta)
+    log_p, p, q = Multinomial.softmax(eta)
     counts = (y[:, None] == np.arange(p.shape[1])).astype(float) if y.ndim == 1 else y
     trials = (counts.sum(axis=1) if m is None else m)[:, None]
     rest = counts * q - (trials - counts) * p  # y - m p

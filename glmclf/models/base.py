@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,11 +15,21 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Cells, Dense, from_pieces
 from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis
+from glmclf.core.limit import LimitEstimate, decided_rows, find_cone, limit_estimate
 from glmclf.core.objective import Objective
 from glmclf.data.frame import align
-from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, EstimationError, InferenceWarning
+from glmclf.errors import (
+    CollinearityError,
+    ConvergenceWarning,
+    DataError,
+    EstimationError,
+    InferenceWarning,
+    PerfectSeparationError,
+    SeparationWarning,
+)
 from glmclf.inference.covariance import Context, Covariance, check, covariance
 from glmclf.models.inputs import Inputs
+from glmclf.results.separation import separation_report
 
 
 class Model(Inputs):
@@ -40,10 +51,6 @@ class Model(Inputs):
 
     def _start(self) -> ndarray:
         """Where a fit begins."""
-        raise NotImplementedError
-
-    def _raise_if_separated(self, theta: ndarray) -> None:
-        """PerfectSeparationError if the estimate is infinite."""
         raise NotImplementedError
 
     @property
@@ -158,7 +165,7 @@ class Model(Inputs):
         cov_type: str | None = None,
         cov_kwds: Mapping[str, Any] | None = None,
         bias_reduction: str | None = None,
-        separation: str = "raise",
+        separation: str = "warn",
         collinear: str = "raise",
         n_threads: int | None = None,
         progress: bool = False,
@@ -186,8 +193,9 @@ class Model(Inputs):
             `groups` for "cluster": one or two variables, by column name or value.
         bias_reduction : None
             "firth" and "median" are not available in this version.
-        separation : {"raise"}
-            What to do where the estimate is infinite; "warn" is not available in this version.
+        separation : {"warn", "raise"}
+            What to do where the estimate is infinite (separation): give inf or -inf for such coefficients and the limit
+            estimates of all others, with a warning; or raise.
         collinear : {"raise"}
             What to do about linearly dependent columns; "drop" is not available in this version.
         n_threads : int, optional
@@ -207,7 +215,7 @@ class Model(Inputs):
         Raises
         ------
         PerfectSeparationError
-            The estimate is infinite; the message names the columns.
+            The estimate is infinite, and `separation` is "raise"; the message names the columns.
         CollinearityError
             Columns are linearly dependent; the message names them and their combination.
         ValueError
@@ -215,6 +223,8 @@ class Model(Inputs):
 
         Warns
         -----
+        SeparationWarning
+            Some coefficients are infinite.
         ConvergenceWarning
             No maximum within `maxiter` iterations.
         """
@@ -229,7 +239,10 @@ class Model(Inputs):
         _check_options(maxiter, tol, n_threads)
         options = {"maxiter": maxiter, "tol": tol, "callback": _reporter(callback, disp)}
         found = self._maximise(method, start_params, n_threads, options)
-        self._verify(found, method)
+        limit = self._limit(found, method, separation, {"maxiter": maxiter, "tol": tol})
+        if limit is None:
+            self._verify(found, method)
+        found = limit or found
         objective = self._objective(n_threads)
         if found.basis is not None:
             objective = objective.rotated(found.basis)
@@ -267,11 +280,23 @@ class Model(Inputs):
             f"Leave {'it' if len(parts) == 1 else 'them'} out, or merge levels of the factor."
         )
 
+    def _limit(self, found: Estimate, method: str, separation: str, options) -> LimitEstimate | None:
+        """The estimate at infinity of a separated response; None where there is a finite one."""
+        if not found.vanished and found.fit.message == "converged":
+            return None
+        objective = self._objective()
+        cone, constraints = find_cone(objective, found.theta)
+        if cone is None:
+            return None
+        report = separation_report(self, cone, decided_rows(cone, constraints))
+        if separation == "raise":
+            raise PerfectSeparationError(report.message("raise"))
+        warnings.warn(report.message("warn"), SeparationWarning, stacklevel=3)
+        return limit_estimate(method, objective, cone, constraints, **options)
+
     def _verify(self, found: Estimate, method: str) -> None:
         """An infinite estimate is an error, a maximum not reached a warning."""
         fit = found.fit
-        if found.vanished or fit.message != "converged":
-            self._raise_if_separated(found.theta)
         try:
             _ = fit.evaluation.factor
         except np.linalg.LinAlgError:
@@ -301,6 +326,8 @@ class Model(Inputs):
             )
 
     def _covariance(self, found: Estimate, objective: Objective, cov_type, groups) -> tuple[Covariance, list[str]]:
+        if isinstance(found, LimitEstimate):
+            return self._limit_covariance(found, cov_type, groups)
         context = Context(objective, found.fit.theta, found.fit.evaluation, self.nobs, self._frequency)
         if groups is None:
             return covariance(cov_type, context), []
@@ -313,6 +340,17 @@ class Model(Inputs):
                 stacklevel=3,
             )
         return V, groups.names
+
+    def _limit_covariance(self, found: LimitEstimate, cov_type, groups) -> tuple[Covariance, list[str]]:
+        """Covariance of the limit's parameters; rows that are decided have no score."""
+        fit = found.inner.fit
+        if not len(fit.theta) or not len(found.rows):
+            return Covariance(cov_type, np.zeros((len(found.theta), len(found.theta))), "No coefficient is finite."), []
+        objective = found.objective if found.inner.basis is None else found.objective.rotated(found.inner.basis)
+        context = Context(objective, fit.theta, fit.evaluation, self.nobs, self._frequency)
+        keywords = {} if groups is None else {"groups": [codes[found.rows] for codes in groups.codes]}
+        V = covariance(cov_type, context, **keywords)
+        return replace(V, matrix=found.expanded(V.matrix)), [] if groups is None else groups.names
 
     def _maximum(self, columns: ndarray, start: ndarray) -> tuple[float, ndarray]:
         """Largest log-likelihood with some columns of the design only, without `_constant`, and where it is.
@@ -327,6 +365,10 @@ class Model(Inputs):
             found = estimate("irls", objective, start, warm=False, maxiter=100)
             if not found.fit.converged:
                 found = estimate("irls", objective, np.zeros(len(columns) * q), maxiter=200)
+        if found.vanished or not found.fit.converged:
+            cone, constraints = find_cone(objective, found.theta)
+            if cone is not None:
+                found = limit_estimate("irls", objective, cone, constraints)
         if not found.fit.converged:
             names = ", ".join(self.exog_names[j] for j in columns)
             raise EstimationError(f"the fit with the columns {names} alone found no maximum: {found.fit.message}")
@@ -400,7 +442,6 @@ def _refuse_later_options(bias_reduction, separation, collinear, progress) -> No
             raise ValueError(f"{name}={value!r} is unknown; choose one of {', '.join(map(repr, known))}")
     later = {
         f"bias_reduction={bias_reduction!r}": bias_reduction is not None,
-        f"separation={separation!r}": separation != "raise",
         f"collinear={collinear!r}": collinear != "raise",
         f"progress={progress!r}": bool(progress),
     }

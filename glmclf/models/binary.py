@@ -15,9 +15,8 @@ from glmclf.core.columns import Dense
 from glmclf.core.estimation import scalar_maximum
 from glmclf.core.likelihood import Binomial
 from glmclf.core.objective import Objective
-from glmclf.core.separation import find_separation
 from glmclf.data.response import BinaryResponse
-from glmclf.errors import DataError, PerfectSeparationError
+from glmclf.errors import DataError
 from glmclf.models.base import Model
 from glmclf.results.binary import BinaryResults
 from glmclf.results.saving import MODELS
@@ -119,24 +118,6 @@ class BinaryModel(Model):
     def _without_regressors(self) -> Objective:
         r = self._rows
         return Objective(self._likelihood, Blocks(Dense(np.ones((len(r), 1))), r.y, r.trials, r.offset, r.weights))
-
-    def _raise_if_separated(self, theta: ndarray) -> None:
-        r = self._rows
-        w = self._pointwise(theta)[2]
-        found = find_separation(r.X[:].toarray(), r.y, r.trials, w > 1e-4 * w.max())
-        if found is None:
-            return
-        named = [f'"{name}"' for name, d in zip(self.exog_names, found.direction, strict=True) if d != 0]
-        n = len(r)
-        kind = f"complete separation: all {n}"
-        if not found.complete:
-            kind = f"quasi-complete separation: {int(found.rows.sum())} of {n}"
-        more = f" and {len(named) - 8} more" if len(named) > 8 else ""
-        raise PerfectSeparationError(
-            f"the maximum likelihood estimate of {', '.join(named[:8])}{more} is infinite ({kind} rows are "
-            f"predicted perfectly by {'it' if len(named) == 1 else 'a combination of them'}). "
-            f"Drop the term, merge its levels, or collect data with both outcomes of {self.endog_names} there."
-        )
 
     # ----------------------------------------------------------------------------------------------- predict
     def predict(self, params, exog=None, which: str = "mean", offset=None) -> ndarray:

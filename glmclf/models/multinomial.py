@@ -16,9 +16,8 @@ from glmclf.core.columns import Dense
 from glmclf.core.estimation import estimate
 from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import MultinomialObjective
-from glmclf.core.separation import find_separation
 from glmclf.data.response import MultinomialResponse
-from glmclf.errors import DataError, EstimationError, PerfectSeparationError
+from glmclf.errors import DataError, EstimationError
 from glmclf.models.base import Model
 from glmclf.models.inputs import Rows
 from glmclf.results.levels import LevelLabels
@@ -326,47 +325,6 @@ class MNLogit(LevelLabels, Model):
         blocks = Blocks(Dense(np.ones((len(r), 1))), r.y, r.trials, r.offset, r.weights)
         return MultinomialObjective(self._likelihood, blocks)
 
-    # -------------------------------------------------------------------------------------------- separation
-    def _raise_if_separated(self, theta: ndarray) -> None:
-        found = self._separation(theta)
-        if found is None:
-            return
-        names = [
-            f'"{name}" of {level!r}'
-            for (level, name), d in zip(self._param_index, found.direction, strict=True)
-            if d != 0
-        ]
-        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        kind = "complete" if found.complete else "quasi-complete"
-        raise PerfectSeparationError(
-            f"the maximum likelihood estimate of {', '.join(names[:8])}{more} is infinite ({kind} separation of "
-            f"{self.endog_names}). Drop the term, merge levels, or collect data in which the outcomes occur there."
-        )
-
-    def _separation(self, theta: ndarray):
-        """Each pair of an observed class c and another l of a row says (b_c - b_l)'x >= 0, = 0 where both were seen."""
-        r, k = self._rows, self.K
-        X = r.X[:].toarray()
-        seen = _counts(r.y, self.J) > 0
-        _, p, _ = Multinomial.probabilities(self._eta(theta, r.X[:], r.offset))
-        rows, both, close = [], [], []
-        for c in range(self.J):
-            for other in range(self.J):
-                if c == other:
-                    continue
-                at = seen[:, c] & ~(seen[:, other] & (other < c))
-                Z = np.zeros((int(at.sum()), k * (self.J - 1)))
-                if c:
-                    Z[:, (c - 1) * k : c * k] += X[at]
-                if other:
-                    Z[:, (other - 1) * k : other * k] -= X[at]
-                rows.append(Z)
-                both.append(seen[at, other])
-                close.append(p[at, c] * p[at, other])
-        tied, weight = np.concatenate(both), np.concatenate(close)
-        undecided = weight > 1e-4 * weight.max()
-        return find_separation(np.vstack(rows), np.where(tied, 0.5, 1.0), None, undecided)
-
     # ----------------------------------------------------------------------------------------------- predict
     def predict(self, params, exog=None, which: str = "mean", offset=None) -> ndarray:
         """Predictions at any parameters.
@@ -396,12 +354,15 @@ class MNLogit(LevelLabels, Model):
             X = self._design.matrix(exog)
             if self._has_offset and offset is None:
                 raise DataError("the model has an offset: predict(params, exog, offset=...) needs one value a row")
-        return self._transform(self._eta(params, X, offset), which)
+        eta = self._eta(params, X, offset)
+        return self._transform(np.column_stack([np.zeros(len(eta)), eta]), which)
 
     def _transform(self, eta: ndarray, which: str) -> ndarray:
+        """Predictions from the linear predictors of all classes, the reference first."""
         if which == "linear":
-            return np.column_stack([np.zeros(len(eta)), eta])[:, self._order]
-        _, p, q = Multinomial.probabilities(eta)
+            return eta[:, self._order]
+        with np.errstate(invalid="ignore"):
+            _, p, q = Multinomial.softmax(eta)
         if which == "mean":
             return p[:, self._order]
         if which == "var":

@@ -17,8 +17,10 @@ from scipy.special import chdtrc
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
 from glmclf.core.estimation import Estimate, from_basis, into_basis
+from glmclf.core.limit import LimitEstimate
 from glmclf.core.objective import Evaluation, Factor
 from glmclf.core.rank import dependencies, triangular_factor
+from glmclf.core.separation import Cone
 from glmclf.core.solvers import Fit
 from glmclf.errors import CollinearityError, InferenceWarning
 from glmclf.inference import anova, gof, score, wald
@@ -28,6 +30,7 @@ from glmclf.inference.influence import influence
 from glmclf.results import saving
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.influence import Influence
+from glmclf.results.separation import Separation, separation_report
 
 
 class Results(Kept):
@@ -50,6 +53,11 @@ class Results(Kept):
         fit = found.fit
         self.model, self.method = model, method
         self._fit, self._basis = fit, found.basis
+        self._cone: Cone | None = getattr(found, "cone", None)
+        self._limit = found if isinstance(found, LimitEstimate) else None
+        self.separation: Separation | None = None
+        if self._limit is not None:
+            self.separation = separation_report(model, self._limit.cone, self._limit.decided)
         self._theta, self._value = found.theta, fit.evaluation.value
         self._cov, self._group_names = cov  # in the coordinates of the fit, where it keeps its digits
         self.converged = fit.converged
@@ -65,7 +73,12 @@ class Results(Kept):
     # ----------------------------------------------------------------------------------------------- numbers
     @cached_property
     def _V(self) -> ndarray:
-        """Covariance of the parameters."""
+        """Covariance of the parameters; NaN for infinite ones."""
+        if self._cone is not None:
+            infinite = self._cone.signs != 0
+            V = self._cov.matrix.copy()
+            V[infinite] = V[:, infinite] = np.nan
+            return V
         if self._basis is None:
             return self._cov.matrix
         V = from_basis(self._basis, from_basis(self._basis, self._cov.matrix).T)
@@ -73,11 +86,22 @@ class Results(Kept):
 
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Estimate, covariance and R in the fit's coordinates, where an ill-conditioned design keeps its digits."""
+        if self._cone is not None:
+            self._check_estimable(R)
         if self._basis is not None:
             k = len(self._basis)
             parts = [R[:, i : i + k] for i in range(0, R.shape[1], k)]
             R = np.hstack([solve_triangular(self._basis, p.T, trans="T", check_finite=False).T for p in parts])
         return self._fit.theta, self._cov.matrix, R
+
+    def _check_estimable(self, R: ndarray) -> None:
+        """Refuse combinations of infinite parameters that are infinite themselves."""
+        assert self._cone is not None
+        if (self._cone.sign_of(R) != 0).any():
+            raise ValueError(
+                f"the hypothesis is about coefficients that are infinite ({self.separation}), which have no Wald "
+                'test: use compare_lr_test, or fit(bias_reduction="firth")'
+            )
 
     @cached_property
     def llf(self) -> float:
@@ -311,6 +335,8 @@ class Results(Kept):
         if len(columns) == len(everything):
             return self._value, self._theta
         kept = self._flat_columns(columns)
+        if self._cone is not None:
+            return self.model._maximum(columns, np.zeros(len(kept)))
         start = self._theta[kept]
         if self._basis is None and len(kept):
             lost, information = self._flat_columns(np.setdiff1d(everything, columns)), self._fit.evaluation.information
@@ -531,6 +557,10 @@ class Results(Kept):
 
     @row_property
     def _influences(self):
+        if self._cone is not None:
+            raise NotImplementedError(
+                'the estimate is infinite, and has no influence of rows: use bias_reduction="firth"'
+            )
         objective = self._objective()
         evaluation = self._fit.evaluation if objective.canonical else objective(self._fit.theta, True)
         return influence(objective, self._fit.theta, evaluation, self.model._frequency)
@@ -554,7 +584,9 @@ class Results(Kept):
         groups = self.model._groups(cov_type, kwds)
         other = copy.copy(self)
         other.__dict__ = {k: v for k, v in self.__dict__.items() if k != "_V"}
-        found = Estimate(self._fit, self._basis)
+        found = self._limit or Estimate(self._fit, self._basis)
+        if self._cone is not None and self._limit is None:
+            raise NotImplementedError("with_cov() of a separated fit that was saved: fit again with cov_type=")
         other._cov, other._group_names = self.model._covariance(found, self._objective(), cov_type, groups)
         return other
 
@@ -576,6 +608,11 @@ class Results(Kept):
     def _notes(self) -> list[str]:
         """Lines under the summary."""
         notes = [self._cov.description, *self.model._summary_notes()]
+        if self.separation is not None:
+            notes.append(
+                f"The estimate is infinite: {self.separation}. Finite coefficients are the limit estimates; "
+                "llf is the supremum; test infinite ones with compare_lr_test."
+            )
         if not self.converged:
             notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}.")
         if (np.diag(self._V) < 0).any():

@@ -82,7 +82,15 @@ class BinaryResults(Results):
     def _eta(self) -> ndarray:
         r = self.model._rows
         eta = self._rotated(r.X)[:] @ self._fit.theta
-        return eta if r.offset is None else eta + r.offset
+        return self._at_the_limit(r.X, eta if r.offset is None else eta + r.offset)
+
+    def _at_the_limit(self, X: Dense | Cells, eta: ndarray) -> ndarray:
+        """Linear predictors of a separated fit: inf and -inf, or NaN where directions of both signs change a row's."""
+        if self._cone is None:
+            return eta
+        signs = self._cone.sign_of(X[:].toarray())
+        with np.errstate(invalid="ignore"):
+            return np.where(signs == 0, eta, signs * np.inf)
 
     @row_property
     def fittedvalues(self) -> pd.Series:
@@ -200,6 +208,8 @@ class BinaryResults(Results):
         V = self._cov.matrix
         parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X)]
         se = np.concatenate(parts) if parts else np.zeros(0)
+        if self._cone is not None:
+            se = np.where(np.isfinite(eta), se, np.nan)
         return frames.PredictionResults(Prediction(eta, se, self.model.link, which), index)
 
     def _linear(self, newdata, offset) -> tuple[Dense | Cells, ndarray, pd.Index]:
@@ -214,11 +224,11 @@ class BinaryResults(Results):
             index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
-        X = self._rotated(X)
+        raw, X = X, self._rotated(X)
         eta = X[:] @ self._fit.theta
         if given is not None and given.ndim and given.shape != eta.shape:
             raise DataError(f"offset has {given.size} values for {len(eta)} rows to predict")
-        return X, eta if given is None else eta + given, index
+        return X, self._at_the_limit(raw, eta if given is None else eta + given), index
 
     def _rotated(self, X: Dense | Cells) -> Dense | Cells:
         """Columns in the coordinates of the fit."""

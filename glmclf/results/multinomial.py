@@ -114,7 +114,27 @@ class MultinomialResults(LevelEstimates, Results):
     def _eta(self) -> ndarray:
         r = self.model._rows
         X = r.X if self._basis is None else r.X.rotated(self._basis)
-        return self.model._eta(self._fit.theta, X[:], r.offset)
+        return self._at_the_limit(r.X, self.model._eta(self._fit.theta, X[:], r.offset))
+
+    def _at_the_limit(self, X, eta: ndarray) -> ndarray:
+        """Linear predictors of all classes, the reference first; of a separated fit -inf for classes that are ruled
+        out, NaN where directions disagree about one that is not."""
+        z = np.column_stack([np.zeros(len(eta)), eta])
+        if self._cone is None:
+            return z
+        A, K, k = X[:].toarray(), self.model.J, self.model.K
+        beats = np.zeros((K, K, len(A)))
+        for c in range(K):
+            for l in range(c):
+                R = np.zeros((len(A), k * (K - 1)))
+                R[:, (c - 1) * k : c * k] = A
+                if l:
+                    R[:, (l - 1) * k : l * k] = -A
+                beats[c, l] = self._cone.sign_of(R)
+                beats[l, c] = -beats[c, l]
+        lost = (beats == -1).any(axis=1).T
+        unsure = (np.isnan(beats) & ~lost.T[:, None] & ~lost.T[None]).any(axis=(0, 1))
+        return np.where(unsure[:, None], np.nan, np.where(lost, -np.inf, z))
 
     @row_property
     def fittedvalues(self) -> pd.DataFrame:
@@ -145,7 +165,7 @@ class MultinomialResults(LevelEstimates, Results):
         These are orthogonal to the regressors.
         """
         r, model = self.model._rows, self.model
-        u = model._likelihood.pointwise(r.y, r.trials, self._eta)[1]
+        u = model._likelihood.pointwise(r.y, r.trials, self._eta[:, 1:], self._eta[:, :1])[1]
         return pd.DataFrame(u, index=r.index, columns=pd.Index(model._equations, dtype=object))
 
     @row_property
@@ -166,7 +186,7 @@ class MultinomialResults(LevelEstimates, Results):
     _risk_test: ClassVar[str] = "Fagerland-Hosmer"
 
     def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
-        _, p, q = Multinomial.probabilities(self._eta)
+        _, p, q = Multinomial.softmax(self._eta)
         return self.model._cells, p, q[:, 0]
 
     def iia_test(self, method: str = "hausman-mcfadden", seed=None) -> pd.DataFrame:
@@ -284,7 +304,7 @@ class MultinomialResults(LevelEstimates, Results):
         """
         _, eta, index = self._linear(newdata, offset)
         if priors is not None:
-            eta = eta + self._prior_shift(priors)
+            eta = eta + np.append(0.0, self._prior_shift(priors))
         if which != "class":
             return self._by_level(self.model._transform(eta, which), index)
         p = self.model._transform(eta, "mean")
@@ -335,10 +355,10 @@ class MultinomialResults(LevelEstimates, Results):
             index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
-        X = X if self._basis is None else X.rotated(self._basis)
+        raw, X = X, X if self._basis is None else X.rotated(self._basis)
         if given is not None and np.ndim(given) and len(given) != X.shape[0]:
             raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
-        return X, model._eta(self._fit.theta, X[:], given), index
+        return X, self._at_the_limit(raw, model._eta(self._fit.theta, X[:], given)), index
 
     def _new_offset(self, newdata, offset):
         if offset is None and not self.model._has_offset:
@@ -379,7 +399,7 @@ class MultinomialResults(LevelEstimates, Results):
             raise NotImplementedError(f'get_prediction(which={which!r}) of MNLogit: only "mean", probabilities')
         X, eta, index = self._linear(newdata, offset)
         parts = [self._logit_se(x.toarray(), e) for x, e in Blocks(X, eta)]
-        log_p, p, q = Multinomial.probabilities(eta)
+        log_p, p, q = Multinomial.softmax(eta)
         se = np.concatenate(parts) if parts else np.zeros((0, len(self.levels)))
         order = self.model._order
         with np.errstate(divide="ignore"):
@@ -388,7 +408,7 @@ class MultinomialResults(LevelEstimates, Results):
 
     def _logit_se(self, X: ndarray, eta: ndarray) -> ndarray:
         """Standard errors of log(p_k/(1-p_k)), (n, K): d/d b_j = x (1{j=k} - p_j)/(1 - p_k)."""
-        _, p, q = Multinomial.probabilities(eta)
+        _, p, q = Multinomial.softmax(eta)
         k, K = X.shape[1], p.shape[1]
         V = self._cov.matrix.reshape(K - 1, k, K - 1, k)
         return level_logit_se(np.einsum("ni,aibj,nj->nab", X, V, X, optimize=True), p, q)

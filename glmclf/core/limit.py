@@ -1,0 +1,193 @@
+"""The limit of a likelihood along the directions in which it never falls, and the estimate there.
+
+Rows whose outcome the directions decide drop out (of several classes: the outcomes that they rule out), and so do the
+directions themselves: as many of the diverging parameters as the cone has dimensions are held at 0, which changes
+nothing on the rows left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from scipy.linalg import qr
+
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
+from glmclf.core.estimation import Estimate, estimate, from_basis
+from glmclf.core.objective import Evaluation, MultinomialObjective, Objective
+from glmclf.core.separation import BinaryConstraints, Cone, MultinomialConstraints, recession_cone
+from glmclf.core.solvers import Fit, solve
+
+INSIDE = 1e-4  # a weight above this share of the largest: no direction separates that row
+
+
+@dataclass(frozen=True)
+class LimitEstimate(Estimate):
+    """An estimate of which some parameters are infinite.
+
+    `fit` is in the coordinates of X: as many of the infinite parameters as the cone has dimensions are 0, and have no
+    variance, which gives every combination that is estimable its value.
+
+    Attributes
+    ----------
+    cone : Cone
+        Directions along which the likelihood never falls.
+    kept : (p - r,) integer ndarray
+        Parameters of the limit.
+    rows : integer ndarray
+        Rows that the limit is a likelihood of.
+    decided : integer ndarray
+        Rows that the directions decide; of several classes, those in which they rule an outcome out.
+    inner : Estimate
+        The estimate of the parameters kept.
+    objective : Objective or Selected
+        The limit as a function of them.
+    """
+
+    cone: Any = None
+    kept: Any = None
+    rows: Any = None
+    decided: Any = None
+    inner: Any = None
+    objective: Any = None
+
+    @property
+    def theta(self) -> ndarray:
+        """The estimate: inf, -inf, or NaN for parameters that directions of both signs change."""
+        signs = self.cone.signs
+        with np.errstate(invalid="ignore"):
+            return np.where(signs == 0, self.fit.theta, signs * np.inf)
+
+    def expanded(self, V: ndarray) -> ndarray:
+        """A covariance of the inner fit in the coordinates of X, with zeros for what is held at 0."""
+        V = from_basis(self.inner.basis, from_basis(self.inner.basis, V).T)
+        out = np.zeros((len(self.fit.theta), len(self.fit.theta)))
+        out[np.ix_(self.kept, self.kept)] = 0.5 * (V + V.T)
+        return out
+
+
+class Selected:
+    """An objective as a function of some of its parameters, the others 0."""
+
+    def __init__(self, objective: Any, kept: ndarray):
+        self.objective, self.kept = objective, kept
+        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
+        self.canonical, self.n = objective.canonical, objective.n
+        self._size = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
+
+    def _full(self, theta: ndarray) -> ndarray:
+        full = np.zeros(self._size)
+        full[self.kept] = theta
+        return full
+
+    def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
+        """Value, score and information."""
+        e = self.objective(self._full(theta), expected)
+        return Evaluation(e.value, e.score[self.kept], e.information[np.ix_(self.kept, self.kept)])
+
+    def gradient(self, theta: ndarray) -> Evaluation:
+        """Value and score alone."""
+        e = self.objective.gradient(self._full(theta))
+        return Evaluation(e.value, e.score[self.kept], e.information)
+
+    def score_factor(self, theta: ndarray, X, y, m, offset) -> ndarray:
+        """Derivative of each row's log-likelihood in its linear predictors."""
+        return self.objective.score_factor(self._full(theta), X, y, m, offset)
+
+
+class RestrictedObjective(MultinomialObjective):
+    """Several equations, with outcomes that are ruled out: their offset, of all K classes, is -inf."""
+
+    def _terms(self, theta, X, y, m, offset, weights):
+        eta = X @ theta.reshape(X.shape[1], -1, order="F") + offset[:, 1:]
+        with np.errstate(invalid="ignore"):
+            ll, u, p, q = self.likelihood.pointwise(y, m, eta, offset[:, :1])
+        if weights is None:
+            return ll, u, p, q, m
+        return weights * ll, weights[:, None] * u, p, q, weights if m is None else weights * m
+
+
+def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Cone | None, Any]:
+    """The recession cone of an objective's likelihood, and its constraints.
+
+    Parameters
+    ----------
+    objective : Objective or MultinomialObjective
+    theta : (p,) ndarray, optional
+        Where a fit stopped: rows it leaves undecided bound the search.
+    """
+    X, y, m, offset, _ = objective.blocks.arrays
+    A = X[:].toarray()
+    if not isinstance(objective, MultinomialObjective):
+        constraints: Any = BinaryConstraints(A, y, m)
+        if theta is None:
+            return recession_cone(constraints), constraints
+        eta = A @ theta if offset is None else A @ theta + offset
+        w = objective.likelihood.pointwise(y, m, eta, True)[2]
+        return recession_cone(constraints, w > INSIDE * w.max()), constraints
+    seen = y > 0 if y.ndim == 2 else y[:, None] == np.arange(objective.likelihood.K)
+    constraints = MultinomialConstraints(A, seen)
+    if theta is None:
+        return recession_cone(constraints), constraints
+    eta = A @ theta.reshape(A.shape[1], -1, order="F")
+    if offset is not None:
+        eta = eta + (offset if offset.ndim == 2 else offset[:, None])
+    p = objective.likelihood.probabilities(eta)[1]
+    c, l = np.divmod(constraints.pair, p.shape[1])
+    weight = p[constraints.row, c] * p[constraints.row, l]
+    return recession_cone(constraints, weight > INSIDE * weight.max()), constraints
+
+
+def decided_rows(cone: Cone, constraints: Any) -> ndarray:
+    """Places of the rows of which the cone rules an outcome out."""
+    row = getattr(constraints, "row", None)
+    return np.flatnonzero(cone.decided) if row is None else np.unique(row[cone.decided])
+
+
+def limit_estimate(method: str, objective: Objective, cone: Cone, constraints: Any, **options) -> LimitEstimate:
+    """Maximise the limit of an objective along its recession cone."""
+    concerned = np.flatnonzero(np.linalg.norm(cone.basis, axis=1) > 1e-9 * np.abs(cone.basis).max())
+    scaled = cone.basis[concerned] * constraints.scale[concerned, None]
+    pivots = qr(scaled.T, mode="r", pivoting=True)[1][: cone.basis.shape[1]]
+    kept = np.setdiff1d(np.arange(len(cone.direction)), concerned[pivots])
+    rows, limit = _limit(objective, cone, constraints, kept)
+    inner = _maximum(method, limit, len(kept), len(rows), options)
+    theta = np.zeros(len(cone.direction))
+    theta[kept] = inner.theta
+    score, information = np.zeros(len(theta)), np.zeros((len(theta), len(theta)))
+    expanded = Evaluation(inner.fit.evaluation.value, score, information)
+    fit = replace(inner.fit, theta=theta, evaluation=expanded)
+    return LimitEstimate(fit, None, False, cone, kept, rows, decided_rows(cone, constraints), inner, limit)
+
+
+def _maximum(method: str, limit: Any, p: int, n: int, options) -> Estimate:
+    start = np.zeros(p)
+    if not p or not n:
+        value = float(limit.gradient(start).value) if n else 0.0
+        return Estimate(Fit(start, Evaluation(value, start, np.zeros((p, p))), 0, True, "converged", 0.0), None)
+    if isinstance(limit, Selected):
+        return Estimate(solve(method, limit, start, **options), None)  # type: ignore[arg-type]
+    return estimate(method, limit, start, warm=False, **options)
+
+
+def _limit(objective: Any, cone: Cone, constraints: Any, kept: ndarray) -> tuple[ndarray, Any]:
+    """Rows that are left, and the likelihood of the parameters kept on them."""
+    X, y, m, offset, w = objective.blocks.arrays
+    if not isinstance(objective, MultinomialObjective):
+        rows = np.flatnonzero(~cone.decided)
+        arrays = [None if a is None else a[rows] for a in (y, m, offset, w)]
+        blocks = Blocks(Dense(X[rows].toarray()[:, kept]), *arrays)
+        return rows, type(objective)(objective.likelihood, blocks, objective.unit)
+    n, K = len(y), objective.likelihood.K
+    full = np.zeros((n, K))
+    if offset is not None:
+        full[:, 1:] = offset if offset.ndim == 2 else offset[:, None]
+    gone = cone.decided
+    full[constraints.row[gone], constraints.pair[gone] % K] = -np.inf
+    rows = np.flatnonzero(np.isfinite(full).sum(axis=1) > 1)
+    arrays = [None if a is None else a[rows] for a in (y, m, full, w)]
+    restricted = RestrictedObjective(objective.likelihood, Blocks(X[rows], *arrays), objective.unit)
+    return rows, Selected(restricted, kept)
