@@ -17,6 +17,8 @@ from numpy import ndarray
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
+from glmclf.core.twofold import product
+
 
 class Piece(NamedTuple):
     """The columns that one subterm of a formula contributes to X.
@@ -81,7 +83,14 @@ def from_pieces(pieces: list[Piece], n: int) -> Dense | Cells:
     return Cells(pieces, n)
 
 
+def triangular_inverse(basis: ndarray) -> ndarray:
+    """T = inv(basis), which stands for itself: the coordinates of ``X @ T`` are what it makes them, however T is
+    rounded."""
+    return solve_triangular(basis, np.eye(len(basis)), check_finite=False)
+
+
 FEW, CHUNK = 24, 4096
+EXACT = 200_000_000  # n k^2 up to which rows are put into another basis in twofold arithmetic, to lose no digit
 EXPANDABLE = 50_000_000  # entries of a table that may be expanded for the sake of digits
 SMALL = 20_000  # rows below which the calls of `Cells` cost more than the arithmetic of `Dense`
 MANY_CELLS = 2_000  # cells of one term above which a table of two terms' cells is no longer small
@@ -96,11 +105,13 @@ class Dense:
         The design; never copied whole.
     basis : (k, k) upper triangular ndarray, optional
         Stand for ``X @ inv(basis)`` instead: the same column space in a well-conditioned basis (section 3 of the
-        architecture, "ill-conditioned designs"). A row is transformed when it is used.
+        architecture, "ill-conditioned designs"). A row is transformed when it is used, exactly to rounding unless the
+        design is large: the fit in that basis then has all the digits that the data hold.
     """
 
     def __init__(self, X: ndarray, basis: ndarray | None = None):
         self.X, self.basis, self.shape = X, basis, X.shape
+        self._inverse = None if basis is None else triangular_inverse(basis)
 
     least_rcond = 1e-6  # below this a Cholesky factor of the gram leaves standard errors fewer than ten digits
 
@@ -114,8 +125,9 @@ class Dense:
         X = self.X[rows]
         if X.dtype != np.float64:
             X = X.astype(np.float64)
-        if self.basis is not None:
-            X = solve_triangular(self.basis, X.T, trans="T", check_finite=False).T
+        if self._inverse is not None:
+            exact = X.shape[0] * self.shape[1] ** 2 <= EXACT and self.shape[0] * self.shape[1] ** 2 <= EXACT
+            X = product(X, self._inverse) if exact else X @ self._inverse
         return Dense(X)
 
     def rotated(self, basis: ndarray) -> Dense:

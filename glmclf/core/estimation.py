@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import eigh, solve_triangular
+from scipy.linalg import eigh
 
 from glmclf.core.blocks import one_blas_thread
+from glmclf.core.columns import triangular_inverse
 from glmclf.core.objective import Factor, Objective
 from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.core.solvers import Fit, solve
+from glmclf.core.twofold import product
 
 VANISHED = 1e-6  # an information that has fallen to this share of its start in some direction
 SUBSAMPLE = 25_000  # rows from which a large problem gets its start
@@ -55,8 +57,8 @@ def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:
     """inv(basis) b, equation by equation: parameters, or one side of their covariance, in the coordinates of X."""
     if basis is None:
         return b
-    k = len(basis)
-    parts = [solve_triangular(basis, b[i : i + k], check_finite=False) for i in range(0, len(b), k)]
+    k, T = len(basis), triangular_inverse(basis)
+    parts = [product(T, b[i : i + k].reshape(k, -1)).reshape(b[i : i + k].shape) for i in range(0, len(b), k)]
     return np.concatenate(parts)
 
 

@@ -11,17 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy import ndarray
-from scipy.linalg import solve_triangular
 from scipy.special import chdtrc
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
+from glmclf.core.columns import Dense, triangular_inverse
 from glmclf.core.estimation import Estimate, from_basis, into_basis
 from glmclf.core.limit import LimitEstimate
 from glmclf.core.objective import Evaluation, Factor
 from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.core.separation import Cone
 from glmclf.core.solvers import Fit
+from glmclf.core.twofold import product
 from glmclf.errors import CollinearityError, InferenceWarning
 from glmclf.inference import anova, gof, score, wald
 from glmclf.inference.anova import Comparison
@@ -91,7 +91,8 @@ class Results(Kept):
         if self._basis is not None:
             k = len(self._basis)
             parts = [R[:, i : i + k] for i in range(0, R.shape[1], k)]
-            R = np.hstack([solve_triangular(self._basis, p.T, trans="T", check_finite=False).T for p in parts])
+            T = triangular_inverse(self._basis)
+            R = np.hstack([product(p, T) for p in parts])
         return self._fit.theta, self._cov.matrix, R
 
     def _check_estimable(self, R: ndarray) -> None:

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy import ndarray
-from scipy.linalg import solve_triangular
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
+from glmclf.core.columns import Dense, triangular_inverse
 from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import Evaluation
+from glmclf.core.twofold import product
 from glmclf.data.frame import align, as_frame
 from glmclf.errors import DataError, EstimationError
 from glmclf.inference import iia, level_residuals
@@ -271,7 +271,7 @@ class MultinomialResults(LevelEstimates, Results):
         k = restricted.model.K
         C = np.eye(k) if base._basis is None else base._basis
         if restricted._basis is not None:
-            C = solve_triangular(restricted._basis, C.T, trans="T", check_finite=False).T
+            C = product(C, triangular_inverse(restricted._basis))
         A = np.kron(np.eye(len(at) // k), C)
         return iia.hausman(base._fit.theta[at], T @ T.T, A @ restricted._fit.theta, A @ restricted._cov.matrix @ A.T)
 
