@@ -31,7 +31,7 @@ class Blocks:
         self.arrays = arrays
         self.n = arrays[0].shape[0]
         self.size = size or arrays[0].block_size
-        self.n_threads = n_threads or _processors()
+        self.n_threads = n_threads or processors()
 
     def __iter__(self) -> Iterator[tuple]:
         for start in range(0, self.n, self.size):
@@ -67,7 +67,8 @@ def _submit(pool: ThreadPoolExecutor, f: Callable, block: tuple) -> Future:
     return pool.submit(contextvars.copy_context().run, f, *block)
 
 
-def _processors() -> int:
+def processors() -> int:
+    """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -134,6 +134,10 @@ class Dense:
         """These columns in the basis that makes them ``X @ inv(basis)``."""
         return Dense(self.X, basis)
 
+    def subset(self, rows: ndarray) -> Dense:
+        """Some rows, in the same basis."""
+        return Dense(self.X[rows], self.basis)
+
     def __matmul__(self, b: ndarray) -> ndarray:
         return self.X @ b
 
@@ -295,6 +299,10 @@ class Cells:
     def rotated(self, basis: ndarray) -> Dense:
         """These columns in the basis that makes them ``X @ inv(basis)``."""
         return Dense(self.toarray(), basis)
+
+    def subset(self, rows: ndarray) -> Cells:
+        """Some rows."""
+        return self[rows]
 
     def __matmul__(self, b: ndarray) -> ndarray:
         if b.ndim == 2:

@@ -12,8 +12,13 @@ from scipy import sparse
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.objective import Evaluation, Factor, Objective
+from glmclf.inference.influence import adjusted_meat
 
-LATER = ("HC2", "HC3", "HAC", "bootstrap", "jackknife")
+OPTIONS: dict[str, tuple[str, ...]] = {  # keywords of the types that take some
+    "cluster": ("groups",),
+    "HAC": ("maxlags",),
+    "bootstrap": ("reps", "seed", "groups"),
+}
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,23 @@ class Context:
 
         return self.objective.blocks.sum(rows)
 
+    def scores(self) -> ndarray:
+        """Scores of the observations in their order, (n, p), in the objective's unit."""
+        parts = []
+        for X, y, m, offset, weights in self.objective.blocks:
+            S = _scores(X, self.objective.score_factor(self.theta, X, y, m, offset))
+            if weights is not None and self.frequency:
+                S = np.repeat(S, weights.astype(int), axis=0)
+            elif weights is not None:
+                S = S * (weights / self.objective.unit)[:, None]
+            parts.append(S)
+        return np.concatenate(parts)
+
+    def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
+        """sum_i s_i s_i' of scores D (I - W G)^-c u, c = 1/2 ("HC2") or 1 ("HC3"); see `inference.influence`."""
+        e = self.evaluation if self.objective.canonical else self.objective(self.theta, True)
+        return adjusted_meat(self.objective, self.theta, e.factor.root, self.frequency, kind)
+
     def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
         """sum_g (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` (n,) numbers the clusters from 0."""
 
@@ -176,6 +198,20 @@ class InfluenceContext:
 
         return self.blocks.sum(rows)
 
+    def scores(self) -> ndarray:
+        """Influences of the observations in their order, (n, p)."""
+        parts = []
+        for block in self.blocks:
+            psi, w = self.influence(*block), block[-1]
+            if w is not None:
+                psi = np.repeat(psi, w.astype(int), axis=0) if self.frequency else psi * w[:, None]
+            parts.append(psi)
+        return np.concatenate(parts)
+
+    def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
+        """Leverages belong to regressions."""
+        raise NotImplementedError(f'cov_type="{kind}" is for Logit, Probit, CLogLog and MNLogit')
+
     def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
         """sum_g (sum_{i in g} f_i psi_i) (sum_{i in g} f_i psi_i)'."""
 
@@ -220,8 +256,6 @@ def register(name: str, description: str) -> Callable:
 
 def check(name: str) -> None:
     """Raise unless `name` is a covariance type of this version."""
-    if name in LATER:
-        raise NotImplementedError(f'cov_type="{name}" is not available in this version; there are {", ".join(_TYPES)}')
     if name not in _TYPES:
         raise ValueError(f"cov_type={name!r} is unknown; choose one of {', '.join(_TYPES)}")
 
@@ -231,10 +265,11 @@ def covariance(name: str, context: Context | InfluenceContext, **keywords) -> Co
 
     Parameters
     ----------
-    name : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
-    context : Context
+    name : {"nonrobust", "expected", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC", "bootstrap", "jackknife"}
+    context : Context or InfluenceContext
     **keywords
-        `groups` of "cluster": a list of one or two (n,) integer arrays that number the clusters from 0.
+        `groups` of "cluster" and "bootstrap": a list of one or two (n,) integer arrays that number the clusters from 0;
+        `maxlags` of "HAC"; `reps` and `seed` of "bootstrap".
 
     Raises
     ------
@@ -247,8 +282,9 @@ def covariance(name: str, context: Context | InfluenceContext, **keywords) -> Co
     """
     check(name)
     f, description = _TYPES[name]
-    if name != "cluster" and keywords:
-        raise TypeError(f'cov_type="{name}" takes no keyword {", ".join(map(repr, keywords))}')
+    unknown = set(keywords) - set(OPTIONS.get(name, ()))
+    if unknown:
+        raise TypeError(f'cov_type="{name}" takes no keyword {", ".join(sorted(map(repr, unknown)))}')
     result = f(context, **keywords)
     return result if isinstance(result, Covariance) else Covariance(name, result, description)
 
@@ -295,3 +331,62 @@ def _one_way(ctx: Context | InfluenceContext, codes: ndarray, n_clusters: int) -
     small_sample(ctx)
     factor = n_clusters / (n_clusters - 1) * (ctx.nobs - 1) / (ctx.nobs - ctx.size)
     return factor * ctx.sandwich(ctx.sum_of_outer_cluster_scores(codes, n_clusters))
+
+
+# ------------------------------------------------------------------------------------------ leverage, time, resampling
+@register("HC2", "Standard errors are robust to heteroscedasticity (HC2: scores over the square root of 1 - leverage).")
+def _hc2(ctx: Context | InfluenceContext) -> ndarray:
+    """Scores s_i / sqrt(1 - h_i) (MacKinnon & White 1985), h_i the leverage of iteratively reweighted least squares."""
+    return ctx.sandwich(ctx.sum_of_outer_adjusted_scores("HC2"))
+
+
+@register("HC3", "Standard errors are robust to heteroscedasticity (HC3: scores over 1 - leverage).")
+def _hc3(ctx: Context | InfluenceContext) -> ndarray:
+    """Scores s_i / (1 - h_i): all but the jackknife."""
+    return ctx.sandwich(ctx.sum_of_outer_adjusted_scores("HC3"))
+
+
+@register("HAC", "Standard errors are robust to heteroscedasticity and autocorrelation (Newey-West, Bartlett weights).")
+def _hac(ctx: Context | InfluenceContext, maxlags: int | None = None) -> Covariance:
+    """sum_l (1 - l/(L+1)) (G_l + G_l'), G_l = sum_i s_i s_(i-l)', rows in the order of time (Newey & West 1987)."""
+    S = ctx.scores()
+    n = len(S)
+    lags = int(np.floor(4 * (n / 100) ** (2 / 9))) if maxlags is None else maxlags
+    if isinstance(lags, bool) or not isinstance(lags, (int, np.integer)) or not 0 <= lags < n:
+        raise ValueError(f"maxlags={maxlags!r}: a whole number of lags, from 0 to {n - 1}")
+    meat = S.T @ S
+    for lag in range(1, lags + 1):
+        G = S[lag:].T @ S[:-lag]
+        meat += (1 - lag / (lags + 1)) * (G + G.T)
+    words = f"{_TYPES['HAC'][1][:-2]}, {lags} lag{'' if lags == 1 else 's'})."
+    return Covariance("HAC", ctx.sandwich(meat), words)
+
+
+@register("bootstrap", "Standard errors are from the bootstrap.")
+def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed=None, groups=None) -> Covariance:
+    """Covariance of estimates on observations, or clusters, drawn with replacement."""
+    from glmclf.inference import resampling
+
+    _only_regressions(ctx, "bootstrap")
+    if isinstance(reps, bool) or not isinstance(reps, (int, np.integer)) or reps < 2:
+        raise ValueError(f"reps={reps!r}: a whole number of replications, 2 or more")
+    if groups is not None and len(groups) > 1:
+        raise NotImplementedError('cov_type="bootstrap" draws clusters of one grouping; there are two')
+    V, found = resampling.bootstrap(ctx, int(reps), seed, None if groups is None else groups[0])
+    what = "rows" if groups is None else "clusters"
+    words = f"Standard errors are from a bootstrap of {what} ({len(found.estimates)} replications{found.words})."
+    return Covariance("bootstrap", V, words, () if groups is None else (int(groups[0].max()) + 1,))
+
+
+@register("jackknife", "Standard errors are from the jackknife: fits without each observation.")
+def _jackknife(ctx: Context | InfluenceContext) -> ndarray:
+    """(n-1)/n times the sum of squares of the estimates without each observation."""
+    from glmclf.inference import resampling
+
+    _only_regressions(ctx, "jackknife")
+    return resampling.jackknife(ctx)[0]
+
+
+def _only_regressions(ctx: Context | InfluenceContext, name: str) -> None:
+    if isinstance(ctx, InfluenceContext):
+        raise NotImplementedError(f'cov_type="{name}" is for Logit, Probit, CLogLog and MNLogit')

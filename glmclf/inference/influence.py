@@ -70,6 +70,61 @@ def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, freq
     return Influences(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
+def adjusted_meat(objective: Objective, theta: ndarray, root: ndarray, frequency: bool, kind: str) -> ndarray:
+    """sum_i s_i s_i' of scores s = D (I - W G)^-c u in the objective's unit, c = 1/2 ("HC2") or 1 ("HC3").
+
+    Parameters
+    ----------
+    objective, theta, frequency
+        As in `influence`, whose W, G, D and u these are.
+    root : (p, p) ndarray
+        T with T T' = A^-1, A the expected information.
+    kind : {"HC2", "HC3"}
+
+    Raises
+    ------
+    ValueError
+        Rows of leverage one.
+    """
+    p, q = len(theta), objective.likelihood.n_eta
+    blocks, total, ones = objective.blocks, np.zeros((len(theta), len(theta))), 0
+    size = max(16, min(blocks.size, ENTRIES // (p * q)))
+    for X, y, m, offset, weights in Blocks(*blocks.arrays, size=size):
+        A = X.toarray()
+        u, W = _score_and_weight(objective.likelihood, A, y, m, offset, theta)
+        if weights is not None and not frequency:
+            u, W = weights[:, None] * u, weights[:, None, None] * W
+        Z = np.tensordot(A, root.reshape(q, A.shape[1], p), axes=(1, 1))
+        v, single = _left(u, W, Z @ Z.transpose(0, 2, 1), kind)
+        ones += single
+        S = (v[:, :, None] * A[:, None, :]).reshape(len(A), p) / (1.0 if frequency else objective.unit)
+        total += (S.T if weights is None or not frequency else S.T * weights) @ S
+    if ones:
+        raise ValueError(
+            f'cov_type="{kind}" divides by 1 - leverage, and {ones} rows have leverage one (each alone determines a '
+            'coefficient): use "HC1"'
+        )
+    return total
+
+
+def _left(u: ndarray, W: ndarray, G: ndarray, kind: str) -> tuple[ndarray, int]:
+    """(I - W G)^-c u, and how many rows have leverage one.
+
+    (I - W G)^-c = I + W^(1/2) f(H) W^(1/2) G with H = W^(1/2) G W^(1/2) and f(h) = ((1 - h)^-c - 1)/h.
+    """
+    values, vectors = np.linalg.eigh(W)
+    half = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)
+    h, U = np.linalg.eigh(half @ G @ half)
+    single = int((h > 1 - 1e-10).any(axis=1).sum())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = 1.0 - h
+        f = 1.0 / left if kind == "HC3" else 1.0 / (np.sqrt(left) * (1.0 + np.sqrt(left)))
+    # u is W^(1/2) times something where W is singular; the order of the products keeps it there
+    inner = np.einsum("nab,nb->na", half @ G, u)
+    inner = np.einsum("nab,nb,ncb,nc->na", U, f, U, inner, optimize=True)
+    return u + np.einsum("nab,nb->na", half, inner), single
+
+
 def _rows(X: ndarray, u: ndarray, W: ndarray, root: ndarray) -> tuple[ndarray, ndarray, ndarray]:
     k, q, p = X.shape[1], u.shape[1], len(root)
     Z = np.tensordot(X, root.reshape(q, k, p), axes=(1, 1))  # D' T, (n, q, p), with A^-1 = T T'
