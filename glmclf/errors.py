@@ -62,6 +62,10 @@ class SeparationWarning(UserWarning):
     """Some coefficients are infinite; the others are the limit estimates."""
 
 
+class CollinearityWarning(UserWarning):
+    """Some columns of the design are combinations of others and were left out."""
+
+
 class DataWarning(UserWarning):
     """Something in the data that the user should know before trusting the result."""
 

@@ -83,6 +83,19 @@ def from_pieces(pieces: list[Piece], n: int) -> Dense | Cells:
     return Cells(pieces, n)
 
 
+def some_columns(X: Dense | Cells, columns: ndarray) -> Dense | Cells:
+    """The same rows of some columns, in ascending order."""
+    if isinstance(X, Dense):
+        return Dense(X.X[:, columns])
+    pieces, start = [], 0
+    for piece in X.pieces:
+        mine = columns[(columns >= start) & (columns < start + len(piece.num))] - start
+        start += len(piece.num)
+        if len(mine):
+            pieces.append(piece._replace(num=piece.num[mine], cat=piece.cat[mine]))
+    return from_pieces(pieces, X.shape[0])
+
+
 def triangular_inverse(basis: ndarray) -> ndarray:
     """T = inv(basis), which stands for itself: the coordinates of ``X @ T`` are what it makes them, however T is
     rounded."""
@@ -226,9 +239,10 @@ class Part:
         return w if self.numbers is None else w * self.numbers
 
     def spread(self, b: ndarray) -> ndarray:
-        """Values by row of coefficients b (width,)."""
-        by_cell = np.append(b, 0.0) if self.table is None else self.table @ b
-        return self.weighted(by_cell[self.codes])
+        """Values by row of coefficients b, (width,) or (width, q)."""
+        by_cell = np.concatenate([b, np.zeros((1, *b.shape[1:]))]) if self.table is None else self.table @ b
+        values = by_cell[self.codes]
+        return values if self.numbers is None else (values.T * self.numbers).T
 
     def collect(self, by_cell: ndarray) -> ndarray:
         """Sums over the columns from sums over the cells, (cells, ...) -> (width, ...)."""
@@ -305,8 +319,6 @@ class Cells:
         return self[rows]
 
     def __matmul__(self, b: ndarray) -> ndarray:
-        if b.ndim == 2:
-            return np.column_stack([self @ column for column in b.T])
         eta = self.D @ b[self.at]
         for part in self.coded:
             eta += part.spread(b[part.at])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy import ndarray
@@ -41,11 +42,14 @@ class Estimate:
     basis : (k, k) upper triangular ndarray or None
     vanished : bool
         Whether the information has all but vanished in some direction: the symptom of separation.
+    omitted : mapping of int to dict
+        Columns that were left out and what they equal; see `core.omitted`.
     """
 
     fit: Fit
     basis: ndarray | None
     vanished: bool = False
+    omitted: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
 
     @property
     def theta(self) -> ndarray:
@@ -96,7 +100,8 @@ def _estimate(method: str, objective: Objective, start: ndarray, warm: bool, opt
     if warm and objective.blocks.n >= LARGE:
         start, reference = _from_subsample(objective, start)
     opening = objective(start)
-    if not _well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
+    if not well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
+        refuse_empty_columns(objective, opening.information)
         return _estimate_in_basis(method, objective, start, options)
     fit = solve(method, objective, start, opening=opening, **options)
     reference = opening.information if reference is None else reference
@@ -124,6 +129,19 @@ def scalar_maximum(objective: Objective, start: float) -> float:
     return b
 
 
+def refuse_empty_columns(objective, information: ndarray) -> None:
+    """Raise at once where columns of zeros alone, as empty cells of factors make them, keep X from full rank."""
+    k = objective.blocks.arrays[0].shape[1]
+    empty = np.diag(information).reshape(-1, k)[0] == 0
+    if not empty.any() or empty.all():
+        return
+    squares = objective.blocks.sum(lambda X, *_: np.diag(X.gram(np.ones(X.shape[0]))))
+    empty &= squares == 0
+    rest = np.tile(~empty, len(information) // k)
+    if empty.any() and well_conditioned(information[np.ix_(rest, rest)], objective.blocks.arrays[0].least_rcond):
+        raise RankDeficiency({int(j): {} for j in np.flatnonzero(empty)})
+
+
 def _estimate_in_basis(method, objective, start, options) -> Estimate:
     R = triangular_factor(objective.blocks)
     combinations = dependencies(R)
@@ -140,7 +158,7 @@ def _from_subsample(objective, start) -> tuple[ndarray, ndarray | None]:
     step = objective.blocks.n // SUBSAMPLE
     part = objective.thinned(step)
     opening = part(start)
-    if not _well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
+    if not well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
         return start, None
     fit = solve("irls", part, start, opening=opening, tol=1e-4, maxiter=25)
     if not fit.converged or _vanished(opening.information, fit.evaluation.information):
@@ -148,7 +166,7 @@ def _from_subsample(objective, start) -> tuple[ndarray, ndarray | None]:
     return fit.theta, step * opening.information
 
 
-def _well_conditioned(information: ndarray, least: float) -> bool:
+def well_conditioned(information: ndarray, least: float) -> bool:
     """Whether the reciprocal condition of the scaled information is above `least`, so that Cholesky will do."""
     try:
         return Factor(information).rcond > least

@@ -39,8 +39,8 @@ class LimitEstimate(Estimate):
         Parameters of the limit.
     rows : integer ndarray
         Rows that the limit is a likelihood of.
-    decided : integer ndarray
-        Rows that the directions decide; of several classes, those in which they rule an outcome out.
+    ruled_out : (n, K) bool ndarray
+        Outcomes of each row that the directions rule out.
     inner : Estimate
         The estimate of the parameters kept.
     objective : Objective or Selected
@@ -50,16 +50,30 @@ class LimitEstimate(Estimate):
     cone: Any = None
     kept: Any = None
     rows: Any = None
-    decided: Any = None
+    ruled_out: Any = None
     inner: Any = None
     objective: Any = None
 
     @property
     def theta(self) -> ndarray:
         """The estimate: inf, -inf, or NaN for parameters that directions of both signs change."""
-        signs = self.cone.signs
-        with np.errstate(invalid="ignore"):
-            return np.where(signs == 0, self.fit.theta, signs * np.inf)
+        return at_infinity(self.fit.theta, self.cone.signs)
+
+    @property
+    def decided(self) -> ndarray:
+        """Rows that the directions decide; of several classes, those in which they rule an outcome out."""
+        return np.flatnonzero(self.ruled_out.any(axis=1))
+
+    def with_columns(self, Z: ndarray) -> tuple[Any, ndarray, ndarray]:
+        """The limit with more columns Z of all rows, its estimate with zeros for them, and the places of these."""
+        Z = Z[self.rows]
+        if isinstance(self.objective, Selected):
+            return self.objective.with_columns(Z, self.inner.fit.theta)
+        X, *rest = self.objective.blocks.arrays
+        theta = np.concatenate([self.inner.theta, np.zeros(Z.shape[1])])
+        blocks = Blocks(Dense(np.column_stack([X[:].toarray(), Z])), *rest)
+        objective = type(self.objective)(self.objective.likelihood, blocks, self.objective.unit)
+        return objective, theta, np.arange(X.shape[1], len(theta))
 
     def expanded(self, V: ndarray) -> ndarray:
         """A covariance of the inner fit in the coordinates of X, with zeros for what is held at 0."""
@@ -67,6 +81,12 @@ class LimitEstimate(Estimate):
         out = np.zeros((len(self.fit.theta), len(self.fit.theta)))
         out[np.ix_(self.kept, self.kept)] = 0.5 * (V + V.T)
         return out
+
+
+def at_infinity(values: ndarray, signs: ndarray) -> ndarray:
+    """Values where the sign is 0, else infinity of that sign; NaN where the sign is."""
+    with np.errstate(invalid="ignore"):
+        return np.where(signs == 0, values, signs * np.inf)
 
 
 class Selected:
@@ -92,6 +112,20 @@ class Selected:
         """Value and score alone."""
         e = self.objective.gradient(self._full(theta))
         return Evaluation(e.value, e.score[self.kept], e.information)
+
+    def with_columns(self, Z: ndarray, theta: ndarray) -> tuple[Selected, ndarray, ndarray]:
+        """The same with more columns in every equation, theta with zeros for them, and the places of these."""
+        X, *rest = self.objective.blocks.arrays
+        k, q = X.shape[1], self.objective.likelihood.n_eta
+        wider = k + Z.shape[1]
+        blocks = Blocks(Dense(np.column_stack([X[:].toarray(), Z])), *rest)
+        new = (np.arange(q)[:, None] * wider + np.arange(k, wider)).ravel()
+        old = self.kept // k * wider + self.kept % k
+        kept = np.sort(np.concatenate([old, new]))
+        full = np.zeros(wider * q)
+        full[old] = theta
+        objective = type(self.objective)(self.objective.likelihood, blocks, self.unit)
+        return Selected(objective, kept), full[kept], np.flatnonzero(np.isin(kept, new))
 
     def score_factor(self, theta: ndarray, X, y, m, offset) -> ndarray:
         """Derivative of each row's log-likelihood in its linear predictors."""
@@ -141,33 +175,57 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Cone 
     return recession_cone(constraints, weight > INSIDE * weight.max()), constraints
 
 
-def decided_rows(cone: Cone, constraints: Any) -> ndarray:
-    """Places of the rows of which the cone rules an outcome out."""
-    row = getattr(constraints, "row", None)
-    return np.flatnonzero(cone.decided) if row is None else np.unique(row[cone.decided])
+def ruled_out(objective: Objective, cone: Cone, constraints: Any) -> ndarray:
+    """Outcomes of each row that the cone rules out, (n, K) bool."""
+    y = objective.blocks.arrays[1]
+    if not isinstance(objective, MultinomialObjective):
+        return cone.decided[:, None] & np.column_stack([y > 0, y == 0])
+    out = np.zeros((len(y), objective.likelihood.K), dtype=bool)
+    gone = cone.decided
+    out[constraints.row[gone], constraints.pair[gone] % out.shape[1]] = True
+    return out
 
 
-def limit_estimate(method: str, objective: Objective, cone: Cone, constraints: Any, **options) -> LimitEstimate:
-    """Maximise the limit of an objective along its recession cone."""
+def limit_estimate(
+    method: str, objective: Objective, cone: Cone, constraints: Any, near: ndarray, **options
+) -> LimitEstimate:
+    """Maximise the limit of an objective along its recession cone; a fit that was diverging has stopped at `near`."""
     concerned = np.flatnonzero(np.linalg.norm(cone.basis, axis=1) > 1e-9 * np.abs(cone.basis).max())
     scaled = cone.basis[concerned] * constraints.scale[concerned, None]
     pivots = qr(scaled.T, mode="r", pivoting=True)[1][: cone.basis.shape[1]]
-    kept = np.setdiff1d(np.arange(len(cone.direction)), concerned[pivots])
+    held = concerned[pivots]
+    kept = np.setdiff1d(np.arange(len(cone.direction)), held)
     rows, limit = _limit(objective, cone, constraints, kept)
-    inner = _maximum(method, limit, len(kept), len(rows), options)
+    start = near - cone.basis @ np.linalg.solve(cone.basis[held], near[held])  # the same rows, with zeros for `held`
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        inner = _maximum(method, limit, start[kept], len(rows), options)
     theta = np.zeros(len(cone.direction))
     theta[kept] = inner.theta
     score, information = np.zeros(len(theta)), np.zeros((len(theta), len(theta)))
     expanded = Evaluation(inner.fit.evaluation.value, score, information)
     fit = replace(inner.fit, theta=theta, evaluation=expanded)
-    return LimitEstimate(fit, None, False, cone, kept, rows, decided_rows(cone, constraints), inner, limit)
+    return LimitEstimate(
+        fit,
+        None,
+        cone=cone,
+        kept=kept,
+        rows=rows,
+        ruled_out=ruled_out(objective, cone, constraints),
+        inner=inner,
+        objective=limit,
+    )
 
 
-def _maximum(method: str, limit: Any, p: int, n: int, options) -> Estimate:
-    start = np.zeros(p)
+def _maximum(method: str, limit: Any, start: ndarray, n: int, options) -> Estimate:
+    p = len(start)
     if not p or not n:
         value = float(limit.gradient(start).value) if n else 0.0
         return Estimate(Fit(start, Evaluation(value, start, np.zeros((p, p))), 0, True, "converged", 0.0), None)
+    found = _from(method, limit, start, options)
+    return found if found.fit.converged else _from(method, limit, np.zeros(p), options)
+
+
+def _from(method: str, limit: Any, start: ndarray, options) -> Estimate:
     if isinstance(limit, Selected):
         return Estimate(solve(method, limit, start, **options), None)  # type: ignore[arg-type]
     return estimate(method, limit, start, warm=False, **options)
@@ -185,8 +243,7 @@ def _limit(objective: Any, cone: Cone, constraints: Any, kept: ndarray) -> tuple
     full = np.zeros((n, K))
     if offset is not None:
         full[:, 1:] = offset if offset.ndim == 2 else offset[:, None]
-    gone = cone.decided
-    full[constraints.row[gone], constraints.pair[gone] % K] = -np.inf
+    full[ruled_out(objective, cone, constraints)] = -np.inf
     rows = np.flatnonzero(np.isfinite(full).sum(axis=1) > 1)
     arrays = [None if a is None else a[rows] for a in (y, m, full, w)]
     restricted = RestrictedObjective(objective.likelihood, Blocks(X[rows], *arrays), objective.unit)

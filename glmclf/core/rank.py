@@ -32,36 +32,39 @@ def dependencies(R: ndarray) -> dict[int, dict[int, float]]:
     Parameters
     ----------
     R : (k, k) ndarray
-        Triangular factor of X.
+        Triangular factor of X, or some of its columns in any order, (., k).
 
     Notes
     -----
     Columns are taken from left to right, as R's `lm` does, and compared with their own length, so that units do not
     matter. The tolerance is a few roundings: a design of condition 1e13 has full rank.
     """
-    k = R.shape[1]
+    m, k = R.shape
     length = np.linalg.norm(R, axis=0)
     S = R / np.where(length > 0, length, 1.0)
-    Q = np.zeros((k, 0))
+    Q, U = np.zeros((m, k), order="F"), np.zeros((k, k))  # S[:, kept] = Q U
     kept: list[int] = []
     found: dict[int, dict[int, float]] = {}
     for j in range(k):
-        rest = S[:, j] - Q @ (Q.T @ S[:, j])
-        rest -= Q @ (Q.T @ rest)
+        r = len(kept)
+        a = Q[:, :r].T @ S[:, j]
+        rest = S[:, j] - Q[:, :r] @ a
+        again = Q[:, :r].T @ rest
+        rest, a = rest - Q[:, :r] @ again, a + again
         size = np.linalg.norm(rest)
-        b = _coefficients(S, Q, kept, j)
+        b = solve_triangular(U[:r, :r], a) if size < CLOSE and r else np.zeros(r)
         # the terms of the combination are rounded, too: large terms that cancel leave a larger rest
-        tolerance = ROUNDINGS * k * np.finfo(float).eps * max(1.0, float(np.abs(b).sum()) if size < CLOSE else 1.0)
-        if length[j] > 0 and size > tolerance:
-            Q, kept = np.column_stack([Q, rest / size]), [*kept, j]
+        tolerance = ROUNDINGS * k * np.finfo(float).eps * max(1.0, float(np.abs(b).sum()))
+        if length[j] > 0 and size > tolerance and r < m:
+            Q[:, r], U[:r, r], U[r, r] = rest / size, a, size
+            kept.append(j)
         else:
             terms = zip(kept, b, strict=True) if length[j] > 0 else ()
             found[j] = {i: float(v * length[j] / length[i]) for i, v in terms if abs(v) > 1e-9}
     return found
 
 
-def _coefficients(S, Q, kept, j) -> ndarray:
-    """The combination of the kept columns nearest to column j, all of unit length."""
-    if not kept:
-        return np.zeros(0)
-    return solve_triangular(np.triu(Q.T @ S[:, kept]), Q.T @ S[:, j])
+def independent(R: ndarray, columns: ndarray) -> ndarray:
+    """The columns among `columns` that are no combination of those before them, in their order."""
+    found = dependencies(R[:, columns])
+    return columns[[i for i in range(len(columns)) if i not in found]].astype(np.intp)

@@ -8,7 +8,7 @@ decide whether it holds more than 0 (Konis 2007), which rows are decided by it, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -17,6 +17,9 @@ from numpy import ndarray
 
 TOLERANCE = 1e-7  # HiGHS' feasibility tolerance
 SURE = 1e2 * TOLERANCE  # a gain that is no rounding
+AGAIN = 40  # rows that a round adds where many questions are asked of one cone
+MANY = 500  # rows with which a linear program begins, and that a round adds
+FEW = 6  # dimensions of a polytope whose corners are quickly found
 NULL = 1e-10  # singular values below this share of the largest belong to the null space
 
 
@@ -64,8 +67,16 @@ class Cone:
         """Of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
         return self.sign_of(np.eye(len(self.basis)))
 
+    def mapped(self, A: ndarray) -> Cone:
+        """The cone of A theta."""
+        return replace(self, direction=A @ self.direction, basis=A @ self.basis)
+
     def sign_of(self, R: ndarray) -> ndarray:
-        """Sign that each combination R d of the parameters (., p) takes over the cone: 1, -1, 0, or NaN for both."""
+        """Sign that each combination R d of the parameters (., p) takes over the cone: 1, -1, 0, or NaN for both.
+
+        0 for a row of R that is not finite, of which nothing can be said.
+        """
+        R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
         T = R @ self.basis
         length = np.linalg.norm(R, axis=1) * np.linalg.norm(self.basis, axis=1).max()
         T[np.abs(T).max(axis=1, initial=0.0) <= 1e-9 * np.where(length > 0, length, 1.0)] = 0.0
@@ -82,8 +93,57 @@ class Cone:
             return 0.0
         if len(t) == 1:
             return float(np.sign(t[0] * self._inner[0]))
-        up, down = (_largest(s * t, self.facets) > SURE for s in (1.0, -1.0))
+        up, down = (self._reaches(s * t) for s in (1.0, -1.0))
         return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
+
+    def _reaches(self, t: ndarray) -> bool:
+        """Whether t'x > 0 somewhere in the cone: at a ray that another question has found, or by a linear program.
+
+        The program has the facets that mattered before; those that its answer violates are added.
+        """
+        if any(ray @ t > SURE for ray in self._rays):
+            return True
+        while True:
+            x = _plain_program(t, self._active[0], np.zeros(len(self._active[0])))
+            if x is None or t @ x <= SURE:
+                return False
+            worst = _violated(self.facets, x, 0.0)[:AGAIN]
+            if not len(worst):
+                self._rays.append(x)
+                return True
+            self._active[0] = np.vstack([self._active[0], self.facets[worst]])
+
+    @cached_property
+    def _active(self) -> list[ndarray]:
+        """Facets that mattered so far."""
+        few = self.facets[:: max(1, len(self.facets) // MANY)]
+        return [self.extreme if len(self.extreme) <= MANY else few]
+
+    @cached_property
+    def _rays(self) -> list[ndarray]:
+        """Members of the cone, in terms of the basis, with largest entries of one."""
+        return [self._inner / np.abs(self._inner).max()]
+
+    @cached_property
+    def extreme(self) -> ndarray:
+        """Facets without those that follow from others, where they are easily told."""
+        r = self.facets.shape[1]
+        if r == 1:
+            return self.facets[:1]
+        if r > FEW or len(self.facets) <= r:
+            return self.facets
+        from scipy.spatial import ConvexHull, QhullError
+
+        # where they meet a plane that all of them point to, the extreme ones are the corners of a polytope
+        points = self.facets / (self.facets @ self._inner)[:, None]
+        B = np.linalg.svd(self._inner[None])[2][1:]
+        flat = points @ B.T
+        if r == 2:
+            return self.facets[[int(flat.argmin()), int(flat.argmax())]]
+        try:
+            return self.facets[ConvexHull(flat).vertices]
+        except QhullError:
+            return self.facets
 
     @cached_property
     def _inner(self) -> ndarray:
@@ -131,7 +191,8 @@ def _whole(constraints: Constraints) -> Cone | None:
 def _within(constraints: Constraints, N: ndarray) -> Cone | None:
     """The part of the cone in the span of N's columns."""
     T = constraints.times(N)
-    T[np.abs(T) <= 1e-9 * max(1.0, np.abs(T).max(initial=0.0))] = 0.0
+    if N.shape[1] < len(N):  # what is 0 in these coordinates, but for rounding
+        T[np.abs(T) <= 1e-9 * max(1.0, np.abs(T).max(initial=0.0))] = 0.0
     tied = constraints.tied
     A, of = np.unique(T[~tied], axis=0, return_inverse=True)
     E = np.unique(T[tied], axis=0)
@@ -178,12 +239,6 @@ def _null_space(rows: ndarray) -> ndarray:
     return W[values <= NULL * max(values.max(initial=0.0), 1.0)].T
 
 
-def _largest(c: ndarray, A: ndarray) -> float:
-    """max c'b over A b >= 0, -1 <= b <= 1."""
-    b = _solve(c, A, np.zeros(len(A)), np.zeros((0, len(c))), np.zeros(0))
-    return 0.0 if b is None else float(c @ b)
-
-
 def _maximise(c: ndarray, A: ndarray, E: ndarray) -> ndarray | None:
     """argmax of c'b over A b >= 0, E b = 0, -1 <= b <= 1."""
     b = _solve(c, A, np.zeros(len(A)), E, np.zeros(len(E)))
@@ -191,9 +246,34 @@ def _maximise(c: ndarray, A: ndarray, E: ndarray) -> ndarray | None:
 
 
 def _solve(c, A, lower, E, equal) -> ndarray | None:
+    """argmax of c'b over A b >= lower, E b = equal, -1 <= b <= 1.
+
+    Of many rows few matter: the program begins with some, and those that its answer violates are added.
+    """
+    if len(A) <= 4 * MANY:
+        return _plain_program(c, A, lower, E, equal)
+    active = np.arange(0, len(A), len(A) // MANY)
+    while True:
+        b = _plain_program(c, A[active], lower[active], E, equal)
+        if b is None:
+            return None
+        worst = _violated(A, b, lower)
+        if not len(worst):
+            return b
+        active = np.union1d(active, worst)
+
+
+def _violated(A: ndarray, b: ndarray, lower) -> ndarray:
+    """Rows that an answer violates, at most MANY, the worst first."""
+    rest = A @ b - lower
+    wrong = np.flatnonzero(rest < -TOLERANCE)
+    return wrong[np.argsort(rest[wrong], kind="stable")[:MANY]]
+
+
+def _plain_program(c, A, lower, E=None, equal=None) -> ndarray | None:
     from scipy.optimize import linprog
 
-    equality = {"A_eq": E, "b_eq": equal} if len(E) else {}
+    equality = {"A_eq": E, "b_eq": equal} if E is not None and len(E) else {}
     found = linprog(-c, A_ub=-A, b_ub=-lower, bounds=(-1, 1), method="highs", **equality)
     return found.x if found.status == 0 else None
 

@@ -217,6 +217,8 @@ def mckelvey_zavoina(eta: ndarray, times: ndarray, error: float) -> float:
     ----------
     McKelvey & Zavoina (1975), Journal of Mathematical Sociology 4, 103-120.
     """
+    if np.isinf(eta).any():
+        return 1.0  # separated
     share = times / times.sum()
     variance = float(share @ (eta - share @ eta) ** 2)
     return variance / (variance + error)

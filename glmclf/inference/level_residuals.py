@@ -1,7 +1,7 @@
 """Residuals of a multinomial response, exact where a fitted probability is within rounding of 0 or 1.
 
 All take the response y, classes (n,) or counts (n, K), trials m (n,) or None for one a row, and the linear predictors
-eta (n, K-1) of all classes but the first.
+eta (n, K) of all classes, -inf for one that is ruled out.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def deviance_by_level(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
     counts = (y[:, None] == np.arange(p.shape[1])).astype(float) if y.ndim == 1 else y
     trials = (counts.sum(axis=1) if m is None else m)[:, None]
     rest = counts * q - (trials - counts) * p  # y - m p
-    part = xlogy(counts, counts / trials) - np.where(counts > 0, counts * log_p, 0.0) - rest
+    part = xlogy(counts, counts / trials) - counts * np.where(counts > 0, log_p, 0.0) - rest
     return np.sign(rest) * np.sqrt(2.0 * np.maximum(part, 0.0))
 
 
@@ -65,6 +65,8 @@ def deviance(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
 
     With two classes that is the deviance residual of the second.
     """
-    ll = Multinomial(eta.shape[1] + 1).pointwise(y, m, eta)[0]
+    log_p = Multinomial.softmax(eta)[0]
+    counts = (y[:, None] == np.arange(eta.shape[1])).astype(float) if y.ndim == 1 else y
+    ll = (counts * np.where(counts > 0, log_p, 0.0)).sum(axis=1)
     gap = np.maximum(saturated(y, m) - ll, 0.0)
     return np.where(response(y, m, eta)[:, 0] > 0, -1.0, 1.0) * np.sqrt(2.0 * gap)

@@ -35,15 +35,16 @@ def pearson(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
 
 def deviance(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
     """sign(y - m p) sqrt(2 (l(y/m) - l(p))), l the log-likelihood of the row."""
-    likelihood = Binomial(link)
-    ll = likelihood.pointwise(y, m, eta)[0]
-    gap = np.maximum(likelihood.saturated(y, m) - ll, 0.0)
+    failures = (1.0 if m is None else m) - y
+    ll = _times(y, link.logcdf(eta)) + _times(failures, link.logsf(eta))
+    gap = np.maximum(Binomial(link).saturated(y, m) - ll, 0.0)
     return np.sign(response(link, y, m, eta)) * np.sqrt(2.0 * gap)
 
 
 def generalized(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
     """Derivative of the row's log-likelihood in eta (Gourieroux, Monfort, Renault & Trognon 1987)."""
-    return Binomial(link).pointwise(y, m, eta)[1]
+    t, failures = link.terms(eta), (1.0 if m is None else m) - y
+    return _times(y, t.r1) - _times(failures, t.r0)
 
 
 def working(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:

@@ -12,14 +12,27 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.bias import ReducedEstimate, reduce_bias
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Cells, Dense, from_pieces
+from glmclf.core.columns import Cells, Dense, some_columns
 from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis
-from glmclf.core.limit import LimitEstimate, decided_rows, find_cone, limit_estimate
+from glmclf.core.limit import LimitEstimate, find_cone, limit_estimate, ruled_out
 from glmclf.core.objective import Objective
+from glmclf.core.omitted import (
+    columns_kept,
+    merged,
+    narrow,
+    narrow_basis,
+    places_kept,
+    wide,
+    wide_cone,
+    widened,
+)
+from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.data.frame import align
 from glmclf.errors import (
     CollinearityError,
+    CollinearityWarning,
     ConvergenceWarning,
     DataError,
     EstimationError,
@@ -28,8 +41,13 @@ from glmclf.errors import (
     SeparationWarning,
 )
 from glmclf.inference.covariance import Context, Covariance, check, covariance
+from glmclf.inference.limit import LimitContext
+from glmclf.models.bias_reduction import check_covariance, check_reduction, with_flic
 from glmclf.models.inputs import Inputs
-from glmclf.results.separation import separation_report
+from glmclf.results.collinearity import SHOWN, combination, empty_cell
+from glmclf.results.separation import Separation, separation_report
+
+REFITS = ("bootstrap", "jackknife")  # covariances that say nothing of an estimate at infinity
 
 
 class Model(Inputs):
@@ -74,10 +92,12 @@ class Model(Inputs):
         return next((int(j) for j in likely if (X[:] @ unit[j] == first[j]).all()), None)
 
     # -------------------------------------------------------------------------------------------- likelihood
-    def _objective(self, n_threads: int | None = None) -> Objective:
+    def _objective(self, n_threads: int | None = None, columns: ndarray | None = None) -> Objective:
+        """The log-likelihood of all columns, or of some."""
         r = self._rows
+        X = r.X if columns is None or len(columns) == r.X.shape[1] else some_columns(r.X, columns)
         unit = 1.0 if self._frequency or r.weights is None else float(r.weights.mean())
-        blocks = Blocks(r.X, r.y, r.trials, r.offset, r.weights, size=self._block_size, n_threads=n_threads)
+        blocks = Blocks(X, r.y, r.trials, r.offset, r.weights, size=self._block_size, n_threads=n_threads)
         return self._objective_class(self._likelihood, blocks, unit)
 
     @cached_property
@@ -166,11 +186,12 @@ class Model(Inputs):
         cov_kwds: Mapping[str, Any] | None = None,
         bias_reduction: str | None = None,
         separation: str = "warn",
-        collinear: str = "raise",
+        collinear: str = "drop",
         n_threads: int | None = None,
         progress: bool = False,
         callback=None,
         disp: bool = False,
+        flic: bool = False,
     ):
         """Maximum likelihood estimate, by default through iteratively reweighted least squares.
 
@@ -191,13 +212,21 @@ class Model(Inputs):
             pseudo-likelihood (sampling weights, fractions): then "HC0".
         cov_kwds : dict, optional
             `groups` for "cluster": one or two variables, by column name or value.
-        bias_reduction : None
-            "firth" and "median" are not available in this version.
+        bias_reduction : {"firth", "median"}, optional
+            A bias-reduced estimate in place of the maximum likelihood one: finite for separated data, and closer to the
+            truth in small samples. "firth": of mean bias, the maximum of llf + log|I|/2 with Logit and MNLogit (Firth
+            1993; Kosmidis & Firth 2009); "median": an estimate as likely above the truth as below it, coefficient by
+            coefficient (Kenne Pagui, Salvan & Sartori 2017; not MNLogit). Weights of repeated rows count, sampling
+            weights and fractions are refused. `cov_type` is "expected" by default; robust ones are refused where the
+            data are separated. llf, aic, bic and prsquared are the plain ones at the estimate, llr is that of the
+            penalised likelihood. `separation` does nothing.
         separation : {"warn", "raise"}
             What to do where the estimate is infinite (separation): give inf or -inf for such coefficients and the limit
             estimates of all others, with a warning; or raise.
-        collinear : {"raise"}
-            What to do about linearly dependent columns; "drop" is not available in this version.
+        collinear : {"drop", "raise"}
+            What to do about columns that are combinations of others: leave them out, with a warning that names each
+            and the combination it equals; or raise. What is left out is NaN in `params` and "(omitted)" in the summary,
+            does not count as a parameter, and changes no prediction for rows that obey the combination.
         n_threads : int, optional
             Threads for large data; by default one a processor. The numbers do not depend on it.
         progress : bool
@@ -206,6 +235,10 @@ class Model(Inputs):
             Called as ``callback(iteration, params, llf)`` after each iteration.
         disp : bool
             Whether to print a line an iteration.
+        flic : bool
+            With ``bias_reduction="firth"`` of a Logit: whether to replace the intercept, after the fit, by the maximum
+            likelihood one given the slopes, so that fitted probabilities, which Firth's pulls to 1/2, add up to the
+            events (Puhr et al. 2017). Standard errors are those at the corrected estimate, tests those of the slopes.
 
         Returns
         -------
@@ -217,84 +250,142 @@ class Model(Inputs):
         PerfectSeparationError
             The estimate is infinite, and `separation` is "raise"; the message names the columns.
         CollinearityError
-            Columns are linearly dependent; the message names them and their combination.
+            Columns are linearly dependent, and `collinear` is "raise"; the message names them and their combination.
         ValueError
-            More columns than rows, an unknown option, groups that do not fit.
+            An unknown option, groups that do not fit.
 
         Warns
         -----
         SeparationWarning
             Some coefficients are infinite.
+        CollinearityWarning
+            Some columns are combinations of others and were left out.
         ConvergenceWarning
             No maximum within `maxiter` iterations.
         """
         _refuse_later_options(bias_reduction, separation, collinear, progress)
-        cov_type = cov_type or ("HC0" if self._pseudo else "nonrobust")
+        check_reduction(self, bias_reduction, flic, method)
+        cov_type = cov_type or ("expected" if bias_reduction else "HC0" if self._pseudo else "nonrobust")
         check(cov_type)
         groups = self._groups(cov_type, cov_kwds)
-        if len(self._rows) < len(self.exog_names):
-            raise CollinearityError(
-                f"{len(self.exog_names)} columns need at least as many rows; {self.endog_names} has {len(self._rows)}"
-            )
         _check_options(maxiter, tol, n_threads)
         options = {"maxiter": maxiter, "tol": tol, "callback": _reporter(callback, disp)}
-        found = self._maximise(method, start_params, n_threads, options)
-        limit = self._limit(found, method, separation, {"maxiter": maxiter, "tol": tol})
+        if start_params is not None and not np.isfinite(self._flat(start_params)).all():
+            raise ValueError(f"start_params must be finite numbers; found {self._flat(start_params)}")
+
+        def maximum(objective, places) -> Estimate:
+            if bias_reduction is not None:
+                start = self._start() if start_params is None else self._flat(start_params)
+                return reduce_bias(bias_reduction, objective, start[places], **options)
+            return self._maximise(method, objective, start_params, places, options)
+
+        found, objective, omitted = self._of_full_rank(maximum, collinear, n_threads)
+        limit = None
+        if bias_reduction is None:
+            limit = self._limit(found, objective, omitted, method, separation, {"maxiter": maxiter, "tol": tol})
         if limit is None:
-            self._verify(found, method)
-        found = limit or found
-        objective = self._objective(n_threads)
-        if found.basis is not None:
-            objective = objective.rotated(found.basis)
+            self._verify(found, objective, omitted, method)
+        else:
+            _check_converged(limit.fit, method)
+        if flic:
+            found = with_flic(self, found, objective, omitted)
+        found = widened(limit or found, omitted, len(self.exog_names), self._likelihood.n_eta)
+        basis = narrow_basis(found)
+        objective = objective if basis is None else objective.rotated(basis)
         return self._results_class(self, found, self._covariance(found, objective, cov_type, groups), method)
 
-    def _maximise(self, method, start_params, n_threads, options) -> Estimate:
-        objective = self._objective(n_threads)
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                if start_params is not None:
-                    start = self._flat(start_params)
-                    if not np.isfinite(start).all():
-                        raise ValueError(f"start_params must be finite numbers; found {start}")
-                    found = estimate(method, objective, start, warm=False, **options)
-                    if found.fit.converged or found.fit.iterations >= options["maxiter"]:
-                        return found
-                # a start so far off that no step leads on: begin at the usual one
-                return estimate(method, objective, self._start(), **options)
-        except RankDeficiency as deficiency:
-            raise self._collinearity_error(deficiency.combinations) from None
+    def _of_full_rank(self, maximum, collinear: str, n_threads) -> tuple[Estimate, Objective, dict]:
+        """An estimate of the columns that are no combinations of others, its objective, and what is left out.
 
-    def _collinearity_error(self, combinations) -> CollinearityError:
-        names = self.exog_names
+        ``maximum(objective, places) -> Estimate`` raises RankDeficiency; `places` are those of its parameters.
+        """
+        k, q = len(self.exog_names), self._likelihood.n_eta
+        if collinear == "raise" and len(self._rows) < k:
+            raise CollinearityError(f"{k} columns need at least as many rows; {self.endog_names} has {len(self._rows)}")
+        omitted: dict[int, dict[int, float]] = {}
+        while True:
+            columns = columns_kept(omitted, k)
+            objective = self._objective(n_threads, columns)
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    found = maximum(objective, places_kept(omitted, k, q))
+                break
+            except RankDeficiency as deficiency:
+                omitted = merged(omitted, deficiency.combinations, columns)
+            if collinear == "raise" or len(omitted) == k or self._tiny(omitted):
+                raise CollinearityError(self._collinearity(omitted) + self._advice(omitted))
+        if omitted:
+            what = "it is" if len(omitted) == 1 else "they are"
+            warnings.warn(
+                f"{self._collinearity(omitted)}; {what} left out: a coefficient of such a column has no estimate, and "
+                "predictions do not need one where the new rows obey the same combination.",
+                CollinearityWarning,
+                stacklevel=3,
+            )
+        return found, objective, omitted
+
+    def _maximise(self, method, objective, start_params, places, options) -> Estimate:
+        if start_params is not None:
+            found = estimate(method, objective, self._flat(start_params)[places], warm=False, **options)
+            if found.fit.converged or found.fit.iterations >= options["maxiter"]:
+                return found
+        # a start so far off that no step leads on: begin at the usual one
+        return estimate(method, objective, self._start()[places], **options)
+
+    def _tiny(self, omitted) -> bool:
+        """Whether a column "of zeros" is one of numbers whose squares underflow."""
+        return any(not terms and self._largest(j) > 0 for j, terms in omitted.items())
+
+    def _largest(self, column: int) -> float:
+        X = self._rows.X
+        one = some_columns(X, np.array([column]))
+        return max(float(np.abs(x.toarray()).max()) for (x,) in Blocks(one))
+
+    def _collinearity(self, omitted) -> str:
+        """Each column that is a combination of others, and the combination."""
         parts = []
-        for j, terms in combinations.items():
-            right = " + ".join(f"{v:.6g} * {names[i]}" if abs(v - 1) > 1e-9 else names[i] for i, v in terms.items())
+        for j, terms in omitted.items():
+            right = combination(terms, self.exog_names)
             if not right:
-                size = float(np.abs(self._rows.X[:].toarray()[:, j]).max())
+                size = self._largest(j)
                 right = f"numbers up to {size:.3g}: no double holds their squares"
                 if size == 0:
-                    right = "0 in every row" + (" (no row has that level)" if "[" in names[j] else "")
-            parts.append(f'"{names[j]}" = {right}')
-        return CollinearityError(
-            f"the columns of the design are linearly dependent (perfect collinearity): {'; '.join(parts)}. "
-            f"Leave {'it' if len(parts) == 1 else 'them'} out, or merge levels of the factor."
-        )
+                    right = "0 in every row" + empty_cell(self.exog_names[j])
+            parts.append(f'"{self.exog_names[j]}" = {right}')
+        few = "; ".join(parts[:SHOWN]) + (f"; and {len(parts) - SHOWN} more" if len(parts) > SHOWN else "")
+        return f"the columns of the design are linearly dependent (perfect collinearity): {few}"
 
-    def _limit(self, found: Estimate, method: str, separation: str, options) -> LimitEstimate | None:
+    @staticmethod
+    def _advice(omitted) -> str:
+        return f". Leave {'it' if len(omitted) == 1 else 'them'} out, or merge levels of the factor."
+
+    def _limit(self, found: Estimate, objective, omitted, method, separation, options) -> LimitEstimate | None:
         """The estimate at infinity of a separated response; None where there is a finite one."""
         if not found.vanished and found.fit.message == "converged":
             return None
-        objective = self._objective()
         cone, constraints = find_cone(objective, found.theta)
         if cone is None:
             return None
-        report = separation_report(self, cone, decided_rows(cone, constraints))
+        report = self._report(cone, ruled_out(objective, cone, constraints), omitted)
         if separation == "raise":
             raise PerfectSeparationError(report.message("raise"))
         warnings.warn(report.message("warn"), SeparationWarning, stacklevel=3)
-        return limit_estimate(method, objective, cone, constraints, **options)
+        return limit_estimate(method, objective, cone, constraints, found.theta, **options)
 
-    def _verify(self, found: Estimate, method: str) -> None:
+    def _report(self, cone, gone: ndarray, omitted) -> Separation:
+        """What a cone of the columns that are left says of the model."""
+        cone = wide_cone(cone, omitted, len(self.exog_names), self._likelihood.n_eta)
+        return separation_report(self, cone, np.flatnonzero(gone.any(axis=1)))
+
+    def _detect(self) -> Separation | None:
+        """Whether, and how, the response is separated, without a fit."""
+        k = len(self.exog_names)
+        omitted = merged({}, dependencies(triangular_factor(Blocks(self._rows.X))), np.arange(k))
+        objective = self._objective(columns=columns_kept(omitted, k))
+        cone, constraints = find_cone(objective)
+        return None if cone is None else self._report(cone, ruled_out(objective, cone, constraints), omitted)
+
+    def _verify(self, found: Estimate, objective: Objective, omitted, method: str) -> None:
         """An infinite estimate is an error, a maximum not reached a warning."""
         fit = found.fit
         try:
@@ -305,33 +396,33 @@ class Model(Inputs):
                 "there: no standard errors exist. Check the scale of the regressors and the offset, or start elsewhere."
             ) from None
         if found.vanished and fit.converged:
-            scale = np.max([np.abs(x.toarray()).max(axis=0) for x, *_ in self._objective().blocks], axis=0)
+            scale = np.max([np.abs(x.toarray()).max(axis=0) for x, *_ in objective.blocks], axis=0)
+            columns = columns_kept(omitted, len(self.exog_names))
             T = from_basis(found.basis, fit.evaluation.factor.root)
             size = (np.sqrt((T * T).sum(axis=1)).reshape(-1, len(scale)) * scale).max(axis=0)
-            names = ", ".join(f'"{n}"' for n, s in zip(self.exog_names, size, strict=True) if s >= 0.1 * size.max())
+            wild = columns[size >= 0.1 * size.max()]
+            names = ", ".join(f'"{self.exog_names[j]}"' for j in wild)
             warnings.warn(
                 f"the estimates exist, but the data are all but separated ({names}): standard errors and Wald tests of "
                 "such coefficients mean little. Use compare_lr_test.",
                 InferenceWarning,
                 stacklevel=3,
             )
-        if not fit.converged:
-            norm = float(np.linalg.norm(fit.evaluation.score))
-            warnings.warn(
-                f"{method}: {fit.message} (stopped after {fit.iterations} iterations, gradient norm {norm:.3g}, "
-                f"squared Newton decrement {fit.decrement:.3g}); the estimates are not a maximum. "
-                "Raise maxiter=, or start elsewhere.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        _check_converged(fit, method, stacklevel=4)
 
     def _covariance(self, found: Estimate, objective: Objective, cov_type, groups) -> tuple[Covariance, list[str]]:
         if isinstance(found, LimitEstimate):
             return self._limit_covariance(found, cov_type, groups)
-        context = Context(objective, found.fit.theta, found.fit.evaluation, self.nobs, self._frequency)
+        k, q = len(self.exog_names), self._likelihood.n_eta
+        fit = narrow(found, k, q).fit
+        if isinstance(found, ReducedEstimate):
+            check_covariance(found, cov_type, self._objective(columns=columns_kept(found.omitted, k)))
+        context = Context(objective, fit.theta, fit.evaluation, self.nobs, self._frequency)
+        V = covariance(cov_type, context, **({} if groups is None else {"groups": groups.codes}))
+        if found.omitted:
+            V = replace(V, matrix=wide(V.matrix, places_kept(found.omitted, k, q), k * q))
         if groups is None:
-            return covariance(cov_type, context), []
-        V = covariance(cov_type, context, groups=groups.codes)
+            return V, []
         if (np.diag(V.matrix) < 0).any():
             warnings.warn(
                 f"the two-way covariance by {' and '.join(groups.names)} is not positive semi-definite: some standard "
@@ -343,14 +434,22 @@ class Model(Inputs):
 
     def _limit_covariance(self, found: LimitEstimate, cov_type, groups) -> tuple[Covariance, list[str]]:
         """Covariance of the limit's parameters; rows that are decided have no score."""
-        fit = found.inner.fit
+        fit, p = found.inner.fit, len(found.fit.theta)
+        names = [] if groups is None else groups.names
         if not len(fit.theta) or not len(found.rows):
-            return Covariance(cov_type, np.zeros((len(found.theta), len(found.theta))), "No coefficient is finite."), []
+            return Covariance(cov_type, np.zeros((p, p)), "No coefficient is finite."), names
+        if cov_type in REFITS:
+            raise NotImplementedError(
+                f'cov_type="{cov_type}" of a separated fit: use "HC1", or bias_reduction="firth" with it'
+            )
         objective = found.objective if found.inner.basis is None else found.objective.rotated(found.inner.basis)
-        context = Context(objective, fit.theta, fit.evaluation, self.nobs, self._frequency)
-        keywords = {} if groups is None else {"groups": [codes[found.rows] for codes in groups.codes]}
-        V = covariance(cov_type, context, **keywords)
-        return replace(V, matrix=found.expanded(V.matrix)), [] if groups is None else groups.names
+        parameters = p - len(found.omitted) * self._likelihood.n_eta
+        context = LimitContext(
+            *(objective, fit.theta, fit.evaluation, self.nobs, self._frequency),
+            *(parameters, found, self._rows.weights, len(self._rows)),
+        )
+        V = covariance(cov_type, context, **({} if groups is None else {"groups": groups.codes}))
+        return replace(V, matrix=found.expanded(V.matrix)), names
 
     def _maximum(self, columns: ndarray, start: ndarray) -> tuple[float, ndarray]:
         """Largest log-likelihood with some columns of the design only, without `_constant`, and where it is.
@@ -360,15 +459,19 @@ class Model(Inputs):
         q = self._likelihood.n_eta
         if not len(columns):
             return self._offset_alone(), np.zeros(0)
-        objective = self._objective_of(_some_columns(self._rows.X, columns))
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = estimate("irls", objective, start, warm=False, maxiter=100)
-            if not found.fit.converged:
-                found = estimate("irls", objective, np.zeros(len(columns) * q), maxiter=200)
+        objective = self._objective_of(some_columns(self._rows.X, columns))
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = estimate("irls", objective, start, warm=False, maxiter=100)
+                if not found.fit.converged:
+                    found = estimate("irls", objective, np.zeros(len(columns) * q), maxiter=200)
+        except RankDeficiency as deficiency:
+            omitted = merged({}, deficiency.combinations, columns)
+            raise CollinearityError(self._collinearity(omitted)) from None
         if found.vanished or not found.fit.converged:
             cone, constraints = find_cone(objective, found.theta)
             if cone is not None:
-                found = limit_estimate("irls", objective, cone, constraints)
+                found = limit_estimate("irls", objective, cone, constraints, found.theta)
         if not found.fit.converged:
             names = ", ".join(self.exog_names[j] for j in columns)
             raise EstimationError(f"the fit with the columns {names} alone found no maximum: {found.fit.message}")
@@ -441,8 +544,6 @@ def _refuse_later_options(bias_reduction, separation, collinear, progress) -> No
         if value not in known:
             raise ValueError(f"{name}={value!r} is unknown; choose one of {', '.join(map(repr, known))}")
     later = {
-        f"bias_reduction={bias_reduction!r}": bias_reduction is not None,
-        f"collinear={collinear!r}": collinear != "raise",
         f"progress={progress!r}": bool(progress),
     }
     for option, asked in later.items():
@@ -450,17 +551,17 @@ def _refuse_later_options(bias_reduction, separation, collinear, progress) -> No
             raise NotImplementedError(f"fit({option}) is not available in this version")
 
 
-def _some_columns(X: Dense | Cells, columns: ndarray) -> Dense | Cells:
-    """The same rows of some columns, in ascending order."""
-    if isinstance(X, Dense):
-        return Dense(X.X[:, columns])
-    pieces, start = [], 0
-    for piece in X.pieces:
-        mine = columns[(columns >= start) & (columns < start + len(piece.num))] - start
-        start += len(piece.num)
-        if len(mine):
-            pieces.append(piece._replace(num=piece.num[mine], cat=piece.cat[mine]))
-    return from_pieces(pieces, X.shape[0])
+def _check_converged(fit, method: str, stacklevel: int = 3) -> None:
+    if fit.converged:
+        return
+    norm = float(np.linalg.norm(fit.evaluation.score))
+    warnings.warn(
+        f"{method}: {fit.message} (stopped after {fit.iterations} iterations, gradient norm {norm:.3g}, "
+        f"squared Newton decrement {fit.decrement:.3g}); the estimates are not a maximum. "
+        "Raise maxiter=, or start elsewhere.",
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def _as_table(values, what: str) -> pd.DataFrame:

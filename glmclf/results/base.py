@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import warnings
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,26 +15,30 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense, triangular_inverse
+from glmclf.core.columns import Dense, some_columns, triangular_inverse
 from glmclf.core.estimation import Estimate, from_basis, into_basis
-from glmclf.core.limit import LimitEstimate
+from glmclf.core.limit import LimitEstimate, at_infinity
 from glmclf.core.objective import Evaluation, Factor
-from glmclf.core.rank import dependencies, triangular_factor
+from glmclf.core.omitted import columns_kept, narrow, not_estimable, places_kept, violations
+from glmclf.core.rank import dependencies, independent, triangular_factor
 from glmclf.core.separation import Cone
 from glmclf.core.solvers import Fit
 from glmclf.core.twofold import product
-from glmclf.errors import CollinearityError, InferenceWarning
+from glmclf.errors import CollinearityError, DataWarning, InferenceWarning
 from glmclf.inference import anova, gof, score, wald
 from glmclf.inference.anova import Comparison
 from glmclf.inference.covariance import Context, Covariance, check
-from glmclf.inference.influence import influence
+from glmclf.inference.influence import Influences, influence
 from glmclf.results import saving
+from glmclf.results.bias_reduction import BiasReduction
+from glmclf.results.collinearity import combination, new_rows_warning, omitted_note
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.influence import Influence
-from glmclf.results.separation import Separation, separation_report
+from glmclf.results.separation import Separation, as_dict, renamed, separation_report
+from glmclf.results.separation import from_dict as separation_from
 
 
-class Results(Kept):
+class Results(BiasReduction, Kept):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -55,10 +60,16 @@ class Results(Kept):
         self._fit, self._basis = fit, found.basis
         self._cone: Cone | None = getattr(found, "cone", None)
         self._limit = found if isinstance(found, LimitEstimate) else None
+        self._ruled_out: ndarray | None = None  # outcomes of the rows of the fit
+        self._origin: Results | None = None  # the fit that a separated one was re-expressed from
         self.separation: Separation | None = None
         if self._limit is not None:
+            self._ruled_out = self._limit.ruled_out
             self.separation = separation_report(model, self._limit.cone, self._limit.decided)
+        self._combinations = dict(found.omitted)
+        self._reduction = getattr(found, "reduction", None)
         self._theta, self._value = found.theta, fit.evaluation.value
+        self._mark_omitted()
         self._cov, self._group_names = cov  # in the coordinates of the fit, where it keeps its digits
         self.converged = fit.converged
         self.mle_retvals = {
@@ -70,24 +81,67 @@ class Results(Kept):
             "method": method,
         }
 
+    @property
+    def _finite_theta(self) -> ndarray:
+        """The estimate, with zeros for columns that were left out and finite values for what is infinite."""
+        return from_basis(self._basis, self._fit.theta)
+
+    def _mark_omitted(self) -> None:
+        """NaN for the parameters of columns that were left out."""
+        self._omitted: ndarray | None = None
+        if self._combinations:
+            self._omitted = np.ones(len(self._fit.theta), dtype=bool)
+            self._omitted[self._places] = False
+            self._theta = np.where(self._omitted, np.nan, self._theta)
+
+    # ------------------------------------------------------------------------------------- what is in the fit
+    @property
+    def _size(self) -> int:
+        """How many parameters the model has, those left out not counted."""
+        return len(self._theta) - (0 if self._omitted is None else int(self._omitted.sum()))
+
+    @property
+    def _columns(self) -> ndarray:
+        """Columns of the design that are no combinations of others."""
+        return columns_kept(self._combinations, len(self.model.exog_names))
+
+    @property
+    def _places(self) -> ndarray:
+        """Places of their parameters in all equations."""
+        return places_kept(self._combinations, len(self.model.exog_names), self.model._likelihood.n_eta)
+
+    @property
+    def _narrow(self) -> Estimate:
+        """The estimate of these parameters alone, in the coordinates of `_objective`."""
+        return narrow(self._found, len(self.model.exog_names), self.model._likelihood.n_eta)
+
+    def _objective(self):
+        """The objective of these columns in the coordinates of the fit."""
+        objective, basis = self.model._objective(columns=self._columns), self._narrow.basis
+        return objective if basis is None else objective.rotated(basis)
+
     # ----------------------------------------------------------------------------------------------- numbers
     @cached_property
     def _V(self) -> ndarray:
-        """Covariance of the parameters; NaN for infinite ones."""
+        """Covariance of the parameters; NaN for infinite ones and for those left out."""
+        V = self._cov.matrix
+        if self._basis is not None:
+            V = from_basis(self._basis, from_basis(self._basis, V).T)
+            V = 0.5 * (V + V.T)
+        lost = np.zeros(len(V), dtype=bool) if self._omitted is None else self._omitted.copy()
         if self._cone is not None:
-            infinite = self._cone.signs != 0
-            V = self._cov.matrix.copy()
-            V[infinite] = V[:, infinite] = np.nan
-            return V
-        if self._basis is None:
-            return self._cov.matrix
-        V = from_basis(self._basis, from_basis(self._basis, self._cov.matrix).T)
-        return 0.5 * (V + V.T)
+            lost |= self._cone.signs != 0
+        if lost.any():
+            V = V.copy()
+            V[lost] = V[:, lost] = np.nan
+        return V
 
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Estimate, covariance and R in the fit's coordinates, where an ill-conditioned design keeps its digits."""
-        if self._cone is not None:
-            self._check_estimable(R)
+        self._check_estimable(R)
+        return self._in_coordinates(R)
+
+    def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         if self._basis is not None:
             k = len(self._basis)
             parts = [R[:, i : i + k] for i in range(0, R.shape[1], k)]
@@ -95,14 +149,42 @@ class Results(Kept):
             R = np.hstack([product(p, T) for p in parts])
         return self._fit.theta, self._cov.matrix, R
 
+    def _check_new_rows(self, X) -> None:
+        """Say which rows to predict disobey a combination that columns of the fit obeyed."""
+        broken = violations(self._combinations, X[:].toarray()) if self._combinations else {}
+        if broken:
+            names = self.model.exog_names
+            warnings.warn(new_rows_warning(broken, self._combinations, names, X.shape[0]), DataWarning, stacklevel=4)
+
     def _check_estimable(self, R: ndarray) -> None:
-        """Refuse combinations of infinite parameters that are infinite themselves."""
-        assert self._cone is not None
-        if (self._cone.sign_of(R) != 0).any():
+        """Refuse combinations that are infinite, or that columns left out make arbitrary."""
+        stray = not_estimable(self._combinations, R, len(self.model.exog_names)) if self._combinations else []
+        if stray:
+            names, what = self.model.exog_names, []
+            for j in stray:
+                what.append(f'"{names[j]}" (it equals {combination(self._combinations[j], names) or "0 in every row"})')
+            raise ValueError(
+                f"the hypothesis is not estimable: its value depends on the omitted coefficient of {', '.join(what)}. "
+                "Test combinations that are the same whichever of these columns is left out"
+            )
+        if self._cone is not None and (self._cone.sign_of(R) != 0).any():
             raise ValueError(
                 f"the hypothesis is about coefficients that are infinite ({self.separation}), which have no Wald "
                 'test: use compare_lr_test, or fit(bias_reduction="firth")'
             )
+
+    def _contrasts(self, R: ndarray) -> tuple[ndarray, ndarray]:
+        """Estimate and standard error of each combination, a row of R: inf, -inf or NaN where it is not finite."""
+        theta, V, rotated = self._in_coordinates(R)
+        estimate, se = wald.combine(rotated, theta), wald.standard_errors(rotated, V)
+        if self._cone is not None:
+            signs = self._cone.sign_of(R)
+            estimate, se = at_infinity(estimate, signs), np.where(signs == 0, se, np.nan)
+        if self._combinations:
+            k = len(self.model.exog_names)
+            lost = [bool(not_estimable(self._combinations, row[None], k)) for row in R]
+            estimate, se = np.where(lost, np.nan, estimate), np.where(lost, np.nan, se)
+        return estimate, se
 
     @cached_property
     def llf(self) -> float:
@@ -121,13 +203,20 @@ class Results(Kept):
 
     @property
     def llr(self) -> float:
-        """Likelihood ratio statistic against the model without regressors, 2 (llf - llnull)."""
+        """Likelihood ratio statistic against the model without regressors, 2 (llf - llnull).
+
+        Of a bias-reduced fit that of the penalised likelihood, both sides with the penalty of all parameters; NaN where
+        there is none.
+        """
+        if self._reduction is not None:
+            value = self._reduction.penalised
+            return np.nan if value is None else 2.0 * (value - self._null_penalised)
         return 2.0 * (self._value - self._null_value)
 
     @property
     def llr_pvalue(self) -> float:
         """Its p-value, chi-squared with df_model degrees of freedom; NaN for a pseudo-likelihood."""
-        if self.model._pseudo or self.df_model == 0:
+        if self.model._pseudo or self.df_model == 0 or np.isnan(self.llr):
             return np.nan
         return float(chdtrc(self.df_model, max(self.llr, 0.0)))
 
@@ -143,13 +232,13 @@ class Results(Kept):
 
     @cached_property
     def df_model(self) -> int:
-        """Parameters, the constant not counted."""
-        return self.model.df_model
+        """Parameters, the constant and columns left out not counted."""
+        return self.model.df_model - (len(self._theta) - self._size)
 
     @property
     def df_resid(self) -> float:
-        """Observations less parameters."""
-        return self.model.df_resid
+        """Observations less parameters, columns left out not counted."""
+        return self.model.df_resid + (len(self._theta) - self._size)
 
     @property
     def aic(self) -> float:
@@ -174,7 +263,7 @@ class Results(Kept):
         float
             NaN for a pseudo-likelihood.
         """
-        p = len(self._theta) + dk_params
+        p = self._size + dk_params
         penalty = {"aic": 2.0 * p, "bic": p * np.log(float(self.nobs))}
         if crit not in penalty:
             raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
@@ -187,7 +276,9 @@ class Results(Kept):
         Parameters
         ----------
         restricted : Results
-            A fit of the same model class to the same rows with the same weights and offset.
+            A fit of the same model class to the same rows with the same weights and offset. With bias_reduction="firth"
+            both are, and the statistic is that of the penalised likelihood, the restricted one maximised again with the
+            penalty of all parameters of the larger model (Heinze & Schemper 2002; logistf).
 
         Returns
         -------
@@ -196,17 +287,27 @@ class Results(Kept):
         Raises
         ------
         ValueError
-            Other rows, weights, offset, response or link; a pseudo-likelihood; or a model that is not nested.
+            Other rows, weights, offset, response, link or bias reduction; a pseudo-likelihood; or a model that is not
+            nested.
+        NotImplementedError
+            A bias reduction without a penalised likelihood.
         """
         if not isinstance(restricted, Results):
             raise TypeError(f"compare_lr_test needs the result of another model, found {type(restricted).__name__}")
         self._check_comparable(restricted)
+        if self._reduction is not None and self._reduction.penalised is not None:
+            value = self._penalised_as(restricted)
+            return wald.lr_test(self._reduction.penalised, value, self.df_model - restricted.df_model)
         return wald.lr_test(self._value, restricted._value, self.df_model - restricted.df_model)
 
     def _check_comparable(self, other: Results) -> None:
         if type(self.model) is not type(other.model):
             a, b = type(self.model).__name__, type(other.model).__name__
             raise ValueError(f"a {b} is not nested in a {a}: a likelihood ratio test compares models of one class")
+        self._check_penalised("compare_lr_test()")
+        if self.bias_reduction != other.bias_reduction:
+            a, b = (f"bias_reduction={r.bias_reduction!r}" for r in (self, other))
+            raise ValueError(f"compare_lr_test: this fit has {a}, the restricted one {b}: fit both alike")
         if self.model._pseudo or other.model._pseudo:
             raise ValueError(
                 "sampling weights or fractions make the log-likelihood a pseudo-likelihood, which has no likelihood "
@@ -284,7 +385,8 @@ class Results(Kept):
 
         Notes
         -----
-        Rows, offset and weights of the smaller models are those of the fit.
+        Rows, offset and weights of the smaller models are those of the fit. Degrees of freedom are differences of rank:
+        a term whose columns are combinations of those of the smaller model has none, its statistic is 0.
 
         References
         ----------
@@ -306,17 +408,32 @@ class Results(Kept):
             raise ValueError(f'test={test!r}: choose "LR", "wald" or "score"')
         if test != "wald":
             self._check_likelihood(f'anova(test="{test}")', 'anova(test="wald")')
+            self._check_penalised(f'anova(test="{test}")')
+        if test == "score":
+            self._refuse_reduced('anova(test="score")', "its score is not zero. Use test=\"LR\" or \"wald\"")
         model, constant = self.model, self.model._constant_column()
         columns = {name: np.arange(len(model.exog_names))[part] for name, part in model._design.terms.items()}
         skip = next((name for name, c in columns.items() if len(c) == 1 and c[0] == constant), None)
         compared = anova.comparisons(type, columns, model._term_factors, skip)
         statistic = {"LR": self._lr_statistic, "wald": self._wald_statistic, "score": self._score_statistic}[test]
         q = model._likelihood.n_eta
+        if self._combinations:
+            compared = [self._of_full_rank(c) for c in compared]
         values = [statistic(c) for c in compared]
         df = [len(c.tested) * q for c in compared]
-        pvalues = [np.nan if np.isnan(v) else float(chdtrc(d, v)) for v, d in zip(values, df, strict=True)]
+        pvalues = [float(chdtrc(d, v)) if d and not np.isnan(v) else np.nan for v, d in zip(values, df, strict=True)]
         index = pd.Index([c.term for c in compared], dtype=object)
         return pd.DataFrame({"statistic": values, "df": df, "pvalue": pvalues}, index=index)
+
+    @cached_property
+    def _factor(self) -> ndarray:
+        """Triangular factor of all columns."""
+        return triangular_factor(Blocks(self.model._rows.X))
+
+    def _of_full_rank(self, c: Comparison) -> Comparison:
+        """The same two column spaces by columns that are no combinations of others."""
+        smaller = independent(self._factor, c.smaller)
+        return Comparison(c.term, independent(self._factor, np.r_[smaller, c.tested]), smaller)
 
     def _check_likelihood(self, what: str, instead: str) -> None:
         """ValueError unless the fit is the maximum of a likelihood."""
@@ -332,11 +449,13 @@ class Results(Kept):
 
     def _maximum(self, columns: ndarray) -> tuple[float, ndarray]:
         """Largest log-likelihood with some columns, from the estimate that the information predicts for it."""
+        if self._reduction is not None:
+            return self._penalised_with(columns)
         everything = np.arange(len(self.model.exog_names))
-        if len(columns) == len(everything):
-            return self._value, self._theta
+        if len(columns) == len(self._columns):
+            return self._value, self._theta[self._flat_columns(columns)]
         kept = self._flat_columns(columns)
-        if self._cone is not None:
+        if self._cone is not None or self._combinations:
             return self.model._maximum(columns, np.zeros(len(kept)))
         start = self._theta[kept]
         if self._basis is None and len(kept):
@@ -350,6 +469,10 @@ class Results(Kept):
         return wald.lr_test(larger, smaller, 1).statistic
 
     def _wald_statistic(self, c: Comparison) -> float:
+        if not len(c.tested):
+            return 0.0
+        if self._combinations:
+            return self._wald_of_spaces(c)
         absent = np.setdiff1d(np.arange(len(self.model.exog_names)), c.larger)
         tested, absent = self._flat_columns(c.tested), self._flat_columns(absent)
         chosen = np.concatenate([tested, absent])
@@ -359,7 +482,23 @@ class Results(Kept):
         place = np.arange(len(chosen))
         return anova.wald_statistic(R @ theta, R @ V @ R.T, place[: len(tested)], place[len(tested) :])
 
+    def _wald_of_spaces(self, c: Comparison) -> float:
+        """Wald statistic of two column spaces, in coordinates of which the first ones span the smaller and the next
+        ones the larger."""
+        columns = independent(self._factor, np.r_[c.smaller, c.tested, self._columns])
+        # X[:, kept] = X[:, columns] A, so that parameters of these columns are A b
+        A = np.linalg.lstsq(self._factor[:, columns], self._factor[:, self._columns], rcond=None)[0]
+        q = self.model._likelihood.n_eta
+        R = np.zeros((len(columns) * q, len(self._theta)))
+        R[:, self._places] = np.kron(np.eye(q), A)
+        theta, V, R = self._coordinates(R)
+        tested = anova.across_equations(np.arange(len(c.smaller), len(c.larger)), len(columns), q)
+        absent = anova.across_equations(np.arange(len(c.larger), len(columns)), len(columns), q)
+        return anova.wald_statistic(R @ theta, R @ V @ R.T, tested, absent)
+
     def _score_statistic(self, c: Comparison) -> float:
+        if not len(c.tested):
+            return 0.0
         q, k = self.model._likelihood.n_eta, len(c.larger)
         kept = anova.across_equations(np.arange(len(c.smaller)), k, q)
         theta = np.zeros(k * q)
@@ -415,11 +554,13 @@ class Results(Kept):
         """
         if (exog_extra is None) == (params_constrained is None):
             raise ValueError("score_test needs one of exog_extra= and params_constrained=")
+        self._refuse_reduced("score_test()", "its score is not zero. Use compare_lr_test or wald_test")
         robust = self._robust_score(cov_type, params_constrained is not None)
         if params_constrained is not None:
-            if k_constraints is None or not 0 < k_constraints <= len(self._theta):
+            if k_constraints is None or not 0 < k_constraints <= self._size:
                 raise ValueError(f"k_constraints={k_constraints!r}: how many constraints params_constrained obeys")
-            e = self.model._objective()(self.model._flat(params_constrained), not observed)
+            objective = self.model._objective(columns=self._columns)
+            e = objective(self.model._flat(params_constrained)[self._places], not observed)
             statistic = float(e.score @ e.factor.solve(e.score))
             return score.ScoreTest(statistic, float(chdtrc(k_constraints, statistic)), int(k_constraints))
         if k_constraints is not None:
@@ -447,17 +588,22 @@ class Results(Kept):
 
     def _with_extra(self, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
         """Objective with more columns, the estimate with zeros for them, and the places of these zeros."""
-        model, k, q = self.model, len(self.model.exog_names), self.model._likelihood.n_eta
-        X = model._rows.X
-        found = dependencies(triangular_factor(Blocks(X, Dense(extra.to_numpy()))))
+        k, q, Z = len(self.model.exog_names), self.model._likelihood.n_eta, extra.to_numpy()
+        X = self.model._rows.X
+        found = dependencies(triangular_factor(Blocks(X, Dense(Z))))
         stray = [repr(name) for j, name in enumerate(extra.columns) if k + j in found]
         if stray:
             raise CollinearityError(f"exog_extra: {', '.join(stray)} is a combination of other columns of the design")
-        A = (X if self._basis is None else X.rotated(self._basis))[:].toarray()
-        kept = anova.across_equations(np.arange(k), k + extra.shape[1], q)
-        theta = np.zeros((k + extra.shape[1]) * q)
-        theta[kept] = self._fit.theta
-        objective = model._objective_of(Dense(np.column_stack([A, extra.to_numpy()])))
+        if self._limit is not None:
+            return self._limit.with_columns(Z)
+        columns, basis = self._columns, self._narrow.basis
+        X = some_columns(X, columns) if self._combinations else X
+        A = (X if basis is None else X.rotated(basis))[:].toarray()
+        r = len(columns)
+        kept = anova.across_equations(np.arange(r), r + Z.shape[1], q)
+        theta = np.zeros((r + Z.shape[1]) * q)
+        theta[kept] = self._narrow.fit.theta
+        objective = self.model._objective_of(Dense(np.column_stack([A, Z])))
         return objective, theta, np.setdiff1d(np.arange(len(theta)), kept)
 
     def pseudo_rsquared(self) -> pd.Series:
@@ -477,7 +623,7 @@ class Results(Kept):
         McFadden 1 - l/l0, adjusted 1 - (l - p)/l0, Cox-Snell R = 1 - exp(2 (l0 - l)/n), Nagelkerke R/(1 - exp(2 l0/n)).
         """
         n = float(self.model._cells.sum())
-        found = gof.from_loglikelihoods(self._value, self._null_value, n, len(self._theta))
+        found = gof.from_loglikelihoods(self._value, self._null_value, n, self._size)
         if self.model._pseudo:
             found["adjusted McFadden"] = np.nan
         return pd.Series(found | self._rsquared_of_rows())
@@ -522,7 +668,7 @@ class Results(Kept):
             raise ValueError(f"groups={groups!r}: a whole number, 3 or more")
         counts, p, risk = self._observed_and_fitted()
         pearson, deviance, patterns = gof.by_pattern(counts, p, self._patterns())
-        df = patterns * (p.shape[1] - 1) - len(self._theta)
+        df = patterns * (p.shape[1] - 1) - self._size
         usable = df > 0 and counts.sum() >= 2 * patterns
         rows = [(v, df, float(chdtrc(df, v)) if usable else np.nan, patterns) for v in (pearson, deviance)]
         try:
@@ -559,12 +705,34 @@ class Results(Kept):
     @row_property
     def _influences(self):
         if self._cone is not None:
+            return self._influences_at_the_limit()
+        objective, fit = self._objective(), self._narrow.fit
+        evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
+        found = influence(objective, fit.theta, evaluation, self.model._frequency)
+        if not self._combinations:
+            return found
+        change = np.zeros((len(found.change), len(self._theta)))
+        change[:, self._places] = found.change
+        return found._replace(change=change)
+
+    def _influences_at_the_limit(self):
+        """Influence on the finite parameters; rows that are decided have none."""
+        if self._limit is None or self.model._likelihood.n_eta > 1:
             raise NotImplementedError(
-                'the estimate is infinite, and has no influence of rows: use bias_reduction="firth"'
+                "influence of rows on a separated fit of several classes, whose outcomes are in part ruled out: use "
+                'bias_reduction="firth"'
             )
-        objective = self._objective()
-        evaluation = self._fit.evaluation if objective.canonical else objective(self._fit.theta, True)
-        return influence(objective, self._fit.theta, evaluation, self.model._frequency)
+        limit, n, p = self._limit, len(self.model._rows), len(self._theta)
+        full = Influences(np.zeros(n), np.zeros(n), np.zeros((n, p)))
+        if not len(limit.kept) or not len(limit.rows):
+            return full
+        basis, fit = limit.inner.basis, limit.inner.fit
+        objective = limit.objective if basis is None else limit.objective.rotated(basis)
+        evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
+        found = influence(objective, fit.theta, evaluation, self.model._frequency)
+        full.leverage[limit.rows], full.cooks[limit.rows] = found.leverage, found.cooks
+        full.change[np.ix_(limit.rows, limit.kept)] = from_basis(basis, found.change.T).T
+        return full
 
     # ------------------------------------------------------------------------------------------- covariance
     def with_cov(self, cov_type: str, **kwds):
@@ -582,19 +750,14 @@ class Results(Kept):
             A new object.
         """
         check(cov_type)
+        if self._origin is not None:
+            return self._origin.with_cov(cov_type, **kwds).rebase(self.model.reference)
         groups = self.model._groups(cov_type, kwds)
         other = copy.copy(self)
         other.__dict__ = {k: v for k, v in self.__dict__.items() if k != "_V"}
-        found = self._limit or Estimate(self._fit, self._basis)
-        if self._cone is not None and self._limit is None:
-            raise NotImplementedError("with_cov() of a separated fit that was saved: fit again with cov_type=")
+        found = self._limit or self._found
         other._cov, other._group_names = self.model._covariance(found, self._objective(), cov_type, groups)
         return other
-
-    def _objective(self):
-        """The objective in the coordinates of the fit."""
-        objective = self.model._objective()
-        return objective if self._basis is None else objective.rotated(self._basis)
 
     # ---------------------------------------------------------------------------------------- presentation
     # ------------------------------------------------------------------------------------------- for the summary
@@ -608,12 +771,14 @@ class Results(Kept):
 
     def _notes(self) -> list[str]:
         """Lines under the summary."""
-        notes = [self._cov.description, *self.model._summary_notes()]
+        notes = [self._cov.description, *self.model._summary_notes(), *self._reduction_notes()]
         if self.separation is not None:
             notes.append(
                 f"The estimate is infinite: {self.separation}. Finite coefficients are the limit estimates; "
                 "llf is the supremum; test infinite ones with compare_lr_test."
             )
+        if self._combinations:
+            notes.append(omitted_note(self._combinations, self.model.exog_names))
         if not self.converged:
             notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}.")
         if (np.diag(self._V) < 0).any():
@@ -623,6 +788,15 @@ class Results(Kept):
     # ---------------------------------------------------------------------------------------- keeping, moving
     _facts: ClassVar[tuple[str, ...]] = ("llf", "_null_value", "df_model", "_fingerprint")
 
+    def remove_data(self) -> None:
+        """Drop every array with one entry a row, and the table: predictions and inference remain."""
+        _ = self._null_penalised
+        super().remove_data()
+        self._limit = self._ruled_out = self._origin = None
+        if self.separation is not None and self._cone is not None:
+            self._cone = replace(self._cone, facets=self._cone.extreme, decided=np.zeros(0, dtype=bool))
+            self.separation = renamed(self.separation, self.model, self._cone)
+
     def _as_dict(self) -> dict[str, Any]:
         e = self._fit.evaluation
         return {
@@ -630,7 +804,7 @@ class Results(Kept):
             "version": saving.FORMAT,
             "model": self.model._as_dict(),
             "fit": {
-                "theta": self._theta,
+                "theta": self._finite_theta,
                 "gamma": self._fit.theta,
                 "basis": self._basis,
                 "value": self._value,
@@ -638,10 +812,16 @@ class Results(Kept):
                 "information": e.information,
                 **{k: getattr(self._fit, k) for k in ("iterations", "converged", "message", "decrement")},
                 "method": self.method,
+                "omitted": {str(j): [list(t) for t in terms.items()] for j, terms in self._combinations.items()},
+                "separation": self._separation_as_dict(),
+                "reduction": self._reduction_as_dict(),
             },
             "covariance": {**vars(self._cov), "groups": self._group_names},
             "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._facts},
         }
+
+    def _separation_as_dict(self) -> dict[str, Any] | None:
+        return None if self.separation is None or self._cone is None else as_dict(self.separation, self._cone)
 
     @classmethod
     def _from_dict(cls, model, stored: dict[str, Any]) -> Results:
@@ -651,8 +831,14 @@ class Results(Kept):
         c = dict(stored["covariance"])
         groups = c.pop("groups")
         cov = Covariance(c["name"], np.array(c["matrix"]), c["description"], tuple(c["clusters"]))
-        self = cls(model, Estimate(fit, f["basis"]), (cov, groups), f["method"])
+        omitted = {int(j): {int(i): v for i, v in terms} for j, terms in stored["fit"].get("omitted", {}).items()}
+        self = cls(model, Estimate(fit, f["basis"], omitted=omitted), (cov, groups), f["method"])
         self._theta = f["theta"]
+        if f.get("separation") is not None:
+            self.separation, self._cone = separation_from(f["separation"], model)
+            self._theta = at_infinity(self._theta, self._cone.signs)
+        self._mark_omitted()
+        self._restore_reduction(stored["fit"].get("reduction"))
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self
 

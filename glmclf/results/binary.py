@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Cells, Dense
+from glmclf.core.limit import at_infinity
 from glmclf.data.frame import align, as_frame
 from glmclf.errors import DataError
 from glmclf.inference import gof, residuals
@@ -82,15 +83,19 @@ class BinaryResults(Results):
     def _eta(self) -> ndarray:
         r = self.model._rows
         eta = self._rotated(r.X)[:] @ self._fit.theta
-        return self._at_the_limit(r.X, eta if r.offset is None else eta + r.offset)
+        return self._at_the_limit(None, eta if r.offset is None else eta + r.offset)
 
-    def _at_the_limit(self, X: Dense | Cells, eta: ndarray) -> ndarray:
-        """Linear predictors of a separated fit: inf and -inf, or NaN where directions of both signs change a row's."""
+    def _at_the_limit(self, X: Dense | Cells | None, eta: ndarray) -> ndarray:
+        """Linear predictors of a separated fit: inf and -inf, or NaN where directions of both signs change a row's.
+
+        Of the rows of the fit, X None, it is known.
+        """
         if self._cone is None:
             return eta
-        signs = self._cone.sign_of(X[:].toarray())
-        with np.errstate(invalid="ignore"):
-            return np.where(signs == 0, eta, signs * np.inf)
+        if X is None:
+            assert self._ruled_out is not None
+            return np.where(self._ruled_out[:, 0], np.inf, np.where(self._ruled_out[:, 1], -np.inf, eta))
+        return at_infinity(eta, self._cone.sign_of(X[:].toarray()))
 
     @row_property
     def fittedvalues(self) -> pd.Series:
@@ -99,7 +104,8 @@ class BinaryResults(Results):
 
     def _residual(self, kind, scaled: bool = False) -> pd.Series:
         r = self.model._rows
-        values = kind(self.model.link, r.y, r.trials, self._eta)
+        with np.errstate(divide="ignore", invalid="ignore"):  # where the linear predictor is infinite
+            values = kind(self.model.link, r.y, r.trials, self._eta)
         if scaled and not self.model._frequency:
             values = np.sqrt(r.weights) * values
         return self._row_series(values)
@@ -224,7 +230,8 @@ class BinaryResults(Results):
             index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
-        raw, X = X, self._rotated(X)
+            self._check_new_rows(X)
+        raw, X = None if newdata is None else X, self._rotated(X)
         eta = X[:] @ self._fit.theta
         if given is not None and given.ndim and given.shape != eta.shape:
             raise DataError(f"offset has {given.size} values for {len(eta)} rows to predict")
@@ -328,15 +335,17 @@ class BinaryResults(Results):
             ".resid": self.resid_dev,
             ".hat": hat,
             ".std_resid": self.resid_dev / np.sqrt(1.0 - hat),
-            ".cooksd": (self.resid_pearson / (1.0 - hat)) ** 2 * hat / len(self._theta),
+            ".cooksd": (self.resid_pearson / (1.0 - hat)) ** 2 * hat / self._size,
         }
         return table.assign(**{name: np.asarray(column) for name, column in new.items()}).set_axis(r.index)
 
     @row_property
     def _leverage(self) -> ndarray:
+        if self._cone is not None:
+            return self._influences.leverage
         r, model = self.model._rows, self.model
-        objective = self._objective()
-        evaluation = self._fit.evaluation if objective.canonical else objective(self._fit.theta, True)
+        objective, fit = self._objective(), self._narrow.fit
+        evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
         w = model._likelihood.pointwise(r.y, r.trials, self._eta, True)[2]
         if not model._frequency:
             w = model._weighted(w)

@@ -27,6 +27,7 @@ class Estimates:
     """
 
     use_t = False
+    _omitted: ndarray | None = None  # parameters without an estimate, as their columns repeat others
     model: Any
     _theta: ndarray
     _cov: Covariance
@@ -54,6 +55,11 @@ class Estimates:
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Estimate, covariance and R in coordinates where they keep their digits."""
         return self._theta, self._V, R
+
+    def _contrasts(self, R: ndarray) -> tuple[ndarray, ndarray]:
+        """Estimate and standard error of each combination, a row of R."""
+        theta, V, rotated = self._coordinates(R)
+        return wald.combine(rotated, theta), wald.standard_errors(rotated, V)
 
     def _labelled(self, values) -> Any:
         """Flat parameter-sized numbers with the parameters' labels."""
@@ -196,7 +202,9 @@ class Estimates:
             With the numbers in ``.table``.
         """
         terms, df = self.model._terms, self._df(use_f)
-        tests = wald.term_tests(self._theta, self._V, terms, use_f=use_f, df=df, skip_constant=skip_constant)
+        tests = wald.term_tests(
+            self._theta, self._V, terms, use_f=use_f, df=df, skip_constant=skip_constant, omitted=self._omitted
+        )
         return frames.term_table(tests)
 
     def summary_frame(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:

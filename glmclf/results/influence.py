@@ -38,7 +38,7 @@ class Influence:
         As in statsmodels these are from the F distribution with (p, df_resid) degrees of freedom: a yardstick, no test.
         """
         cooks = self._found.cooks
-        pvalues = fdtrc(len(self.results._theta), self.results.df_resid, cooks)
+        pvalues = fdtrc(self.results._size, self.results.df_resid, cooks)
         return pd.Series(cooks, index=self._index), pd.Series(pvalues, index=self._index)
 
     @property
@@ -48,6 +48,7 @@ class Influence:
         basis = self.results._basis
         if basis is not None:
             change = from_basis(basis, change.T).T
+        change = np.where(np.isfinite(self.results._theta), change, np.nan)
         return pd.DataFrame(change, index=self._index, columns=self.results.model._param_index)
 
     @property

@@ -140,8 +140,7 @@ class LevelEstimates(Estimates):
                             row[(classes.index(label) - 1) * k + i] = sign
                     labels.append((level, against, name))
                     R.append(row)
-        theta, V, rotated = self._coordinates(np.array(R))
-        estimate, se = wald.combine(rotated, theta), wald.standard_errors(rotated, V)
+        estimate, se = self._contrasts(np.array(R))
         z = estimate / se
         columns = ["coef", "std err", "z", "P>|z|", *frames.interval_headings(alpha)]
         values = np.column_stack([estimate, se, z, wald.z_pvalues(z), wald.intervals(estimate, se, alpha)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,15 +15,20 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense, triangular_inverse
 from glmclf.core.likelihood import Multinomial
+from glmclf.core.limit import at_infinity
 from glmclf.core.objective import Evaluation
 from glmclf.core.twofold import product
 from glmclf.data.frame import align, as_frame
-from glmclf.errors import DataError, EstimationError
+from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference import iia, level_residuals
+from glmclf.inference.influence import Influences
 from glmclf.inference.prediction import level_logit_se
 from glmclf.results.base import Results
 from glmclf.results.estimates import row_property
 from glmclf.results.levels import LevelEstimates, LevelPredictions
+from glmclf.results.separation import renamed
+
+_NO_INFLUENCE = Influences(*[np.array(np.nan)] * 3)
 
 
 class MultinomialResults(LevelEstimates, Results):
@@ -71,6 +77,7 @@ class MultinomialResults(LevelEstimates, Results):
         """
         model = self.model._rebased(level)
         A, inverse = self._change_of_base(model), self._change_of_base(model, back=True)
+        order = [self.model._response.classes.index(c) for c in model._response.classes]
         _ = self._fingerprint  # the data compared are those of the fit
         other = copy.copy(self)
         dropped = ("_V",)
@@ -78,9 +85,17 @@ class MultinomialResults(LevelEstimates, Results):
         other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in dropped and n not in rows}
         e = self._fit.evaluation
         evaluation = Evaluation(e.value, inverse.T @ e.score, inverse.T @ e.information @ inverse)
-        other.model, other._theta = model, A @ self._theta
+        other.model = model
         other._fit = replace(self._fit, theta=A @ self._fit.theta, evaluation=evaluation)
         other._cov = replace(self._cov, matrix=A @ self._cov.matrix @ A.T)
+        other._theta = A @ (self._theta if self._cone is None and not self._combinations else self._finite_theta)
+        if self._cone is not None and self.separation is not None:
+            cone = other._cone = self._cone.mapped(A)
+            other._theta = at_infinity(other._theta, cone.signs)
+            other.separation = renamed(self.separation, model, cone)
+            other._ruled_out = None if self._ruled_out is None else self._ruled_out[:, order]
+            other._limit, other._origin = None, self._origin or self
+        other._mark_omitted()
         return other
 
     def _change_of_base(self, model, back: bool = False) -> ndarray:
@@ -100,28 +115,32 @@ class MultinomialResults(LevelEstimates, Results):
 
     def _slopes(self) -> ndarray:
         """Rows N with N d = 0 if and only if X d is constant: the slopes, whichever way the constant is coded."""
-        k, constant = self.model.K, self.model._constant_column()
-        if constant is not None:
-            return np.delete(np.eye(k), constant, axis=0)
+        constant, columns = self.model._constant_column(), self._columns
+        E = np.eye(self.model.K)[columns]
+        if constant in columns:
+            return E[columns != constant]
         if not self.model.k_constant:
-            return np.eye(k)
-        X = self.model._rows.X[:].toarray()
+            return E
+        X = self.model._rows.X[:].toarray()[:, columns]
         c = np.linalg.lstsq(X, np.ones(len(X)), rcond=None)[0]
-        return np.linalg.svd(c[None])[2][1:]
+        return np.linalg.svd(c[None])[2][1:] @ E
 
     # ---------------------------------------------------------------------------------------------- row-sized
     @row_property
     def _eta(self) -> ndarray:
         r = self.model._rows
         X = r.X if self._basis is None else r.X.rotated(self._basis)
-        return self._at_the_limit(r.X, self.model._eta(self._fit.theta, X[:], r.offset))
+        return self._at_the_limit(None, self.model._eta(self._fit.theta, X[:], r.offset))
 
     def _at_the_limit(self, X, eta: ndarray) -> ndarray:
         """Linear predictors of all classes, the reference first; of a separated fit -inf for classes that are ruled
-        out, NaN where directions disagree about one that is not."""
+        out, NaN where directions disagree about one that is not. Of the rows of the fit, X None, it is known."""
         z = np.column_stack([np.zeros(len(eta)), eta])
         if self._cone is None:
             return z
+        if X is None:
+            assert self._ruled_out is not None
+            return np.where(self._ruled_out, -np.inf, z)
         A, K, k = X[:].toarray(), self.model.J, self.model.K
         beats = np.zeros((K, K, len(A)))
         for c in range(K):
@@ -143,7 +162,8 @@ class MultinomialResults(LevelEstimates, Results):
 
     def _residual(self, kind, scaled: bool = False) -> pd.DataFrame:
         r = self.model._rows
-        values = kind(r.y, r.trials, self._eta)[:, self.model._order]
+        with np.errstate(divide="ignore", invalid="ignore"):  # where a class is ruled out
+            values = kind(r.y, r.trials, self._eta)[:, self.model._order]
         if scaled and not self.model._frequency:
             values = np.sqrt(r.weights)[:, None] * values
         return self._by_level(values, r.index)
@@ -221,6 +241,9 @@ class MultinomialResults(LevelEstimates, Results):
         """
         if method not in iia.METHODS:
             raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.METHODS))}")
+        self._refuse_reduced("iia_test()", "it compares maximum likelihood estimates")
+        if self._cone is not None:
+            raise ValueError(f"iia_test compares estimates, of which some are infinite ({self.separation})")
         if len(self.levels) < 3:
             raise ValueError(f"iia_test leaves one level out and needs two others; the levels are {self.levels}")
         self._check_likelihood("iia_test()", "weights of whole numbers as freq_weights=")
@@ -251,7 +274,12 @@ class MultinomialResults(LevelEstimates, Results):
         """The fit without a level, and to other counts; started at this one."""
         model = self.model._without(level, counts)
         base, at = self._common(model)
-        fit = model.fit(start_params=base._theta[at])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CollinearityWarning)
+            fit = model.fit(start_params=base._finite_theta[at], separation="raise")
+        lost = [model.exog_names[j] for j in fit._combinations if j not in self._combinations]
+        if lost:
+            raise EstimationError(f"without these rows {', '.join(lost)} is a combination of other columns")
         if not fit.converged:
             raise EstimationError(f"the fit did not converge: {fit.mle_retvals['message']}")
         return fit
@@ -266,21 +294,24 @@ class MultinomialResults(LevelEstimates, Results):
     def _hausman(self, level) -> iia.IIATest:
         restricted = self._refit(level)
         base, at = self._common(restricted.model)
-        T = base._fit.evaluation.factor.root[at]
         # both in the coordinates of this fit, where an ill-conditioned design keeps its digits
-        k = restricted.model.K
-        C = np.eye(k) if base._basis is None else base._basis
-        if restricted._basis is not None:
-            C = product(C, triangular_inverse(restricted._basis))
+        inner, other = base._narrow, restricted._narrow
+        at = np.searchsorted(base._places, at[np.isin(at, base._places)])
+        T, k = inner.fit.evaluation.factor.root[at], len(base._columns)
+        C = np.eye(k) if inner.basis is None else inner.basis
+        if other.basis is not None:
+            C = product(C, triangular_inverse(other.basis))
         A = np.kron(np.eye(len(at) // k), C)
-        return iia.hausman(base._fit.theta[at], T @ T.T, A @ restricted._fit.theta, A @ restricted._cov.matrix @ A.T)
+        V = restricted._cov.matrix[np.ix_(restricted._places, restricted._places)]
+        return iia.hausman(inner.fit.theta[at], T @ T.T, A @ other.fit.theta, A @ V @ A.T)
 
     def _small_hsiao(self, level, counts: ndarray, first, second) -> iia.IIATest:
         restricted = self._refit(level, counts)
-        one, two = (base._theta[at] for base, at in (half._common(restricted.model) for half in (first, second)))
+        halves = (half._common(restricted.model) for half in (first, second))
+        one, two = (base._finite_theta[at] for base, at in halves)
         average = np.sqrt(0.5) * one + (1.0 - np.sqrt(0.5)) * two
         value = restricted.model._objective().gradient(average).value
-        return iia.small_hsiao(value, restricted._value, len(average))
+        return iia.small_hsiao(value, restricted._value, restricted._size)
 
     # ---------------------------------------------------------------------------------------------- predicting
     def predict(self, newdata=None, which: str = "mean", priors=None, offset=None):
@@ -355,7 +386,8 @@ class MultinomialResults(LevelEstimates, Results):
             index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
-        raw, X = X, X if self._basis is None else X.rotated(self._basis)
+            self._check_new_rows(X)
+        raw, X = None if newdata is None else X, X if self._basis is None else X.rotated(self._basis)
         if given is not None and np.ndim(given) and len(given) != X.shape[0]:
             raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
         return X, self._at_the_limit(raw, model._eta(self._fit.theta, X[:], given)), index
@@ -402,6 +434,9 @@ class MultinomialResults(LevelEstimates, Results):
         log_p, p, q = Multinomial.softmax(eta)
         se = np.concatenate(parts) if parts else np.zeros((0, len(self.levels)))
         order = self.model._order
+        if self._cone is not None:  # a class that is ruled out, or the only one left, has no interval
+            possible = ~np.isneginf(eta)
+            se = np.where(possible & (possible.sum(axis=1, keepdims=True) > 1), se, np.nan)
         with np.errstate(divide="ignore"):
             logit = log_p - np.log(q)
         return LevelPredictions(logit[:, order], p[:, order], q[:, order], se[:, order], index, self.levels)
@@ -441,7 +476,7 @@ class MultinomialResults(LevelEstimates, Results):
         DataFrame
             A copy with ``.fitted_<level>`` and ``.se_fit_<level>`` of each level, ``.class`` (the most probable level)
             and, for the rows of the fit, ``.resid`` (deviance residual), ``.hat`` (trace of the leverage block) and
-            ``.cooksd``.
+            ``.cooksd`` (NaN for a separated fit).
         """
         prediction = self.get_prediction(newdata)
         new: dict[str, Any] = {}
@@ -451,10 +486,10 @@ class MultinomialResults(LevelEstimates, Results):
         new[".class"] = self.predict(newdata, which="class").array
         if newdata is not None:
             return as_frame(newdata, empty=True, scalars=True).assign(**new)
-        found = self._influences
+        found = self._influences if self._cone is None else _NO_INFLUENCE
         r = self.model._rows
         signed = level_residuals.deviance(r.y, r.trials, self._eta)
-        new |= {".resid": signed, ".hat": found.leverage, ".cooksd": found.cooks}
+        new |= {".resid": signed, ".hat": found.leverage + 0.0 * signed, ".cooksd": found.cooks + 0.0 * signed}
         return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
 
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,16 +28,29 @@ class Separation:
     direction : Series
         One direction along which the likelihood never falls and that decides all rows that can be decided: a
         certificate to check.
-    rows : Index
-        Labels of the rows that it decides; of several classes, of those in which it rules an outcome out.
-    n : int
-        Rows in all.
+    rows : Index or None
+        Labels of the rows that it decides; of several classes, of those in which it rules an outcome out. None where
+        the rows are gone.
+    n_rows, n : int
+        How many those are, and rows in all.
+    response : str
+        What is separated.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from glmclf import detect_separation
+    >>> table = pd.DataFrame({"x": [1, 2, 3, 4, 5, 6], "y": [0, 0, 0, 1, 1, 1]})
+    >>> found = detect_separation("y ~ x", table)
+    >>> print(found)
+    complete separation of y: "Intercept" (-inf), "x" (inf); 6 of 6 rows
     """
 
     kind: str
     directions: pd.Series
     direction: pd.Series
     rows: Any
+    n_rows: int
     n: int
     response: str
 
@@ -47,7 +60,7 @@ class Separation:
         return list(self.directions.index)
 
     def __str__(self) -> str:
-        return f"{self.kind} separation of {self.response}: {self._said()}; {len(self.rows)} of {self.n} rows"
+        return f"{self.kind} separation of {self.response}: {self._said()}; {self.n_rows} of {self.n} rows"
 
     def _said(self) -> str:
         words = []
@@ -59,10 +72,11 @@ class Separation:
 
     def message(self, how: str) -> str:
         """The error's or the warning's words."""
-        some = ", ".join(map(str, self.rows[:5])) + (", ..." if len(self.rows) > 5 else "")
+        rows = [] if self.rows is None else self.rows
+        some = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
         what = (
             f"the maximum likelihood estimate of {self._said()} is infinite ({self.kind} separation of "
-            f"{self.response}: {len(self.rows)} of {self.n} rows are predicted perfectly, such as {some})"
+            f"{self.response}: {self.n_rows} of {self.n} rows are predicted perfectly, such as {some})"
         )
         if how == "raise":
             return f'{what}. Use bias_reduction="firth", drop the term, merge its levels, or fit(separation="warn").'
@@ -74,9 +88,33 @@ class Separation:
 
 def separation_report(model: Any, cone: Cone, decided: ndarray) -> Separation:
     """The cone in the terms of a model; `decided` are the places of the rows that it decides."""
+    kind, rows = "complete" if cone.complete else "quasi-complete", model._rows.index[decided]
+    return Separation(kind, *_by_name(model, cone), rows, len(rows), len(model._rows), model.endog_names)
+
+
+def renamed(found: Separation, model: Any, cone: Cone) -> Separation:
+    """The same separation in the terms of another model of the same response, without labels of rows if it has none."""
+    directions, direction = _by_name(model, cone)
+    rows = None if model._rows_ is None else found.rows
+    return replace(found, directions=directions, direction=direction, rows=rows)
+
+
+def _by_name(model: Any, cone: Cone) -> tuple[pd.Series, pd.Series]:
     index = model._param_index
     signs = pd.Series(cone.signs, index=index)
     directions = signs[(signs != 0).to_numpy()].map(lambda s: np.nan if np.isnan(s) else s * np.inf)
-    kind, n = "complete" if cone.complete else "quasi-complete", len(model._rows)
-    direction = pd.Series(cone.direction, index=index)
-    return Separation(kind, directions, direction, model._rows.index[decided], n, model.endog_names)
+    return directions, pd.Series(cone.direction, index=index)
+
+
+def as_dict(found: Separation, cone: Cone) -> dict[str, Any]:
+    """What a file keeps of a separation: the cone, and of the rows their number."""
+    kept = {"kind": found.kind, "n_rows": found.n_rows, "n": found.n, "response": found.response}
+    return kept | {"direction": cone.direction, "basis": cone.basis, "facets": cone.extreme}
+
+
+def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Cone]:
+    """What `as_dict` kept."""
+    direction, basis, facets = (np.array(stored[name], dtype=float) for name in ("direction", "basis", "facets"))
+    cone = Cone(direction, basis, facets, np.zeros(0, dtype=bool))
+    kept = (stored["n_rows"], stored["n"], stored["response"])
+    return Separation(stored["kind"], *_by_name(model, cone), None, *kept), cone

@@ -6,7 +6,7 @@ import pytest
 from bad_input.refusal import refused
 
 from glmclf import MNLogit
-from glmclf.errors import MissingDataError
+from glmclf.errors import CollinearityWarning, MissingDataError, SeparationWarning
 
 N = 60
 
@@ -132,8 +132,11 @@ def test_infinite_label():
 
 
 def test_too_many_levels_are_separated_not_silent():
+    t = toy().assign(mode=np.arange(N) + 0.5)
     with refused("mode", "separation"):
-        fit(toy().assign(mode=np.arange(N) + 0.5))
+        MNLogit.from_formula("mode ~ x + z", t).fit(separation="raise")
+    with pytest.warns(SeparationWarning, match="of mode"):
+        fit(t)
 
 
 @pytest.mark.parametrize("value, word", [(-1, "negative"), (0.5, "not whole numbers"), (np.inf, "infinite")])
@@ -280,9 +283,7 @@ def test_unknown_keywords(keyword):
         MNLogit(toy()["mode"], toy()[["x"]], **{keyword: "bus"})
 
 
-@pytest.mark.parametrize(
-    "options", [{"bias_reduction": "firth"}, {"separation": "warn"}, {"collinear": "drop"}, {"cov_type": "HC3"}]
-)
+@pytest.mark.parametrize("options", [{"bias_reduction": "firth"}, {"cov_type": "HC3"}])
 def test_options_of_later(options):
     with refused(str(next(iter(options.values()))), error=NotImplementedError):
         MNLogit.from_formula("mode ~ x", toy()).fit(**options)
@@ -339,13 +340,15 @@ def test_parameters_by_label_or_refused():
 def test_more_columns_than_rows():
     t = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 8)), columns=list("abcdefgh"))
     with refused("5"):
-        MNLogit(["p", "q", "r", "p", "q"], t).fit()
+        MNLogit(["p", "q", "r", "p", "q"], t).fit(collinear="raise")
 
 
 def test_collinear_columns():
     t = toy().assign(q=lambda d: d.x + d.z)
     with refused('"q"', "x", "z"):
-        fit(t, "mode ~ x + z + q")
+        MNLogit.from_formula("mode ~ x + z + q", t).fit(collinear="raise")
+    with pytest.warns(CollinearityWarning, match='"q" = x \\+ z'):
+        assert fit(t, "mode ~ x + z + q").params.loc["q"].isna().all()
 
 
 def test_new_rows_without_a_variable():

@@ -1,4 +1,6 @@
-"""Responses that the regressors predict perfectly: no finite estimate, never a "converged" one."""
+"""Responses that the regressors predict perfectly: said, by name, and never a finite estimate of what is infinite."""
+
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -7,7 +9,7 @@ from bad_input.refusal import refused
 from properties.toys import close, fit, make, methods, models, toy
 
 import glmclf
-from glmclf.errors import PerfectSeparationError
+from glmclf.errors import PerfectSeparationError, SeparationWarning
 
 
 def separated(kind, unit=1.0, n=60):
@@ -29,6 +31,35 @@ def separated(kind, unit=1.0, n=60):
     return t.assign(y=y)
 
 
+def told(model, *words, but=(), **options):
+    """The error of separation="raise" and the one warning of the default name the same; what is named is infinite."""
+    with refused("infinite", *words, error=PerfectSeparationError, but=but) as caught:
+        model.fit(separation="raise", **options)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        res = model.fit(**options)
+    assert [w.category for w in given] == [SeparationWarning]
+    said = str(given[0].message)
+    for word in words:
+        assert word in said
+    assert not any(word in said for word in but)
+    check_limits(res, said)
+    return str(caught.value)
+
+
+def check_limits(res, said):
+    """inf, -inf or NaN without a standard error for what is named, finite numbers for all others."""
+    named = res.separation.columns
+    for name in res.params.index:
+        assert (f'"{name}"' in said) == (name in named) or len(named) > 8
+        assert np.isfinite(res.params[name]) == (name not in named) == np.isfinite(res.bse[name])
+    assert res.converged and np.isfinite(res.llf) and res.fittedvalues.between(0, 1).all()
+    for values in (res.resid_response, res.resid_pearson, res.resid_dev, res.resid_generalized, res.resid_working):
+        assert np.isfinite(values).all()
+    text = res.summary().as_text()
+    assert "(omitted)" not in text and "infinite" in text
+
+
 KINDS = {
     "complete": ("y ~ x1 + x2", ["x1", "x2"], []),
     "quasi": ("y ~ x1 + NV", ["NV"], ['"x1"', '"Intercept"']),
@@ -43,13 +74,12 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 @kinds
 def test_named_by_every_method(model, method, kind):
     formula, named, innocent = KINDS[kind]
-    with refused("infinite", "separation", *named, error=PerfectSeparationError, but=innocent):
-        make(model, formula, separated(kind)).fit(method=method)
+    told(make(model, formula, separated(kind)), "infinite", "separation", *named, but=innocent, method=method)
 
 
 @models
 @pytest.mark.parametrize(
-    "kind, said",
+    "kind, words",
     [
         ("complete", "complete separation"),
         ("quasi", "quasi-complete"),
@@ -57,18 +87,16 @@ def test_named_by_every_method(model, method, kind):
         ("touching", "quasi-complete"),
     ],
 )
-def test_the_kind_is_right(model, kind, said):
-    with refused(said, error=PerfectSeparationError) as caught:
-        make(model, KINDS[kind][0], separated(kind)).fit()
-    assert ("quasi" in str(caught.value)) == ("quasi" in said)
+def test_the_kind_is_right(model, kind, words):
+    said = told(make(model, KINDS[kind][0], separated(kind)), words)
+    assert ("quasi" in said) == ("quasi" in words)
 
 
 @models
 @pytest.mark.parametrize("n", [6, 7, 20])
 def test_a_line_of_points_is_separated_completely(model, n):
     t = pd.DataFrame({"x": np.arange(n, dtype=float), "y": (np.arange(n) >= n // 2).astype(int)})
-    with refused("x", "complete separation", f"{n} rows", error=PerfectSeparationError, but=["quasi"]):
-        make(model, "y ~ x", t).fit()
+    told(make(model, "y ~ x", t), "x", "complete separation", f"{n} rows", but=["quasi"])
 
 
 @models
@@ -76,16 +104,14 @@ def test_a_line_of_points_is_separated_completely(model, n):
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 def test_whatever_the_units(model, kind, unit):
     formula, named, innocent = KINDS[kind]
-    with refused(*named, error=PerfectSeparationError, but=innocent):
-        make(model, formula, separated(kind, unit)).fit()
+    told(make(model, formula, separated(kind, unit)), *named, but=innocent)
 
 
 @models
 @kinds
 @pytest.mark.parametrize("event", [0, 1])
 def test_whatever_the_event(model, kind, event):
-    with refused(*KINDS[kind][1], error=PerfectSeparationError):
-        make(model, KINDS[kind][0], separated(kind), event=event).fit()
+    told(make(model, KINDS[kind][0], separated(kind), event=event), *KINDS[kind][1])
 
 
 @models
@@ -99,19 +125,16 @@ def test_with_offset_and_weights(model, kind):
         {"freq_weights": rng.integers(1, 900, 60)},
         {"weights": rng.gamma(2.0, size=60) * 1e-3},
     ):
-        with refused(*named, error=PerfectSeparationError):
-            make(model, formula, t, **keywords).fit()
+        told(make(model, formula, t, **keywords), *named)
 
 
 @models
 def test_rows_of_weight_zero_do_not_hide_it(model):
     t = separated("quasi")
     t.loc[0, "y"] = 1 - t.loc[0, "y"]
-    with refused("NV", error=PerfectSeparationError):
-        make(model, "y ~ x1 + NV", t, freq_weights=np.r_[0, np.ones(59)]).fit()
+    told(make(model, "y ~ x1 + NV", t, freq_weights=np.r_[0, np.ones(59)]), "NV")
     t = t.assign(x1=t.x1.where(t.index != 0))
-    with refused("NV", error=PerfectSeparationError):
-        make(model, "y ~ x1 + NV", t).fit()
+    told(make(model, "y ~ x1 + NV", t), "NV")
 
 
 @models
@@ -120,38 +143,31 @@ def test_counts(model, method):
     t = pd.DataFrame(
         {"g": list("aabbcc"), "x": [0.0, 1, 0, 1, 0, 1], "won": [3, 5, 8, 9, 4, 4], "lost": [4, 2, 0, 0, 3, 5]}
     )
-    with refused("g[T.b]", "infinite", error=PerfectSeparationError, but=['"x"', '"g[T.c]"']):
-        make(model, "won + lost ~ g + x", t).fit(method=method)
+    told(make(model, "won + lost ~ g + x", t), "g[T.b]", "infinite", but=['"x"', '"g[T.c]"'], method=method)
     line = pd.DataFrame({"x": [1.0, 2, 3, 4], "won": [0, 0, 5, 7], "lost": [5, 6, 0, 0]})
-    with refused("x", "complete", error=PerfectSeparationError):
-        make(model, "won + lost ~ x", line).fit(method=method)
+    told(make(model, "won + lost ~ x", line), "x", "complete", method=method)
 
 
 @models
 def test_no_intercept(model):
     x = np.r_[-3.0, -2, -1, 1, 2, 3]
-    with refused("x1", error=PerfectSeparationError):
-        getattr(glmclf, model)((x > 0).astype(int), x[:, None]).fit()
+    told(getattr(glmclf, model)((x > 0).astype(int), x[:, None]), "x1")
     levels = pd.DataFrame({"g": list("aaabbbccc"), "y": [1, 1, 1, 0, 1, 0, 1, 0, 0]})
-    with refused("g[a]", error=PerfectSeparationError, but=["g[b]", "g[c]"]):
-        make(model, "y ~ 0 + g", levels).fit()
+    told(make(model, "y ~ 0 + g", levels), "g[a]", but=["g[b]", "g[c]"])
 
 
 @models
 def test_splines_and_interactions(model):
     t = separated("complete", n=90)
-    with refused("bs(x1, df=4)", error=PerfectSeparationError):
-        make(model, "y ~ bs(x1, df=4) + x2", t).fit()
+    told(make(model, "y ~ bs(x1, df=4) + x2", t), "bs(x1, df=4)")
     t = separated("level")
-    with refused("g[T.rare]", error=PerfectSeparationError):
-        make(model, "y ~ x2 * g", t).fit()
+    told(make(model, "y ~ x2 * g", t), "g[T.rare]")
 
 
 @models
 def test_fractions_at_the_ends(model):
     t = pd.DataFrame({"x": np.arange(8.0), "s": [0, 0, 0, 0.4, 1, 1, 1, 1]})
-    with refused("x", error=PerfectSeparationError):
-        make(model, "s ~ x", t).fit()
+    told(make(model, "s ~ x", t), "x")
 
 
 @models
@@ -160,8 +176,7 @@ def test_many_rows(model):
     n = 6_000
     t = pd.DataFrame({"x": rng.normal(size=n), "rare": (np.arange(n) < 15).astype(int)})
     t["y"] = np.where(t.rare == 1, 1, rng.random(n) < 0.3).astype(int)
-    with refused("rare", error=PerfectSeparationError, but=['"x"']):
-        make(model, "y ~ x + rare", t).fit()
+    told(make(model, "y ~ x + rare", t), "rare", but=['"x"'])
 
 
 @models

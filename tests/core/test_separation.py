@@ -1,4 +1,4 @@
-"""Separation by linear programming against exact enumeration on small integer designs; directions row by row."""
+"""The recession cone by linear programs against all its extreme rays, found exactly on small integer designs."""
 
 import itertools
 
@@ -6,98 +6,172 @@ import numpy as np
 import pytest
 import references
 
-from glmclf.core.separation import find_separation
+import glmclf
+from glmclf.core.limit import find_cone
+from glmclf.core.separation import BinaryConstraints, MultinomialConstraints, recession_cone
 
-# the linear program's own feasibility tolerance is 1e-7, in units of the largest entry of a column
-ATOL = 1e-6
+# the linear program's own feasibility tolerance is 1e-7, in units of the largest entry of a column; what it finds is
+# then refined to rounding
+ATOL = 1e-11
+
+
+def binary(X, y, m=None):
+    return BinaryConstraints(X.astype(float), y.astype(float), None if m is None else m.astype(float))
+
+
+def multinomial(X, seen):
+    return MultinomialConstraints(X.astype(float), seen)
 
 
 def signed(X, y, m):
-    """Rows that must not be predicted wrongly (A b >= 0) and rows that both outcomes hold at 0 (E b = 0)."""
-    A = np.array([x if s == t else -x for x, s, t in zip(X, y, m, strict=True) if s in (0, t)], dtype=int).reshape(
-        -1, X.shape[1]
-    )
-    E = np.array([x for x, s, t in zip(X, y, m, strict=True) if 0 < s < t], dtype=int).reshape(-1, X.shape[1])
-    return A, E
+    """Rows of A, in their order, and of E (both outcomes seen), for counts y of m."""
+    tied = (y > 0) & (y < m)
+    A = np.where(y == m, 1, -1)[:, None] * X
+    return A, tied
 
 
-def rays(A, E):
-    """Extreme rays of {b: A b >= 0, E b = 0} in exact integers; the cone is pointed, since X has full rank."""
-    rows, k = np.vstack([A, E]), A.shape[1]
-    found = []
-    for picked in itertools.combinations(range(len(rows)), k - 1):
-        part = rows[list(picked)]
-        b = np.cross(part[0], part[1]) if k == 3 else np.array([-part[0][1], part[0][0]])
+def signed_levels(X, seen):
+    """The same for several classes: a row for each class seen beside one that was not, and for two that were."""
+    k, K = X.shape[1], seen.shape[1]
+    rows, tied = [], []
+    for c, l in itertools.permutations(range(K), 2):
+        for x, s in zip(X, seen, strict=True):
+            if not s[c] or (s[l] and l < c):
+                continue
+            row = np.zeros((K, k), dtype=int)
+            row[c], row[l] = x, -x
+            rows.append(row[1:].ravel())
+            tied.append(s[l])
+    return np.array(rows), np.array(tied)
+
+
+def null_vector(M):
+    """The direction orthogonal to the p - 1 rows of M, by minors: exact for small integers; None if there are more."""
+    p = M.shape[1]
+    b = [(-1) ** j * round(np.linalg.det(np.delete(M, j, axis=1))) for j in range(p)]
+    return np.array(b, dtype=int) if any(b) else None
+
+
+def rays(A, tied):
+    """Extreme rays of {b: A b >= 0, = 0 where tied} in exact integers; the cone is pointed, since X has full rank."""
+    found, p = set(), A.shape[1]
+    distinct = np.unique(A, axis=0)
+    for picked in itertools.combinations(range(len(distinct)), p - 1):
+        b = null_vector(distinct[list(picked)])
+        if b is None:
+            continue
+        b = b // np.gcd.reduce(b)
         for ray in (b, -b):
-            if ray.any() and (A @ ray >= 0).all() and (E @ ray == 0).all():
-                found.append(ray)
-    return found
+            side = A @ ray
+            if (side >= 0).all() and not side[tied].any():
+                found.add(tuple(ray.tolist()))
+    return np.array(sorted(found)).reshape(-1, p)
 
 
-def by_enumeration(X, y, m):
-    """None, "quasi" or "complete"."""
-    A, E = signed(X, y, m)
-    found = rays(A, E)
-    if not found:
+def expected_signs(values):
+    """Of numbers at each ray: 1, -1, 0, or NaN for both."""
+    up, down = (values > 0).any(axis=0), (values < 0).any(axis=0)
+    return np.where(up & down, np.nan, up.astype(float) - down)
+
+
+def agree(constraints, A, tied, cone, generator, example):
+    """Existence, decided rows, signs of parameters and of other combinations, dimension."""
+    all_rays = rays(A, tied)
+    assert (cone is None) == (not len(all_rays)), example
+    if cone is None:
         return None
-    gain = A @ np.sum(found, axis=0)
-    return "complete" if len(E) == 0 and (gain > 0).all() else "quasi"
+    side = A @ all_rays.T
+    np.testing.assert_array_equal(cone.decided, (side > 0).any(axis=1), example)
+    assert cone.complete == bool((side > 0).any(axis=1).all())
+    np.testing.assert_array_equal(cone.signs, expected_signs(all_rays), example)
+    R = generator.integers(-2, 3, (6, A.shape[1]))
+    np.testing.assert_array_equal(cone.sign_of(R.astype(float)), expected_signs(all_rays @ R.T), example)
+    assert cone.basis.shape[1] == np.linalg.matrix_rank(all_rays)
+    check_direction(constraints, cone)
+    return "complete" if cone.complete else "quasi"
 
 
-def random_design(generator, k, counts):
-    n = int(generator.integers(3, 12))
+def check_direction(constraints, cone):
+    """Never against an outcome, and strictly for it on the rows named."""
+    b = cone.direction / np.abs(cone.direction * constraints.scale).max()
+    side = constraints.times((b * constraints.scale)[:, None])[:, 0]
+    assert side.min() >= -ATOL and np.abs(side[~cone.decided]).max(initial=0.0) <= ATOL
+    assert cone.decided.any() and side[cone.decided].min() > 1e-6
+
+
+def random_design(generator, k, n):
     while True:
         X = np.column_stack([np.ones(n, dtype=int), generator.integers(-2, 4, (n, k - 1))])
         if np.linalg.matrix_rank(X) == k:
-            break
-    m = generator.integers(1, 4, n) if counts else np.ones(n, dtype=int)
-    slope = generator.normal(size=k) * 2
-    chance = 1 / (1 + np.exp(-np.clip(X @ slope * generator.choice([0.3, 3]), -30, 30)))
-    return X, generator.binomial(m, chance), m
-
-
-def check_direction(X, y, m, found):
-    """Never against an outcome, exactly on the rows named perfectly for it."""
-    scale = np.abs(X).max(axis=0)
-    b = found.direction / np.abs(found.direction * scale).max()
-    side = np.where(y == m, 1.0, -1.0) * (X @ b)
-    both = (y > 0) & (y < m)
-    assert (side[~both] >= -ATOL).all() and (np.abs(side[both]) <= ATOL).all()
-    np.testing.assert_array_equal(found.rows, ~both & (side > 1e-5))
-    assert found.rows.any()
+            return X
 
 
 @pytest.mark.parametrize("counts", [False, True])
-@pytest.mark.parametrize("k", [2, 3])
-def test_against_enumeration(k, counts):
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_binary_against_all_extreme_rays(k, counts):
     generator = np.random.default_rng(100 * k + counts)
     seen = {None: 0, "quasi": 0, "complete": 0}
-    for _ in range(100):
-        X, y, m = random_design(generator, k, counts)
-        kind = by_enumeration(X, y, m)
-        found = find_separation(X.astype(float), y.astype(float), m.astype(float) if counts else None)
+    for _ in range(60):
+        n = int(generator.integers(k, 12 if k < 4 else 9))
+        X = random_design(generator, k, n)
+        m = generator.integers(1, 4, n) if counts else np.ones(n, dtype=int)
+        eta = X @ (generator.normal(size=k) * 2) * generator.choice([0.3, 3])
+        y = generator.binomial(m, 1 / (1 + np.exp(-np.clip(eta, -30, 30))))
+        constraints = binary(X, y, m if counts else None)
         example = f"X={X.tolist()}, y={y.tolist()}, m={m.tolist()}"
-        assert (found is None) == (kind is None), f"{kind}: {example}"
-        if found is not None:
-            assert found.complete == (kind == "complete"), f"{kind}: {example}"
-            check_direction(X.astype(float), y, m, found)
-        seen[kind] += 1
-    assert min(seen.values()) > 0, seen
+        seen[agree(constraints, *signed(X, y, m), recession_cone(constraints), generator, example)] += 1
+    if k > 1:
+        assert min(seen.values()) > 0, seen
 
 
-@pytest.mark.parametrize("name", references.names("separation"))
+@pytest.mark.parametrize("counts", [False, True])
+@pytest.mark.parametrize("k, K", [(1, 3), (1, 4), (2, 3)])
+def test_several_classes_against_all_extreme_rays(k, K, counts):
+    generator = np.random.default_rng(1000 * k + 10 * K + counts)
+    kinds = set()
+    for _ in range(25):
+        n = int(generator.integers(K, 9))
+        X = random_design(generator, k, n)
+        eta = X @ generator.normal(size=(k, K)) * 2
+        p = np.exp(eta - eta.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        y = np.array([generator.multinomial(3 if counts else 1, q) for q in p]) > 0
+        constraints = multinomial(X, y)
+        example = f"X={X.tolist()}, y={y.astype(int).tolist()}"
+        kinds.add(agree(constraints, *signed_levels(X, y), recession_cone(constraints), generator, example))
+    assert len(kinds) > 1
+
+
+def test_the_rows_that_a_fit_leaves_undecided_change_nothing_but_the_time():
+    generator = np.random.default_rng(4)
+    for _ in range(40):
+        X = random_design(generator, 3, 10)
+        y = generator.integers(0, 2, 10)
+        constraints = binary(X, y)
+        whole = recession_cone(constraints)
+        none = np.zeros(10, dtype=bool) if whole is None else whole.decided
+        hinted = recession_cone(constraints, ~none & (generator.random(10) < 0.7))
+        assert (whole is None) == (hinted is None)
+        if whole is not None:
+            np.testing.assert_array_equal(whole.decided, hinted.decided)
+            np.testing.assert_array_equal(whole.signs, hinted.signs)
+
+
+@pytest.mark.parametrize("name", references.names("separation", (*references.BINARY, "MNLogit")))
 def test_reference(name):
     case, data = references.reference(name)
-    import glmclf
-
     model = getattr(glmclf, case["model"]).from_formula(case["formula"], data, **references.model_keywords(case))
-    X, y = np.asarray(model.exog, dtype=float), model.endog
-    found = find_separation(X, y, None)
-    assert found is not None
-    assert found.complete == case["values"]["separation"].startswith("complete")
-    check_direction(X, y, np.ones(len(y)), found)
-    infinite = set(case["values"]["infinite"])
-    assert {n for n, d in zip(model.exog_names, found.direction, strict=True) if d != 0} <= infinite
+    cone, constraints = find_cone(model._objective())
+    assert cone is not None
+    assert cone.complete == case["values"]["separation"].startswith("complete")
+    check_direction(constraints, cone)
+    if case["model"] == "MNLogit":
+        return
+    infinite = case["values"]["infinite"]
+    expected = {n: np.nan if "not" in s else np.sign(float(s)) for n, s in infinite.items()}
+    found = {n: s for n, s in zip(model.exog_names, cone.signs, strict=True) if s != 0}
+    assert found.keys() == expected.keys()
+    np.testing.assert_array_equal([found[n] for n in expected], list(expected.values()))
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
@@ -105,10 +179,11 @@ def test_units_do_not_matter(scale):
     x = np.array([1.0, 2, 3, 4, 5, 6])
     y = np.array([0.0, 0, 0, 1, 1, 1])
     X = np.column_stack([np.ones(6), x * scale])
-    found = find_separation(X, y, None)
-    assert found is not None and found.complete
-    check_direction(X, y, np.ones(6), found)
-    assert find_separation(X, np.array([0.0, 1, 0, 1, 0, 1]), None) is None
+    cone = recession_cone(binary(X, y))
+    assert cone is not None and cone.complete
+    check_direction(binary(X, y), cone)
+    np.testing.assert_array_equal(cone.signs, [-1, 1])
+    assert recession_cone(binary(X, np.array([0.0, 1, 0, 1, 0, 1]))) is None
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9])
@@ -116,16 +191,15 @@ def test_a_narrow_overlap_is_an_overlap(gap):
     """One pair of rows on the wrong sides by a share of the range: the estimate is finite, if large."""
     x = np.r_[np.linspace(-1, -0.1, 20), gap, -gap, np.linspace(0.1, 1, 20)]
     y = np.r_[np.zeros(20), 0.0, 1.0, np.ones(20)]
-    assert find_separation(np.column_stack([np.ones(42), x]), y, None) is None
+    assert recession_cone(binary(np.column_stack([np.ones(42), x]), y)) is None
 
 
 @pytest.mark.parametrize("gap", [1e-2, 1e-4])
 def test_a_narrow_gap_is_a_separation(gap):
     x = np.r_[np.linspace(-1, -0.1, 20), -gap, gap, np.linspace(0.1, 1, 20)]
     y = np.r_[np.zeros(20), 0.0, 1.0, np.ones(20)]
-    X = np.column_stack([np.ones(42), x])
-    found = find_separation(X, y, None)
-    assert found is not None and found.complete
+    cone = recession_cone(binary(np.column_stack([np.ones(42), x]), y))
+    assert cone is not None and cone.complete
 
 
 def test_one_row_of_a_level():
@@ -134,20 +208,35 @@ def test_one_row_of_a_level():
     n = 300
     X = np.column_stack([np.ones(n), generator.normal(size=(n, 3)), np.arange(n) == 17]).astype(float)
     y = (generator.random(n) < 0.4).astype(float)
-    found = find_separation(X, y, None)
-    assert found is not None and not found.complete
-    assert np.flatnonzero(found.direction).tolist() == [4]
-    assert np.flatnonzero(found.rows).tolist() == [17]
+    cone = recession_cone(binary(X, y))
+    assert cone is not None and not cone.complete
+    assert np.flatnonzero(cone.signs).tolist() == [4]
+    assert np.flatnonzero(cone.decided).tolist() == [17]
 
 
 def test_counts_with_both_outcomes_everywhere_are_never_separated():
     X = np.column_stack([np.ones(5), np.arange(5.0)])
-    assert find_separation(X, np.array([1.0, 2, 1, 3, 4]), np.full(5, 5.0)) is None
+    assert recession_cone(binary(X, np.array([1.0, 2, 1, 3, 4]), np.full(5, 5.0))) is None
+
+
+def test_signs_by_the_extreme_facets_alone():
+    """Many rows, few of which bound the cone: what follows from others is left out, and changes no answer."""
+    generator = np.random.default_rng(2)
+    X = np.column_stack([np.ones(400), generator.normal(size=(400, 2))])
+    y = (X @ [0.3, 1.0, -2.0] > 0).astype(float)
+    cone = recession_cone(binary(X, y))
+    assert cone is not None and len(cone.extreme) < 20
+    new = np.column_stack([np.ones(50), generator.normal(size=(50, 2))])
+    by_all = glmclf.core.separation.Cone(cone.direction, cone.basis, cone.facets, cone.decided)
+    by_all.__dict__["extreme"] = cone.facets
+    np.testing.assert_array_equal(cone.sign_of(new), by_all.sign_of(new))
+    np.testing.assert_array_equal(cone.sign_of(X), np.where(y == 1, 1.0, -1.0))
+    assert set(np.unique(cone.sign_of(new)[~np.isnan(cone.sign_of(new))])) == {-1.0, 1.0}
 
 
 def test_arguments_are_left_alone():
     X, y = np.column_stack([np.ones(6), np.arange(6.0)]), np.array([0.0, 0, 0, 1, 1, 1])
     before = X.copy(), y.copy()
-    find_separation(X, y, None)
+    recession_cone(binary(X, y))
     np.testing.assert_array_equal(X, before[0])
     np.testing.assert_array_equal(y, before[1])

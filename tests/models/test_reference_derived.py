@@ -178,7 +178,7 @@ def test_separation_is_an_error_that_names_the_columns(name, method):
     infinite = case["values"]["infinite"]
     model = getattr(glmclf, case["model"]).from_formula(case["formula"], data, **references.model_keywords(case))
     with pytest.raises(glmclf.errors.PerfectSeparationError) as caught:
-        model.fit(method=method)
+        model.fit(method=method, separation="raise")
     message = str(caught.value)
     named = {column for column in model.exog_names if f'"{column}"' in message}
     sure = {column for column, sign in infinite.items() if sign in ("inf", "-inf")}

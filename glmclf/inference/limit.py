@@ -1,0 +1,81 @@
+"""Covariances of the finite parameters of a separated fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import ndarray
+from scipy import sparse
+
+from glmclf.core.limit import LimitEstimate
+from glmclf.inference.covariance import Context, _scores
+
+
+@dataclass(frozen=True)
+class LimitContext(Context):
+    """What a covariance type may use of a limit estimate.
+
+    Rows that are decided have no score, but they are observations, as they are in a fit whose coefficients are large.
+
+    Attributes
+    ----------
+    parameters : int
+        The infinite ones counted.
+    found : LimitEstimate
+    weights : (n,) ndarray or None
+        Of all rows.
+    n : int
+        Rows, the decided ones counted.
+    """
+
+    parameters: int
+    found: LimitEstimate
+    weights: ndarray | None
+    n: int
+
+    @property
+    def size(self) -> int:
+        """How many parameters."""
+        return self.parameters
+
+    def _rows(self) -> tuple[ndarray, ndarray | None]:
+        """Scores of the rows of the limit in the parameters kept, without their weights; and these."""
+        objective = self.objective
+        X, y, m, offset, weights = objective.blocks.arrays
+        S = _scores(X[:], objective.score_factor(self.theta, X[:], y, m, offset))
+        kept = getattr(objective, "kept", None)  # of several equations: some of the limit's own parameters
+        return (S if kept is None else S[:, kept]), weights
+
+    def sum_of_outer_scores(self) -> ndarray:
+        """sum_i s_i s_i' over observations."""
+        S, w = self._rows()
+        if w is None:
+            return S.T @ S
+        return (S.T * (w if self.frequency else (w / self.objective.unit) ** 2)) @ S
+
+    def scores(self) -> ndarray:
+        """Scores of the observations in their order, (n, p), in the objective's unit."""
+        S, w = self._rows()
+        full = np.zeros((self.n, S.shape[1]))
+        full[self.found.rows] = S if w is None or self.frequency else S * (w / self.objective.unit)[:, None]
+        if self.weights is None or not self.frequency:
+            return full
+        return np.repeat(full, self.weights.astype(int), axis=0)
+
+    def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
+        """sum_g (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` number the clusters of all rows from 0."""
+        S, w = self._rows()
+        codes = codes[self.found.rows]
+        times = np.ones(len(codes)) if w is None else w / self.objective.unit
+        members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
+        sums = members @ S
+        return sums.T @ sums
+
+    def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
+        """As of any fit; of several equations they are not available."""
+        if hasattr(self.objective, "kept"):
+            raise NotImplementedError(
+                f'cov_type="{kind}" of a separated MNLogit: outcomes that are ruled out have no leverage. Use "HC1"'
+            )
+        return super().sum_of_outer_adjusted_scores(kind)

@@ -1,0 +1,77 @@
+"""Separation asked for by itself, before any fit."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from glmclf.models.base import Model
+from glmclf.models.binary import CLogLog, Logit, Probit
+from glmclf.models.multinomial import MNLogit
+from glmclf.results.separation import Separation
+
+_MODELS: dict[str, type[Model]] = {m.__name__.lower(): m for m in (Logit, Probit, CLogLog, MNLogit)}
+
+
+def detect_separation(
+    formula: Any, data: Any, model: str | type[Model] = "logit", **keywords: Any
+) -> Separation | None:
+    """Whether the outcomes can be told apart, so that some coefficients of a model have infinite estimates.
+
+    Decided by linear programs on the directions along which the likelihood never falls (Albert & Anderson 1984, Konis
+    2007); nothing is fitted.
+
+    Parameters
+    ----------
+    formula : str or array_like
+        The model's formula; or the response, with its regressors (the constant included) as `data`.
+    data : DataFrame or array_like
+        The table; or the regressors.
+    model : {"logit", "probit", "cloglog", "mnlogit"} or class
+        The three binary models are separated alike.
+    **keywords
+        Of the model's class (`event`, `reference`, `freq_weights`, `missing`, ...) or, with a formula, of its
+        `from_formula`.
+
+    Returns
+    -------
+    Separation or None
+        Which coefficients are infinite and in which direction, and which rows decide it; None where the maximum
+        likelihood estimate exists. Columns that are combinations of others are left out.
+
+    Raises
+    ------
+    DataError
+        Input that the model cannot use.
+    ValueError
+        Another `model`.
+
+    References
+    ----------
+    Albert & Anderson (1984), Biometrika 71, 1-10. Konis (2007), Linear programming algorithms for detecting separated
+    data in binary logistic regression models, thesis, University of Oxford.
+
+    Examples
+    --------
+    >>> import glmclf
+    >>> from glmclf import datasets
+    >>> spector = datasets.load("spector")
+    >>> glmclf.detect_separation("GRADE ~ GPA + PSI", spector) is None
+    True
+    >>> spector["above"] = spector.GPA > 2.8
+    >>> print(glmclf.detect_separation("GRADE ~ above + PSI", spector.assign(GRADE=spector.GRADE * spector.above)))
+    quasi-complete separation of GRADE: "Intercept" (-inf), "above[T.True]" (inf); 8 of 32 rows
+    """
+    cls = _class(model)
+    if not isinstance(formula, str):
+        return cls(formula, data, **keywords)._detect()  # type: ignore[call-arg]
+    frame = sys._getframe(1 + keywords.pop("eval_env", 0))
+    return cls._from_formula(formula, data, {**frame.f_globals, **frame.f_locals}, **keywords)._detect()
+
+
+def _class(model: str | type[Model]) -> type[Model]:
+    if isinstance(model, type) and issubclass(model, Model):
+        return model
+    if not isinstance(model, str) or model.lower() not in _MODELS:
+        raise ValueError(f"model={model!r}: choose one of {', '.join(map(repr, _MODELS))}, or one of these classes")
+    return _MODELS[model.lower()]

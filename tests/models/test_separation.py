@@ -1,0 +1,379 @@
+"""Separated responses: the limits of the estimate, of its inference and of its predictions, in all four models."""
+
+import fractions
+import io
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import references
+from properties.toys import MODELS, close, make, models, toy
+
+import glmclf
+from glmclf.errors import CollinearityWarning, PerfectSeparationError, SeparationWarning
+
+NAMES = references.names("separation", (*references.BINARY, "MNLogit"))
+names = pytest.mark.parametrize("name", NAMES)
+every = pytest.mark.parametrize("model", [*MODELS, "MNLogit"])
+
+# digits asked of limit estimates and of their standard errors
+DIGITS, DIGITS_BSE = 12, 10
+
+
+def fitted(model, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", SeparationWarning)
+        return model.fit(**options)
+
+
+def reference_model(name):
+    case, data = references.reference(name)
+    return getattr(glmclf, case["model"]).from_formula(case["formula"], data, **references.model_keywords(case))
+
+
+@pytest.fixture(scope="module")
+def results():
+    """Each reference, fitted once."""
+    return {name: fitted(reference_model(name)) for name in NAMES}
+
+
+def flat(table):
+    """name -> value, or (level, name) -> value, of a reference's table."""
+    if any(isinstance(v, dict) for v in table.values()):
+        return {(level, name): v for level, part in table.items() for name, v in part.items()}
+    return dict(table)
+
+
+def values(table):
+    """A result's table by the labels of `flat`."""
+    a = table.unstack() if isinstance(table, pd.DataFrame) else table
+    return {label: float(v) for label, v in a.items()}
+
+
+# --------------------------------------------------------------------------------------------- certified limits
+@names
+def test_certified_limits(name, results):
+    res, v = results[name], references.reference(name)[0]["values"]
+    assert res.separation.kind == ("quasi-complete" if v["separation"].startswith("quasi") else "complete")
+    close(res.llf, v["llf_supremum"], 1e-13, 1e-12)
+    params, bse = values(res.params), values(res.bse)
+    infinite = flat(v["infinite"])
+    assert set(res.separation.directions.index) == set(infinite)
+    for label, sign in infinite.items():
+        found, said = params[label], res.separation.directions[label]
+        assert np.isnan(bse[label])
+        if "not" in sign:
+            assert np.isnan(found) and np.isnan(said)
+        else:
+            assert found == said == float(sign)
+    for label, limit in flat(v.get("finite_limit", {})).items():
+        assert references.digits(params[label], limit) >= DIGITS
+        assert references.digits(bse[label], flat(v["finite_limit_bse"])[label]) >= DIGITS_BSE
+    if "rows_separated" in v:
+        assert res.separation.n_rows == v["rows_separated"] == len(res.separation.rows)
+
+
+@names
+@pytest.mark.parametrize("method", ["newton", "bfgs", "lbfgs"])
+def test_every_method_ends_at_the_same_limit(name, method, results):
+    one, other = results[name], fitted(reference_model(name), method=method)
+    close(one.llf, other.llf, 1e-10, 1e-10)
+    close(one.params, other.params, 1e-6, 1e-8)
+    close(one.bse, other.bse, 1e-6)
+    assert str(one.separation) == str(other.separation)
+
+
+@names
+def test_no_direction_of_recession_lowers_the_likelihood(name, results):
+    """Neither the certified one nor ours."""
+    res, v = results[name], references.reference(name)[0]["values"]
+    stated = {label: float(fractions.Fraction(x)) for label, x in flat(v["direction"]).items()}
+    for d in (np.array([stated[label] for label in values(res.params)]), res.separation.direction.to_numpy()):
+        far = [res.model.loglike(res._finite_theta + s * d / np.abs(d).max()) for s in (0, 1e2, 1e4)]
+        assert far[0] <= far[1] + 1e-9 and far[1] <= far[2] + 1e-9
+
+
+def test_the_contrast_that_stays_finite(results):
+    v = references.reference("iris__mnlogit_separation")[0]["values"]
+    res = results["iris__mnlogit_separation"]
+    found = res.level_contrasts().loc["virginica", "versicolor"]
+    known = pd.DataFrame({c: v[c]["virginica - versicolor"] for c in ("finite_contrast", "finite_contrast_bse")})
+    for name, (b, se) in known.iterrows():
+        assert references.digits(found.loc[name, "coef"], b) >= DIGITS
+        assert references.digits(found.loc[name, "std err"], se) >= DIGITS_BSE
+    test = res.t_test("yvirginica_petal_width - yversicolor_petal_width = 0")
+    close(test.effect, found.loc["petal_width", "coef"], 1e-9)
+    assert res.level_contrasts().loc["virginica", "setosa"]["coef"].isna().all()
+    with pytest.raises(ValueError, match="infinite"):
+        res.t_test("yvirginica_petal_width = 0")
+
+
+# -------------------------------------------------------------------------------------- against large finite numbers
+def far_along(res, s):
+    d = res.separation.direction.to_numpy()
+    return res._finite_theta + s * d / np.abs(d).max()
+
+
+@names
+def test_llf_and_fitted_values_are_limits(name, results):
+    res = results[name]
+    model = res.model
+    sizes = (1e3, 1e5) if "wine" not in name else (1e6, 1e8)
+    values = [model.loglike(far_along(res, s)) for s in sizes]
+    assert values[0] <= values[1] + 1e-10 and abs(values[1] - res.llf) < 1e-6
+    near = model.predict(far_along(res, sizes[1]))
+    close(np.asarray(res.fittedvalues), near, 1e-6, 1e-6)
+    close(np.asarray(res.predict()), near, 1e-6, 1e-6)
+
+
+@names
+def test_predictions_of_rows_seen_anew(name, results):
+    """Decided by linear programs, not by what the fit knows of its rows."""
+    res, data = results[name], references.reference(name)[1]
+    some = data.iloc[:: max(1, len(data) // 25)]
+    close(np.asarray(res.predict(some)), np.asarray(res.fittedvalues.loc[some.index]), 1e-12, 1e-14)
+
+
+def test_predictions_that_are_undetermined_are_nan():
+    t = pd.DataFrame({"x": [1.0, 2, 3, 4], "y": [0, 0, 1, 1]})
+    res = fitted(make("Logit", "y ~ x", t))
+    p = res.predict(pd.DataFrame({"x": [0.0, 2, 2.5, 3, 9]}))
+    np.testing.assert_array_equal(p, [0, 0, np.nan, 1, 1])
+    assert res.get_prediction(pd.DataFrame({"x": [2.5, 9.0]})).se.isna().all()
+    assert list(res.predict(pd.DataFrame({"x": [0.0, 2.5, 9]}), which="class")[[0, 2]]) == [0, 1]
+    three = pd.DataFrame({"x": [1.0, 2, 3, 4, 5, 6], "y": list("aabbcc")})
+    multi = fitted(make("MNLogit", "y ~ x", three))
+    p = multi.predict(pd.DataFrame({"x": [1.5, 2.5, 3.5, 4.2, 5.5, np.nan]}))
+    np.testing.assert_array_equal(p.isna().all(axis=1), [False, True, False, True, False, True])
+    np.testing.assert_array_equal(p.to_numpy()[[0, 2, 4]], np.eye(3))
+
+
+# ------------------------------------------------------------------------------------------------------- tests
+def test_lr_tests_of_the_infinite_coefficient():
+    """R 4.2.2: anova(glm(HG ~ PI + EH), glm(HG ~ NV + PI + EH), test = "LRT") of endometrial, binomial: 9.3576, the
+    larger fit of which ends at a coefficient of 18."""
+    data = references.reference("endometrial__logit_separation")[1]
+    full = fitted(make("Logit", "HG ~ NV + PI + EH", data))
+    without = make("Logit", "HG ~ PI + EH", data).fit()
+    test = full.compare_lr_test(without)
+    close([test.statistic, test.df], [9.3576, 1], 1e-5)
+    table = full.anova()
+    close(table.statistic["NV"], test.statistic, 1e-9)
+    for term, formula in {"PI": "HG ~ NV + EH", "EH": "HG ~ NV + PI"}.items():
+        smaller = fitted(make("Logit", formula, data))
+        close(table.statistic[term], 2 * (full.llf - smaller.llf), 1e-8)
+    assert list(full.wald_test_terms().table.pvalue.isna()) == [False, True, False, False]
+
+
+@every
+def test_wald_tests_of_finite_coefficients_are_those_on_the_rows_left(model):
+    t = toy().assign(d=lambda t: (np.arange(160) % 9 == 0).astype(int), z=lambda t: (t.x2 > 1.5) * 1.0 + (t.x2 > 3))
+    outcome = "y01" if model != "MNLogit" else "y"
+    t.loc[t.d == 1, "y01"] = 1
+    t["y"] = np.where(t.y01 == 1, "yes", "no")
+    res = fitted(make(model, f"{outcome} ~ x1 + g + d", t))
+    left = make(model, f"{outcome} ~ x1 + g", t[t.d == 0]).fit()
+    kept = [0, 1, 2, 3]
+    close(np.ravel(res.params)[kept], np.ravel(left.params), 1e-9)
+    close(np.ravel(res.bse)[kept], np.ravel(left.bse), 1e-8)
+    close(res.llf, left.llf, 1e-12)
+    R = np.zeros((2, 5))
+    R[0, 1], R[1, 2] = 1, 1
+    close(res.wald_test(R).statistic, left.wald_test(R[:, kept]).statistic, 1e-8)
+    close(np.ravel(res.with_cov("HC0").bse)[kept], np.ravel(left.with_cov("HC0").bse), 1e-8)
+    groups = np.arange(160) // 4
+    clustered = [r.with_cov("cluster", groups=g) for r, g in ((res, groups), (left, groups[t.d == 0]))]
+    n, m = 160, int((t.d == 0).sum())
+    G = len(set(groups))
+    ratio = np.sqrt((n - 1) / (n - 5) / ((m - 1) / (m - 4)))
+    assert clustered[0].cov_kwds["n_groups"] == [G] == clustered[1].cov_kwds["n_groups"]
+    close(np.ravel(clustered[0].bse)[kept], ratio * np.ravel(clustered[1].bse), 1e-8)
+    one = res.with_cov("HC1")  # observations and parameters of all rows: the limit of fits with large coefficients
+    close(np.ravel(one.bse)[kept], np.ravel(left.with_cov("HC0").bse) * np.sqrt(n / (n - 5)), 1e-8)
+    assert np.isnan(np.ravel(one.bse)[4])
+    for extra in ("x2", "z"):
+        a, b = (r.score_test(extra) for r in (res, left))
+        close([a.statistic, a.df], [b.statistic, b.df], 1e-7)
+
+
+def test_score_test_of_a_separated_multinomial():
+    """The limit of the statistic at large finite coefficients."""
+    data = references.reference("sep_mnlogit__mnlogit_separation")[1]
+    data["e"] = np.sin(np.arange(len(data)))
+    res = fitted(make("MNLogit", "y ~ x + d", data))
+    wider = make("MNLogit", "y ~ x + d + e", data)
+    theta = np.column_stack([far_along(res, 25.0).reshape(3, 2, order="F").T, np.zeros(2)]).ravel()
+    u, A = wider.score(theta), wider.information(theta)
+    statistic = float(u @ np.linalg.solve(A, u))
+    close(res.score_test("e").statistic, statistic, 1e-5)
+    assert res.score_test("e").df == 2
+
+
+def test_hc2_hc3_and_influence_of_the_rows_left():
+    t = toy().assign(d=(np.arange(160) % 9 == 0).astype(int))
+    t.loc[t.d == 1, "y01"] = 1
+    res, left = fitted(make("Logit", "y01 ~ x1 + d", t)), make("Logit", "y01 ~ x1", t[t.d == 0]).fit()
+    for kind in ("HC2", "HC3"):
+        close(res.with_cov(kind).bse[["Intercept", "x1"]], left.with_cov(kind).bse, 1e-8)
+    a, b = res.get_influence(), left.get_influence()
+    close(a.hat_matrix_diag[t.d == 0], b.hat_matrix_diag, 1e-8)
+    assert not a.hat_matrix_diag[t.d == 1].any()
+    close(a.d_params.loc[t.d == 0, ["Intercept", "x1"]], b.d_params, 1e-8)
+    assert a.d_params["d"].isna().all()
+    new = res.augment().filter(like=".")
+    assert (new[".se_fit"].isna() == (t.d == 1)).all() and np.isfinite(new.drop(columns=".se_fit")).all(axis=None)
+    with pytest.raises(NotImplementedError, match="bootstrap"):
+        res.with_cov("bootstrap")
+    multi = fitted(reference_model("sep_mnlogit__mnlogit_separation"))
+    with pytest.raises(NotImplementedError, match="separated"):
+        multi.get_influence()
+    with pytest.raises(NotImplementedError, match="HC3"):
+        multi.with_cov("HC3")
+
+
+@pytest.mark.parametrize("name", ["sep_mnlogit__mnlogit_separation", "iris__mnlogit_separation"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_rebase_is_the_fit_against_the_other_reference(name, place, results):
+    res, (case, data) = results[name], references.reference(name)
+    level = case["values"]["levels"][place]
+    direct = fitted(make("MNLogit", case["formula"], data, reference=level))
+    moved = res.rebase(level)
+    for a in (moved, moved.rebase(res.reference).rebase(level), pickle.loads(pickle.dumps(moved))):
+        close(a.params, direct.params, 1e-9)
+        close(a.bse, direct.bse, 1e-8)
+        close(a.fittedvalues, direct.fittedvalues, 1e-9, 1e-15)
+        close(a.predict(data.head(12)), direct.predict(data.head(12)), 1e-9, 1e-15)
+        assert list(a.separation.directions.index) == list(direct.separation.directions.index)
+    close(moved.with_cov("HC0").bse, direct.with_cov("HC0").bse, 1e-8)
+
+
+# ------------------------------------------------------------------------------------------------- keeping
+@names
+def test_saved_pickled_and_without_data(name, results):
+    res, data = results[name], references.reference(name)[1].iloc[::11]
+    file = io.StringIO()
+    res.save(file)
+    file.seek(0)
+    bare = pickle.loads(pickle.dumps(res))
+    bare.remove_data()
+    p = res.predict(data)
+    for other in (glmclf.load(file), bare, pickle.loads(pickle.dumps(bare))):
+        close(other.params, res.params, 1e-15)
+        close(other.bse, res.bse, 1e-15)
+        close(other.predict(data), p, 1e-12, 1e-15)
+        close(other.conf_int(), res.conf_int(), 1e-13)
+        assert str(other.separation) == str(res.separation) and other.separation.rows is None
+        assert other.llf == res.llf and "infinite" in other.summary().as_text()
+    assert len(res.separation.rows) == res.separation.n_rows
+
+
+# ---------------------------------------------------------------------------------------------- asked beforehand
+@names
+def test_detect_separation(name, results):
+    case, data = references.reference(name)
+    found = glmclf.detect_separation(case["formula"], data, case["model"].lower(), **references.model_keywords(case))
+    assert str(found) == str(results[name].separation)
+    model = results[name].model
+    same = glmclf.detect_separation(data[model.endog_names], model.exog, type(model))
+    assert (same.kind, same.n_rows) == (found.kind, found.n_rows)
+    np.testing.assert_array_equal(same.directions.to_numpy(), found.directions.to_numpy())
+
+
+def test_detect_separation_of_data_that_are_not():
+    t = toy()
+    assert glmclf.detect_separation("y ~ x1 + g", t) is None
+    assert glmclf.detect_separation("y ~ x1 + g", t, freq_weights="times", model="probit") is None
+    assert glmclf.detect_separation("g ~ x1", t, "mnlogit") is None
+    assert glmclf.detect_separation("y ~ x1 + z", t.assign(z=2 * t.x1)) is None
+    unit = 3.0
+    assert glmclf.detect_separation("y ~ I(x1 / unit)", t) is None, unit
+    with pytest.raises(ValueError, match="'mnlogit'"):
+        glmclf.detect_separation("y ~ x1", t, "ols")
+
+
+# ------------------------------------------------------------------------------------------- not separated
+@pytest.mark.parametrize(
+    "name", [f"hard_{n}" for n in ("nearsep__logit", "nearsep__probit", "wide__logit", "rare__logit")]
+)
+def test_estimates_that_exist_are_found(name):
+    case, data = references.reference(name)
+    model = getattr(glmclf, case["model"]).from_formula(case["formula"], data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeparationWarning)
+        res = model.fit()
+    assert res.separation is None and glmclf.detect_separation(case["formula"], data, case["model"].lower()) is None
+    assert min(references.digits(res.params[k], b) for k, b in case["values"]["params"].items()) >= 9
+
+
+@models
+def test_a_large_slope_and_a_gross_outlier_are_no_separation(model):
+    x = np.linspace(-1, 1, 81)
+    y = (x > 0).astype(int)
+    y[[39, 41]] = 1, 0  # overlap on a fiftieth of the range
+    t = pd.DataFrame({"x": x, "y": y})
+    for data in (t, pd.concat([t, pd.DataFrame({"x": [40.0], "y": [0]})])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", SeparationWarning)
+            res = make(model, "y ~ x", data).fit()
+        assert res.converged and res.separation is None and np.isfinite(res.params).all()
+        assert np.abs(res.model.score(res.params)).max() < 1e-6
+    assert make(model, "y ~ x", t).fit().params["x"] > 20
+
+
+# -------------------------------------------------------------------------------------------- brute force, all models
+def separable(X, seen):
+    """Whether some direction never speaks against an outcome seen and sometimes for one: by trying all extreme rays."""
+    k, K = X.shape[1], seen.shape[1]
+    rows = []
+    for (c, l), i in itertools.product(itertools.permutations(range(K), 2), range(len(X))):
+        if seen[i, c]:
+            row = np.zeros((K, k))
+            row[c], row[l] = X[i], -X[i]
+            rows.append(row[1:].ravel())
+    A = np.unique(rows, axis=0)
+    p = A.shape[1]
+    for picked in itertools.combinations(range(len(A)), p - 1):
+        _, s, V = np.linalg.svd(A[list(picked)]) if p > 1 else (None, np.ones(0), np.eye(1))
+        if (s > 1e-9).all() and any((A @ d).min() > -1e-9 for d in (V[-1], -V[-1])):
+            return True
+    return False
+
+
+@every
+def test_random_small_designs(model):
+    """Never NaN or inf without a word; separated exactly where all extreme directions say so."""
+    generator = np.random.default_rng(17)
+    counted = {True: 0, False: 0}
+    for _ in range(40):
+        n = int(generator.integers(4, 11 if model != "MNLogit" else 8))
+        X = np.column_stack([np.ones(n, dtype=int), generator.integers(-2, 3, n), generator.integers(0, 2, n)])
+        X = X[:, : 2 if model == "MNLogit" else 3]
+        K = 3 if model == "MNLogit" else 2
+        y = np.r_[np.arange(K), generator.integers(0, K, n - K)]
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            res = getattr(glmclf, model)(y, X.astype(float)).fit()
+        kinds = [w.category for w in given]
+        assert set(kinds) <= {SeparationWarning, CollinearityWarning, glmclf.errors.InferenceWarning}, given
+        rank = np.linalg.matrix_rank(X)
+        assert (CollinearityWarning in kinds) == (rank < X.shape[1])
+        ranks = [0, *(np.linalg.matrix_rank(X[:, : j + 1]) for j in range(X.shape[1]))]
+        columns = np.flatnonzero(np.diff(ranks))
+        expected = separable(X[:, columns], y[:, None] == np.arange(K))
+        assert (SeparationWarning in kinds) == expected == (res.separation is not None), (X.tolist(), y.tolist())
+        counted[expected] += 1
+        assert res.converged and np.isfinite([res.llf, res.aic, res.bic]).all()
+        finite = np.isfinite(np.asarray(res.params)).ravel(order="F")
+        assert finite.all() or len(kinds)
+        assert finite.sum() == np.isfinite(np.asarray(res.bse)).sum()
+        assert np.isfinite(np.asarray(res.fittedvalues)).all()
+        res.summary().as_text()
+        if expected:
+            with pytest.raises(PerfectSeparationError), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                res.model.fit(separation="raise")
+    assert min(counted.values()) >= 3
