@@ -8,18 +8,19 @@ log-likelihood; the other adjusted scores are no gradient.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
-from glmclf.core.blocks import Blocks
+from glmclf.core.blocks import Blocks, one_blas_thread
 from glmclf.core.columns import Dense
 from glmclf.core.estimation import (
+    FACTORED_ALONE,
     Estimate,
     RankDeficiency,
     from_basis,
@@ -30,18 +31,10 @@ from glmclf.core.estimation import (
 )
 from glmclf.core.objective import Evaluation, Factor, MultinomialObjective, Objective
 from glmclf.core.rank import dependencies, triangular_factor
-from glmclf.core.solvers import Fit
+from glmclf.core.solvers.quasi_scoring import Point, solve_adjusted, value
 
 KINDS = ("firth", "median")
-ENTRIES = 2**20  # of the largest temporary array
-TOL = 1e-26  # squared decrement times p/n: quasi-scoring ends linearly, so that its last step leaves a share of it
-FLOOR = 1e-10  # a squared decrement below this that has not fallen for PATIENCE steps is rounding
-PATIENCE = 5
-MEMORY = 6  # steps that the accelerated one is made of
-ARMIJO = 1e-4
-MAX_HALVINGS = 40
-REACH = 3.0  # standard errors of one step
-NEAR = 0.1  # a squared decrement from which steps are accelerated
+ENTRIES = 2**18  # of the largest temporary array
 
 
 @dataclass(frozen=True)
@@ -74,36 +67,6 @@ class ReducedEstimate(Estimate):
     """
 
     reduction: Reduction | None = None
-
-
-@dataclass(frozen=True)
-class Point:
-    """Adjusted score and expected information at a theta; the penalised log-likelihood, or None, and the plain one."""
-
-    theta: ndarray
-    value: float
-    penalised: float | None
-    score: ndarray
-    information: ndarray
-
-    @cached_property
-    def factor(self) -> Factor:
-        """The information, factorised."""
-        return Factor(self.information)
-
-    @cached_property
-    def step(self) -> ndarray:
-        """I^-1 (U + A), the step of quasi Fisher scoring; infinite where the information is singular."""
-        try:
-            return self.factor.solve(self.score)
-        except np.linalg.LinAlgError:
-            return np.full(len(self.theta), np.inf)
-
-    @cached_property
-    def decrement(self) -> float:
-        """(U + A)' I^-1 (U + A), the squared distance to the estimate in standard errors; infinite where singular."""
-        d = float(self.step @ self.score) if np.isfinite(self.step).all() else np.inf
-        return d if 0.0 <= d < np.inf else np.inf
 
 
 def has_penalised_likelihood(kind: str, objective: Objective) -> bool:
@@ -151,11 +114,11 @@ class AdjustedScore:
 
     def logdet(self, factor: Factor) -> float:
         """log|I| in the coordinates of X."""
-        value = 2.0 * float(np.log(np.diag(factor.L)).sum() - np.log(factor.scale).sum())
+        found = 2.0 * float(np.log(np.diag(factor.L)).sum() - np.log(factor.scale).sum())
         if self.basis is None:
-            return value
+            return found
         equations = len(factor.L) // len(self.basis)
-        return value + 2.0 * equations * float(np.log(np.abs(np.diag(self.basis))).sum())
+        return found + 2.0 * equations * float(np.log(np.abs(np.diag(self.basis))).sum())
 
     def _binary(self, theta: ndarray, e: Evaluation, root: ndarray) -> ndarray:
         """X'(h g)/2, and with "median" I b besides.
@@ -169,14 +132,15 @@ class AdjustedScore:
 
         def rows(X, y, m, offset, weights):
             total = np.zeros(2 * len(theta) if median else len(theta))
-            for X, eta, times in _chunks(X, theta, offset, _product(m, weights), len(theta)):
+            for x, eta, times in _chunks(X, theta, offset, _product(m, weights), len(theta) if median else 1):
                 t, g = link.terms(eta), link.dlogpdf(eta)
                 w = t.r1 * t.r0 * times
-                h = w * ((X @ root) ** 2).sum(axis=1)
-                total[: len(theta)] += X.times(0.5 * _times_finite(h, g))
+                h = w * x.lengths(root)
+                total[: len(theta)] += x.times(0.5 * _times_finite(h, g))
                 if median:
                     c = (t.r1 - t.r0) / 6.0 - 0.5 * g
-                    total[len(theta) :] += _times_finite(w, c) @ (X @ columns) ** 3
+                    Z = x @ columns
+                    total[len(theta) :] += _times_finite(w, c) @ (Z * Z * Z)
             return total
 
         total = self.objective.blocks.sum(rows)
@@ -204,13 +168,13 @@ class AdjustedScore:
 
         def rows(X, y, m, offset, weights):
             total = np.zeros((k, q))
-            for X, eta, times in _chunks(X, B, offset, _product(m, weights), k * q * q):
+            for x, eta, times in _chunks(X, B, offset, _product(m, weights), k * q * q):
                 p = likelihood.probabilities(eta)[1][:, 1:]
-                Z = np.stack([X @ r for r in roots], axis=1)
+                Z = np.stack([x @ r for r in roots], axis=1)
                 Q = Z @ Z.transpose(0, 2, 1)
                 d, Qp = np.einsum("njj->nj", Q), np.einsum("njl,nl->nj", Q, p)
                 centred = d - 2.0 * Qp - ((d - 2.0 * Qp) * p).sum(axis=1, keepdims=True)
-                total += X.times(np.reshape(times, (-1, 1)) * 0.5 * p * centred)
+                total += x.times(np.reshape(times, (-1, 1)) * 0.5 * p * centred)
             return total
 
         return self.objective.blocks.sum(rows).ravel(order="F")
@@ -253,171 +217,21 @@ class PenalisedLikelihood:
 
     def __init__(self, objective: Objective, basis: ndarray | None = None):
         if not has_penalised_likelihood("firth", objective):
-            raise NotImplementedError("only logits have a penalised likelihood whose gradient is Firth's adjusted score")
+            raise NotImplementedError(
+                "only logits have a penalised likelihood whose gradient is Firth's adjusted score"
+            )
         self.adjusted, self.objective, self.basis = AdjustedScore("firth", objective, basis), objective, basis
-        self.likelihood, self.blocks, self.unit, self.n = (
-            objective.likelihood,
-            objective.blocks,
-            objective.unit,
-            objective.n,
-        )
+        self.likelihood, self.blocks = objective.likelihood, objective.blocks
+        self.unit, self.n = objective.unit, objective.n
 
     def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
         """Penalised value, adjusted score and information."""
         p = self.adjusted(theta)
-        return Evaluation(_value(p), p.score, p.information)
+        return Evaluation(value(p), p.score, p.information)
 
     def gradient(self, theta: ndarray) -> Evaluation:
         """The same: the value needs the information."""
         return self(theta)
-
-
-# -------------------------------------------------------------------------------------------------------- the solver
-def solve_adjusted(
-    adjusted: Callable[[ndarray], Point],
-    start: ndarray,
-    *,
-    rows: int,
-    maxiter: int = 100,
-    tol: float | None = None,
-    callback: Callable | None = None,
-) -> tuple[Point, Fit]:
-    """The theta at which the adjusted score is 0, by accelerated quasi Fisher scoring.
-
-    A step is theta + I^-1 (U + A) (Kosmidis & Firth 2010), a fixed-point iteration that converges linearly; from some
-    steps before it the accelerated one is extrapolated (Anderson 1965). Where there is a penalised log-likelihood a
-    step is halved until that rises. Where there is none no function of theta need fall on the way to the solution: the
-    decrement of the adjusted score has minima of its own in small samples. Steps of more than `REACH` standard
-    errors must then shorten the way, others are damped where they reverse, and accelerated only once they shrink. Such scores may have several zeros; this
-    is one that quasi-scoring is drawn to.
-
-    Parameters
-    ----------
-    adjusted : callable
-        theta -> `Point`.
-    start : (p,) ndarray
-    rows : int
-    maxiter : int
-        Most steps.
-    tol : float, optional
-        On the squared decrement; by default 1e-26 max(1, n/p), rounding.
-    callback : callable, optional
-        Called as ``callback(iteration, theta, value)`` with the penalised log-likelihood, or the plain one.
-
-    Returns
-    -------
-    Point, Fit
-        The last evaluation, and the record; its `evaluation` has the adjusted score and the expected information.
-    """
-    tol = TOL * max(1.0, rows / max(len(start), 1)) if tol is None else tol
-    past, trace = [adjusted(start)], []
-    converged, message, pace = False, "no solution of the adjusted score within the iterations allowed", 1.0
-    while True:
-        point = past[-1]
-        trace.append((_value(point), point.decrement))
-        if not np.isfinite(point.decrement):
-            message = "the information matrix is singular"
-            break
-        if point.decrement <= tol:
-            converged, message = True, "converged"
-            break
-        if point.decrement < FLOOR and _stands_still([d for _, d in trace]):
-            converged, message = True, "converged to rounding"
-            point = min(past, key=lambda p: p.decrement)
-            break
-        if len(trace) > maxiter:
-            break
-        pace = _pace(past, pace)
-        if point.penalised is None:
-            moved = _stride(adjusted, past, pace, min(d for _, d in trace))
-        else:
-            moved = _climb(adjusted, past)
-        if moved is None:
-            message = "no step increases the penalised log-likelihood"
-            break
-        past = [*past[-MEMORY:], moved]
-        if callback is not None:
-            callback(len(trace), moved.theta, _value(moved))
-    evaluation = Evaluation(point.value, point.score, point.information)
-    theta = point.theta + point.step if message == "converged" else point.theta
-    return point, Fit(theta, evaluation, len(trace) - 1, converged, message, float(point.decrement), tuple(trace))
-
-
-def _value(point: Point) -> float:
-    return point.value if point.penalised is None else point.penalised
-
-
-def _stands_still(decrements: list[float]) -> bool:
-    before = decrements[-1 - PATIENCE : -1]
-    return len(before) == PATIENCE and decrements[-1] > 0.9 * min(before)
-
-
-def _climb(adjusted: Callable[[ndarray], Point], past: list[Point]) -> Point | None:
-    """A point of higher penalised log-likelihood: by the accelerated step, or the longest of 1, 1/2, ... of the plain
-    one."""
-    point = past[-1]
-    if len(past) > 1:
-        step = _accelerated(past)
-        gain = float(step @ point.score)
-        if gain > 0:
-            new = adjusted(point.theta + step)
-            if new.decrement < 0.5 * point.decrement and _rises(point, new, ARMIJO * gain):
-                return new
-    length = 1.0
-    for _ in range(MAX_HALVINGS):
-        new = adjusted(point.theta + length * point.step)
-        if _rises(point, new, ARMIJO * length * point.decrement):
-            return new
-        length *= 0.5
-    return None
-
-
-def _rises(old: Point, new: Point, gain: float) -> bool:
-    return np.isfinite(new.decrement) and _value(new) >= _value(old) + gain - 1e-13 * abs(_value(old))
-
-
-def _stride(adjusted: Callable[[ndarray], Point], past: list[Point], pace: float, best: float) -> Point:
-    """The next point without a likelihood to climb: `pace` times the plain step or, near the end, the accelerated one
-    if that halves the smallest decrement so far."""
-    point = past[-1]
-    if len(past) > 1 and point.decrement < min(NEAR, past[-2].decrement):
-        new = adjusted(point.theta + _accelerated(past))
-        if new.decrement < 0.5 * best:
-            return new
-    # far from the end a full step may be right, as it is with many rows, or lead astray, as with few
-    far = pace * np.sqrt(point.decrement) > REACH
-    if far:
-        new = adjusted(point.theta + pace * point.step)
-        if new.decrement < 0.5 * point.decrement:
-            return new
-    length = REACH / np.sqrt(point.decrement) if far else pace
-    for _ in range(MAX_HALVINGS):
-        new = adjusted(point.theta + length * point.step)
-        if new.decrement <= max(1.0, 2.0 * point.decrement):
-            break
-        length *= 0.5
-    return new
-
-
-def _pace(past: list[Point], pace: float) -> float:
-    """The share of a step to take: less of it after one that went beyond its aim and had to be reversed."""
-    if len(past) < 2:
-        return pace
-    old, new = past[-2:]
-    reversal = float(new.score @ old.step) / old.decrement
-    return max(0.1, pace / (1.0 - reversal)) if reversal < -0.5 else min(1.0, 1.2 * pace)
-
-
-def _accelerated(past: list[Point]) -> ndarray:
-    """Anderson's step: the combination of past points at which the steps, were they linear, would cancel."""
-    point = past[-1]
-    F = np.column_stack([point.step - p.step for p in past[:-1]])
-    X = np.column_stack([point.theta - p.theta for p in past[:-1]])
-    whiten = point.factor.L.T / point.factor.scale
-    size = np.linalg.norm(whiten @ F, axis=0)
-    size = np.where(size > 0, size, 1.0)
-    weights = np.linalg.lstsq((whiten @ F) / size, whiten @ point.step, rcond=1e-8)[0] / size
-    return point.step - (X + F) @ weights
 
 
 # ----------------------------------------------------------------------------------------------------- the estimate
@@ -443,6 +257,11 @@ def reduce_bias(kind: str, objective: Objective, start: ndarray, **options) -> R
     RankDeficiency
         The columns are linearly dependent.
     """
+    with one_blas_thread() if len(start) in FACTORED_ALONE else nullcontext():
+        return _reduce_bias(kind, objective, start, options)
+
+
+def _reduce_bias(kind: str, objective: Objective, start: ndarray, options) -> ReducedEstimate:
     basis = None
     information = objective(start).information
     if not well_conditioned(information, objective.blocks.arrays[0].least_rcond):
@@ -523,6 +342,11 @@ def penalised_maximum(
     ArithmeticError
         No maximum was found.
     """
+    with one_blas_thread() if len(start) in FACTORED_ALONE else nullcontext():
+        return _penalised_maximum(objective, basis, directions, start, origin, options)
+
+
+def _penalised_maximum(objective, basis, directions, start, origin, options) -> tuple[float, ndarray]:
     adjusted = AdjustedScore("firth", objective, basis)
     origin = np.zeros(len(start)) if origin is None else origin
     if basis is not None:
@@ -530,7 +354,7 @@ def penalised_maximum(
         directions = np.column_stack([into_basis(basis, d) for d in directions.T]) if directions.size else directions
     opening = adjusted(origin)
     if not directions.shape[1]:
-        return float(_value(opening)), from_basis(basis, origin)
+        return float(value(opening)), from_basis(basis, origin)
     # an orthonormal basis of what is left, each parameter on the scale of its information
     scale = np.sqrt(np.diag(opening.information))
     C = np.linalg.qr(scale[:, None] * directions)[0] / scale[:, None]
@@ -539,13 +363,8 @@ def penalised_maximum(
         p = adjusted(origin + C @ gamma)
         return Point(gamma, p.value, p.penalised, C.T @ p.score, C.T @ p.information @ C)
 
-    gamma = C.T @ (scale**2 * (start - origin))
-    best = None
-    for first in (gamma, np.zeros(C.shape[1])):
+    for first in (C.T @ (scale**2 * (start - origin)), np.zeros(C.shape[1])):
         point, fit = solve_adjusted(restricted, first, rows=objective.n, **{"maxiter": 200} | options)
-        if fit.converged and (best is None or _value(point) > _value(best)):
-            best = point
-            break
-    if best is None:
-        raise ArithmeticError(fit.message)
-    return float(_value(best)), from_basis(basis, origin + C @ best.theta)
+        if fit.converged:
+            return value(point), from_basis(basis, origin + C @ point.theta)
+    raise ArithmeticError(fit.message)

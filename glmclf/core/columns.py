@@ -154,6 +154,11 @@ class Dense:
     def __matmul__(self, b: ndarray) -> ndarray:
         return self.X @ b
 
+    def lengths(self, T: ndarray) -> ndarray:
+        """Squared lengths of the rows of X T, (n,)."""
+        Z = self.X @ T
+        return np.einsum("ij,ij->i", Z, Z)
+
     def times(self, u: ndarray) -> ndarray:
         """X' u, (k,) or (k, q)."""
         return self.X.T @ u
@@ -238,10 +243,13 @@ class Part:
         """w times the numbers."""
         return w if self.numbers is None else w * self.numbers
 
+    def of_cells(self, b: ndarray) -> ndarray:
+        """Values by cell of coefficients b, (width, ...) -> (cells, ...), without the numbers."""
+        return np.concatenate([b, np.zeros((1, *b.shape[1:]))]) if self.table is None else self.table @ b
+
     def spread(self, b: ndarray) -> ndarray:
         """Values by row of coefficients b, (width,) or (width, q)."""
-        by_cell = np.concatenate([b, np.zeros((1, *b.shape[1:]))]) if self.table is None else self.table @ b
-        values = by_cell[self.codes]
+        values = self.of_cells(b)[self.codes]
         return values if self.numbers is None else (values.T * self.numbers).T
 
     def collect(self, by_cell: ndarray) -> ndarray:
@@ -323,6 +331,19 @@ class Cells:
         for part in self.coded:
             eta += part.spread(b[part.at])
         return eta
+
+    def lengths(self, T: ndarray) -> ndarray:
+        """Squared lengths of the rows of X T, (n,), as the quadratic form of T T': its blocks by cell, looked up."""
+        M = T @ T.T
+        out = np.einsum("ij,ij->i", self.D @ M[np.ix_(self.at, self.at)], self.D)
+        for i, part in enumerate(self.coded):
+            if len(self.at):
+                out += 2.0 * np.einsum("ij,ij->i", self.D, part.spread(M[np.ix_(part.at, self.at)]))
+            for other in self.coded[: i + 1]:
+                by_cells = part.of_cells(other.of_cells(M[np.ix_(part.at, other.at)].T).T)
+                values = other.weighted(part.weighted(by_cells[part.codes, other.codes]))
+                out += values if other is part else 2.0 * values
+        return out
 
     def times(self, u: ndarray) -> ndarray:
         """X' u, (k,) or (k, q)."""

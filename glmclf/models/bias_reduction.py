@@ -1,4 +1,4 @@
-"""What `fit` asks of a bias-reduced estimate: which models have one, the intercept, which covariances mean something."""
+"""What `fit` asks of a bias-reduced estimate: which models have one, its intercept, which covariances it may have."""
 
 from __future__ import annotations
 

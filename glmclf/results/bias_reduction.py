@@ -28,22 +28,38 @@ class BiasReduction:
     _basis: ndarray | None
     _theta: ndarray
     _combinations: Any
-    _columns: ndarray
-    _places: ndarray
-    _finite_theta: ndarray
+
+    @property
+    def _columns(self) -> ndarray:
+        """Columns of the design that are no combinations of others."""
+        raise NotImplementedError
+
+    @property
+    def _places(self) -> ndarray:
+        """Places of their parameters in all equations."""
+        raise NotImplementedError
+
+    @property
+    def _finite_theta(self) -> ndarray:
+        """The estimate, with zeros for columns that were left out."""
+        raise NotImplementedError
 
     @property
     def bias_reduction(self) -> str | None:
-        """"firth", "median", or None for a maximum likelihood estimate."""
+        """ "firth", "median", or None for a maximum likelihood estimate."""
         return None if self._reduction is None else self._reduction.kind
 
     @property
     def llf_penalized(self) -> float:
-        """Firth's penalised log-likelihood at its maximum, llf + log|I|/2 with I the information of the parameters; only
-        of bias_reduction="firth" with Logit or MNLogit. With flic=True before the intercept was corrected."""
+        """Firth's penalised log-likelihood at its maximum, llf + log|I|/2 with I the information of the parameters.
+
+        Only of bias_reduction="firth" with Logit or MNLogit; with flic=True before the intercept was corrected.
+        """
         if self._reduction is None or self._reduction.penalised is None:
             kind = f"bias_reduction={self.bias_reduction!r}"
-            raise AttributeError(f"llf_penalized: a {type(self.model).__name__} with {kind} has no penalised likelihood")
+            raise AttributeError(
+                f"llf_penalized: a {type(self.model).__name__} with {kind} has no penalised likelihood"
+            )
         return self._reduction.penalised + self.model._constant
 
     @property
@@ -68,7 +84,7 @@ class BiasReduction:
         if self._reduction is not None and self._reduction.penalised is None:
             raise NotImplementedError(
                 f'{what} of a {type(self.model).__name__} with bias_reduction="{self.bias_reduction}": its adjusted '
-                'score is the gradient of no likelihood. Use wald_test, or bias_reduction="firth" with a Logit or MNLogit'
+                'score is the gradient of no likelihood. Use wald_test, or bias_reduction="firth" of a Logit or MNLogit'
             )
 
     # --------------------------------------------------------------------------------- the penalised likelihood
@@ -90,7 +106,9 @@ class BiasReduction:
             with np.errstate(over="ignore", invalid="ignore"):
                 return penalised_maximum(penalised.objective, penalised.basis, directions, start)
         except ArithmeticError as error:
-            raise EstimationError(f"the restricted penalised likelihood has no maximum that was found: {error}") from None
+            raise EstimationError(
+                f"the restricted penalised likelihood has no maximum that was found: {error}"
+            ) from None
 
     def _penalised_with(self, columns: ndarray) -> tuple[float, ndarray]:
         """Largest penalised log-likelihood with some columns of the design, without the coefficients of counts."""
@@ -135,7 +153,8 @@ class BiasReduction:
             return []
         what = "Firth's, of the mean" if r.kind == "firth" else "of the median"
         notes = [
-            f"The estimate is bias-reduced ({what}); log-likelihood, AIC, BIC and pseudo R-squared are the plain ones at "
+            f"The estimate is bias-reduced ({what}); log-likelihood, AIC, BIC and pseudo R-squared are the plain ones "
+            + "at "
             + ("it; the LLR p-value is of the penalised likelihood." if r.penalised is not None else "it.")
         ]
         if r.penalised is None:

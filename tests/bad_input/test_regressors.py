@@ -109,10 +109,10 @@ def test_more_columns_than_rows(model):
     y = np.r_[np.zeros(5), np.ones(5)]
     for k in (11, 40):
         with refused("y", str(k), "10", error=CollinearityError):
-            getattr(glmclf, model)(y, rng.normal(size=(10, k))).fit()
+            getattr(glmclf, model)(y, rng.normal(size=(10, k))).fit(collinear="raise")
     t = toy(12, 3).assign(id=[f"r{i}" for i in range(12)])
     with refused("14", "12", error=CollinearityError):
-        make(model, "y ~ x1 + x2 + id", t).fit()
+        make(model, "y ~ x1 + x2 + id", t).fit(collinear="raise")
 
 
 @models
