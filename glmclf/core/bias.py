@@ -257,7 +257,7 @@ def reduce_bias(kind: str, objective: Objective, start: ndarray, **options) -> R
     RankDeficiency
         The columns are linearly dependent.
     """
-    with one_blas_thread() if len(start) in FACTORED_ALONE else nullcontext():
+    with one_blas_thread() if len(start) < FACTORED_ALONE.stop else nullcontext():
         return _reduce_bias(kind, objective, start, options)
 
 
@@ -342,7 +342,7 @@ def penalised_maximum(
     ArithmeticError
         No maximum was found.
     """
-    with one_blas_thread() if len(start) in FACTORED_ALONE else nullcontext():
+    with one_blas_thread() if len(start) < FACTORED_ALONE.stop else nullcontext():
         return _penalised_maximum(objective, basis, directions, start, origin, options)
 
 

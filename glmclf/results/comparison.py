@@ -126,6 +126,7 @@ def _checked(res: Any, other: Any) -> Any:
     if res._law.divisor != "mle" or res._reduced is not None:
         raise NotImplementedError('compare_conditional() is for the maximum likelihood fit: divisor="mle"')
     other._check_likelihood("compare_conditional()", "sampling weights make none")
+    other._refuse_reduced("compare_conditional()", "it compares maximum likelihood fits")
     other = other if type(other.model).__name__ == "Logit" else other.rebase(res.reference)
     mn = other.model
     if mn._has_offset:

@@ -27,8 +27,6 @@ def test_unknown_fit_keywords(model, keyword):
 
 
 LATER = [
-    {"bias_reduction": "firth"},
-    {"bias_reduction": "median"},
     {"method": "sgd"},
     {"progress": True},
     {"cov_type": "HC2"},

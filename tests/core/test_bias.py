@@ -36,7 +36,9 @@ def several(X, y, K, m=None, offset=None, w=None, size=None):
 def derivative(f, theta, h=1e-5):
     """By central differences of fourth order, a column a parameter."""
     steps = h * np.eye(len(theta))
-    return np.array([(8 * (f(theta + d) - f(theta - d)) - (f(theta + 2 * d) - f(theta - 2 * d))) / (12 * h) for d in steps])
+    return np.array(
+        [(8 * (f(theta + d) - f(theta - d)) - (f(theta + 2 * d) - f(theta - 2 * d))) / (12 * h) for d in steps]
+    )
 
 
 def log_det(objective):

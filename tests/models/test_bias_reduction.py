@@ -223,7 +223,7 @@ def test_bias_in_simulation():
     x = np.linspace(-1.5, 1.5, 20)
     truth = np.array([0.3, 1.0])
     mean, middle = [], []
-    for _ in range(300):
+    for _ in range(200):
         y = (rng.random(20) < 1 / (1 + np.exp(-truth[0] - truth[1] * x))).astype(int)
         if 0 < y.sum() < 20:
             model = Logit(y, np.column_stack([np.ones(20), x]))
