@@ -144,7 +144,8 @@ def _typicality(g: Gaussian, distances: ndarray, width: int, y: ndarray | None =
     df = (g.n - g.K if g.pooled else g.counts - 1) - lost
     spherical = g.kind == "spherical"
     df2 = np.broadcast_to(width * df if spherical else df - g.p + 1, distances.shape)
-    divisor = np.array([d.n for d in g.dispersions]) - lost
+    # of a part of a spherical law, n counts the elements of the whole
+    divisor = np.array([d.n * (g.p / width if spherical else 1) for d in g.dispersions]) - lost
     with np.errstate(divide="ignore", invalid="ignore"):
         F = distances / divisor * (df if spherical else df2) / g.p * n / (n + 1)
     valid = (n > 0) & (df2 > 0) & ~np.isnan(F)

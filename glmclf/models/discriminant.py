@@ -282,9 +282,16 @@ class DiscriminantModel(GenerativeModel):
 
     def _intensity(self, blocks: Blocks, moments: ClassMoments):
         wanted = self._options["shrinkage"]
+        if not isinstance(wanted, str):
+            return wanted
+        if not self._frequency:  # only the ratios of sampling weights count: N is the number of rows
+            X, y, w = blocks.arrays
+            unit = len(y) / w.sum()
+            moments = ClassMoments(moments.counts * unit, moments.means, moments.scatter * unit)
+            blocks = Blocks(X, y, w * unit, n_threads=blocks.n_threads)
         if wanted == "ledoit_wolf":
             return gaussian.ledoit_wolf(blocks, moments, self._pooled)
-        return gaussian.oas(moments, self._pooled) if wanted == "oas" else wanted
+        return gaussian.oas(moments, self._pooled)
 
     def _check_bias_reduction(self, wanted: str | None, cov_type: str) -> None:
         if wanted is None:
