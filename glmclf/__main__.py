@@ -11,7 +11,29 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-MODELS = {"logit": "Logit", "probit": "Probit", "cloglog": "CLogLog", "mnlogit": "MNLogit"}
+MODELS = {
+    "logit": "Logit",
+    "probit": "Probit",
+    "cloglog": "CLogLog",
+    "mnlogit": "MNLogit",
+    "lda": "LDA",
+    "qda": "QDA",
+    "naivebayes": "NaiveBayes",
+}
+BINARY, REGRESSIONS = ("logit", "probit", "cloglog"), ("logit", "probit", "cloglog", "mnlogit")
+GENERATIVE = ("lda", "qda", "naivebayes")
+#: the models that have an option which not all have
+HAVE = {
+    "event": BINARY,
+    "reference": ("mnlogit", *GENERATIVE),
+    "offset": REGRESSIONS,
+    "method": REGRESSIONS,
+    "exponentiate": REGRESSIONS,
+    "priors": GENERATIVE,
+    "covariance": GENERATIVE,
+    "shrinkage": ("lda", "qda"),
+    "smoothing": ("naivebayes",),
+}
 FORMATS = ("text", "latex", "html", "csv", "markdown")
 SUFFIXES = (".csv", ".parquet", ".dta")
 BAD_INPUT, NO_ESTIMATE = 2, 1
@@ -26,6 +48,8 @@ examples:
   python -m glmclf probit fair "I(affairs > 0) ~ age + yrs_married + religious" --cov-type HC0
   python -m glmclf cloglog beetles "killed + survived ~ dose" --format markdown
   python -m glmclf mnlogit penguins "species ~ bill_length_mm + sex" --reference Chinstrap --exponentiate
+  python -m glmclf lda penguins "species ~ bill_length_mm + body_mass_g" --priors equal --cov-type HC0
+  python -m glmclf naivebayes penguins "species ~ bill_length_mm + sex + C(year)" --smoothing 0.5
   cut -d, -f1-5 survey.csv | python -m glmclf logit - "answer ~ age" --event yes
 
 exit status: 0, 1 where the data give no estimate, 2 where the input cannot be used
@@ -55,14 +79,19 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("data", metavar="DATA", help="shipped data set, .csv, .parquet or .dta file or - (csv on stdin)")
     p.add_argument("formula", metavar="FORMULA", help='as in "y ~ x1 + C(g)"')
     p.add_argument("--event", metavar="LEVEL", help="level of the response whose probability is modelled")
-    p.add_argument("--reference", metavar="LEVEL", help="mnlogit: level that the others are compared with")
+    p.add_argument("--reference", metavar="LEVEL", help="mnlogit, lda, qda, naivebayes: level to compare others with")
     p.add_argument("--offset", metavar="COL", help="column added to the linear predictor")
     p.add_argument("--freq-weights", metavar="COL", help="column of counts: how many equal rows a row stands for")
     p.add_argument("--weights", metavar="COL", help="column of sampling weights")
+    p.add_argument("--missing", metavar="HOW", help="drop or raise; naivebayes also skip (its default) or level")
     p.add_argument("--subset", metavar="QUERY", help="rows to use, as in \"age > 20 and region == 'north'\"")
     p.add_argument("--cov-type", metavar="TYPE", help="nonrobust (default), expected, HC0, HC1 or cluster")
     p.add_argument("--groups", metavar="COL", action="append", help="column of clusters; twice for two-way clusters")
-    p.add_argument("--method", metavar="M", default="irls", help="solver: irls (default), newton, bfgs or lbfgs")
+    p.add_argument("--method", metavar="M", help="solver: irls (default), newton, bfgs or lbfgs")
+    p.add_argument("--priors", metavar="P", help="lda, qda, naivebayes: equal, or as in a=0.2,b=0.8 or 0.2,0.8")
+    p.add_argument("--covariance", metavar="KIND", help="lda, qda: full (default), diag or spherical")
+    p.add_argument("--shrinkage", metavar="X", help="lda, qda: 0 to 1, ledoit_wolf or oas")
+    p.add_argument("--smoothing", metavar="X", help="naivebayes: pseudo-count of each cell of a table")
     p.add_argument(
         "--exponentiate", action="store_true", help="odds ratios (mnlogit: relative risk ratios) for coefficients"
     )
@@ -186,22 +215,59 @@ def chosen(query: str, frame: Any) -> Any:
         raise ValueError(f"--subset {query!r}: {error}; the columns are {', '.join(map(str, frame.columns))}") from None
 
 
+def number(text: str, option: str) -> float:
+    """A number of the command line."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--{option} {text!r}: a number is wanted") from None
+
+
+def prior_probabilities(text: str, formula: str, frame: Any) -> Any:
+    """Probabilities of the levels: "equal", numbers in the order of the levels, or level=number."""
+    if text == "equal":
+        return text
+    parts = text.split(",")
+    if "=" not in text:
+        return [number(part, "priors") for part in parts]
+    pairs = [part.rpartition("=") for part in parts]
+    priors = {response_level(level, formula, frame): number(p, "priors") for level, _, p in pairs}
+    if len(priors) < len(parts):
+        raise ValueError(f"--priors {text!r} names a level twice")
+    return priors
+
+
+def options(args: argparse.Namespace, frame: Any) -> dict[str, Any]:
+    """Keywords of the model."""
+    found = {name: getattr(args, name) for name in ("offset", "freq_weights", "weights", "missing", "covariance")}
+    for name in ("event", "reference"):
+        if getattr(args, name) is not None:
+            found[name] = response_level(getattr(args, name), args.formula, frame)
+    if args.subset is not None:
+        found["subset"] = chosen(args.subset, frame)
+    if args.priors is not None:
+        found["priors"] = prior_probabilities(args.priors, args.formula, frame)
+    if args.smoothing is not None:
+        found["smoothing"] = number(args.smoothing, "smoothing")
+    if args.shrinkage is not None:
+        word = args.shrinkage.isidentifier() and args.shrinkage not in ("nan", "inf")
+        found["shrinkage"] = args.shrinkage if word else number(args.shrinkage, "shrinkage")
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def fit(args: argparse.Namespace) -> Any:
     """The results that the arguments ask for."""
     import glmclf
 
     frame = read(args.data)
-    keywords = {name: getattr(args, name) for name in ("offset", "freq_weights", "weights")}
-    coding = "reference" if args.model == "mnlogit" else "event"
-    text = getattr(args, coding)
-    keywords[coding] = None if text is None else response_level(text, args.formula, frame)
-    keywords["subset"] = None if args.subset is None else chosen(args.subset, frame)
-    fit_keywords: dict[str, Any] = {"method": args.method, "cov_type": args.cov_type}
+    fit_keywords: dict[str, Any] = {"cov_type": args.cov_type}
+    if args.method is not None:
+        fit_keywords["method"] = args.method
     if args.groups:
         groups = args.groups[0] if len(args.groups) == 1 else args.groups
         fit_keywords |= {"cov_type": args.cov_type or "cluster", "cov_kwds": {"groups": groups}}
     model = getattr(glmclf, MODELS[args.model])
-    return model._from_formula(args.formula, frame, {}, restricted=True, **keywords).fit(**fit_keywords)
+    return model._from_formula(args.formula, frame, {}, restricted=True, **options(args, frame)).fit(**fit_keywords)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -212,7 +278,8 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("ignore", PendingDeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
         results = fit(args)
-        text = getattr(results.summary(exponentiate=args.exponentiate), f"as_{args.format}")()
+        form = {"exponentiate": args.exponentiate} if args.model in HAVE["exponentiate"] else {}
+        text = getattr(results.summary(**form), f"as_{args.format}")()
     for message in dict.fromkeys(one_line(w.message) for w in caught):
         print(f"glmclf: warning: {message}", file=sys.stderr)
     print(text, flush=True)
@@ -222,6 +289,21 @@ def run(args: argparse.Namespace) -> int:
 def one_line(message: object) -> str:
     """A message on a single line."""
     return " ".join(str(message).split())
+
+
+def misfit(args: argparse.Namespace) -> str | None:
+    """What is wrong with a set of options that are each known."""
+    for name, models in HAVE.items():
+        if getattr(args, name) in (None, False) or args.model in models:
+            continue
+        if name == "reference":
+            return f"--reference is for {', '.join(models)}; the level that {args.model} models is --event LEVEL"
+        if name == "event":
+            return f"--event is for {', '.join(models)}; the base level of {args.model} is --reference LEVEL"
+        return f"--{name} is for {', '.join(models)}; {args.model} has no such option"
+    if args.cov_type == "cluster" and not args.groups:
+        return "--cov-type cluster needs --groups COL"
+    return None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -249,12 +331,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter is no error
     args = parser().parse_args(argv)
-    if args.reference is not None and args.model != "mnlogit":
-        parser().error(f"--reference is for mnlogit; the level that {args.model} models is --event LEVEL")
-    if args.event is not None and args.model == "mnlogit":
-        parser().error("--event is for two levels; the base level of mnlogit is --reference LEVEL")
-    if args.cov_type == "cluster" and not args.groups:
-        parser().error("--cov-type cluster needs --groups COL")
+    wrong = misfit(args)
+    if wrong is not None:
+        parser().error(wrong)
     try:
         return run(args)
     except BrokenPipeError:

@@ -61,9 +61,10 @@ def test_summary_of_a_shipped_data_set(shell):
 def test_every_model(shell, name):
     status, out, err = shell(name, "spector", "GRADE ~ GPA + PSI")
     res = getattr(glmclf, command.MODELS[name]).from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
-    gpa = res.params.loc["GPA", 1] if name == "mnlogit" else res.params["GPA"]
+    logit = getattr(res, "discriminant", res)
+    gpa = logit.params["GPA"] if name in command.BINARY else logit.params.loc["GPA", 1]
     assert (status, err) == (0, "")
-    assert f"{res.llf:.3f}" in out and f"{gpa:.4f}" in out
+    assert f"{res.llf:#.5g}" in out and f"{gpa:.4f}" in out
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "dta"])
@@ -221,6 +222,142 @@ def test_mnlogit_refusals(shell):
     refused(shell(*SPECTOR, "--reference", "0"), "--reference", "--event")
     separated = "species ~ bill_length_mm + bill_depth_mm + flipper_length_mm"
     refused(shell("mnlogit", "penguins", separated), "separation", "species", status=1)
+
+
+SPECIES = "species ~ bill_length_mm + body_mass_g"
+
+
+def block(out, level, name):
+    """The numbers of a row in the table of a level."""
+    lines = iter(out.splitlines())
+    next(line for line in lines if line.strip().startswith(f"species={level} "))
+    return next(line for line in lines if line.split()[:1] == [name]).split()[1:]
+
+
+@pytest.mark.parametrize("options, keywords", [
+    (["--reference", "Gentoo"], {"reference": "Gentoo"}),
+    (["--priors", "equal"], {"priors": "equal"}),
+    (["--priors", "0.2,0.3,0.5"], {"priors": [0.2, 0.3, 0.5]}),
+    (["--priors", "Gentoo=.5,Adelie=.2,Chinstrap=.3"], {"priors": [0.2, 0.3, 0.5]}),
+    (["--covariance", "diag"], {"covariance": "diag"}),
+    (["--freq-weights", "times"], {"freq_weights": "times"}),
+    (["--weights", "share"], {"weights": "share"}),
+    (["--subset", "year > 2007"], {"subset": datasets.load("penguins")["year"] > 2007}),
+])
+@pytest.mark.parametrize("model", ["lda", "qda", "naivebayes"])
+def test_options_of_generative_models(shell, tmp_path, model, options, keywords):
+    if model == "naivebayes" and "covariance" in keywords:
+        keywords = {}  # the only one it has
+    frame = datasets.load("penguins")
+    frame["times"], frame["share"] = np.arange(344) % 3, 0.5 + np.arange(344) % 4
+    file = tmp_path / "penguins.csv"
+    frame.to_csv(file, index=False)
+    res = getattr(glmclf, command.MODELS[model]).from_formula(SPECIES, frame, **keywords).fit()
+    status, out, err = shell(model, file, SPECIES, *options)
+    assert (status, err) == (0, "")
+    level = res.discriminant.params.columns[-1]
+    b, se = (t.loc["bill_length_mm", level] for t in (res.discriminant.params, res.discriminant.bse))
+    assert block(out, level, "bill_length_mm")[:2] == [f"{b:.4f}", f"{se:.3f}"]
+    assert f"species={res.reference} " not in out
+
+
+@pytest.mark.parametrize("model, options, keywords", [
+    ("lda", ["--shrinkage", "0.25"], {"shrinkage": 0.25}),
+    ("qda", ["--shrinkage", "ledoit_wolf"], {"shrinkage": "ledoit_wolf"}),
+    ("lda", ["--missing", "drop"], {}),
+    ("naivebayes", ["--missing", "drop"], {"missing": "drop"}),
+    ("naivebayes", ["--smoothing", "0.5"], {"smoothing": 0.5}),
+])
+def test_options_of_one_generative_model(shell, model, options, keywords):
+    formula = SPECIES + " + sex"
+    res = getattr(glmclf, command.MODELS[model]).from_formula(formula, datasets.load("penguins"), **keywords).fit()
+    status, out, err = shell(model, "penguins", formula, *options)
+    b = res.discriminant.params.loc["sex[T.male]", "Gentoo"]
+    assert (status, err) == (0, "") and block(out, "Gentoo", "sex[T.male]")[0] == f"{b:.4f}"
+
+
+@pytest.mark.parametrize("options, keywords", [
+    (["--cov-type", "HC0"], {"cov_type": "HC0"}),
+    (["--cov-type", "HC1"], {"cov_type": "HC1"}),
+    (["--groups", "year"], {"cov_type": "cluster", "cov_kwds": {"groups": "year"}}),
+])
+@pytest.mark.parametrize("model", ["lda", "qda", "naivebayes"])
+def test_robust_errors_of_generative_models(shell, model, options, keywords):
+    res = getattr(glmclf, command.MODELS[model]).from_formula(SPECIES, datasets.load("penguins")).fit(**keywords)
+    status, out, err = shell(model, "penguins", SPECIES, *options)
+    z = res.discriminant.tvalues.loc["body_mass_g", "Chinstrap"]
+    assert (status, err) == (0, "") and block(out, "Chinstrap", "body_mass_g")[2] == f"{z:.3f}"
+
+
+def test_a_prior_by_a_level_that_is_a_number(shell):
+    res = glmclf.LDA.from_formula("GRADE ~ GPA", datasets.load("spector"), priors={0: 0.5, 1: 0.5}).fit()
+    status, out, err = shell("lda", "spector", "GRADE ~ GPA", "--priors", "1=0.5,0=0.5")
+    assert (status, err) == (0, "") and f"{res.llf:#.5g}" in out
+
+
+@pytest.mark.parametrize("form, mark", [
+    ("latex", r"\begin{tabular}"), ("html", "<table"), ("csv", ","), ("markdown", "|"),
+])
+@pytest.mark.parametrize("model", ["lda", "qda", "naivebayes"])
+def test_formats_of_generative_models(shell, model, form, mark):
+    status, out, err = shell(model, "penguins", SPECIES, "--format", form)
+    assert (status, err) == (0, "") and mark in out
+
+
+@pytest.mark.parametrize("model, args, words", [
+    ("lda", ["--event", "Adelie"], ["--event", "--reference"]),
+    ("lda", ["--offset", "year"], ["--offset", "lda", "mnlogit"]),
+    ("qda", ["--exponentiate"], ["--exponentiate", "qda"]),
+    ("naivebayes", ["--method", "newton"], ["--method", "naivebayes"]),
+    ("naivebayes", ["--shrinkage", "0.1"], ["--shrinkage", "lda, qda"]),
+    ("qda", ["--smoothing", "0.5"], ["--smoothing", "naivebayes"]),
+    ("mnlogit", ["--priors", "equal"], ["--priors", "mnlogit"]),
+    ("logit", ["--covariance", "diag"], ["--covariance", "logit"]),
+    ("lda", ["--reference", "Emperor"], ["Emperor", "Adelie"]),
+    ("lda", ["--priors", "0.5,0.6"], ["priors", "3"]),
+    ("lda", ["--priors", "0.5,0.6,x"], ["--priors", "x"]),
+    ("lda", ["--priors", "0.5,0.6,0.3"], ["add up to 1.4"]),
+    ("lda", ["--priors", "Adelie=0.5,Emperor=0.5"], ["Emperor"]),
+    ("lda", ["--priors", "Adelie=0.5,Adelie=0.5"], ["Adelie", "twice"]),
+    ("lda", ["--priors", ""], ["--priors"]),
+    ("qda", ["--shrinkage", "guess"], ["guess", "oas"]),
+    ("qda", ["--shrinkage", "1.5"], ["1.5"]),
+    ("qda", ["--shrinkage", "nan"], ["nan"]),
+    ("qda", ["--covariance", "banded"], ["banded", "spherical"]),
+    ("naivebayes", ["--covariance", "full"], ["full", "QDA"]),
+    ("naivebayes", ["--smoothing", "-1"], ["smoothing", "-1"]),
+    ("naivebayes", ["--smoothing", "much"], ["--smoothing", "much"]),
+    ("naivebayes", ["--missing", "wait"], ["wait", "skip"]),
+    ("lda", ["--missing", "skip"], ["skip", "drop"]),
+    ("lda", ["--missing", "raise"], ["bill_length_mm"]),
+    ("lda", ["--weights", "nowhere"], ["weights", "nowhere"]),
+    ("lda", ["--cov-type", "HC9"], ["HC9"]),
+    ("lda", ["--cov-type", "cluster"], ["--groups"]),
+])
+def test_generative_refusals(shell, model, args, words):
+    refused(shell(model, "penguins", SPECIES, *args), *words)
+
+
+@pytest.mark.parametrize("model", ["lda", "qda", "naivebayes"])
+@pytest.mark.parametrize("formula", [
+    "species ~ __import__('os').system('true')", "species ~ bill_length_mm.to_csv('x')", "species ~ np.load('x.npy')",
+    "species ~ I(exec('1'))",
+])
+def test_a_formula_of_a_generative_model_runs_no_code(shell, model, formula):
+    refused(shell(model, "penguins", formula))
+
+
+def test_no_law_is_status_1(shell):
+    doubled = "species ~ bill_length_mm + I(2 * bill_length_mm)"
+    refused(shell("lda", "penguins", doubled), "bill_length_mm", status=1)
+    refused(shell("qda", "penguins", "species ~ bill_length_mm + island"), "island", "Gentoo", status=1)
+    refused(shell("naivebayes", "penguins", "species ~ year", "--subset", "year == 2008"), "year", status=1)
+
+
+def test_a_zero_cell_is_a_warning(shell):
+    status, out, err = shell("naivebayes", "penguins", "species ~ island")
+    assert status == 0 and "island" in out
+    assert err.startswith("glmclf: warning: ") and err.count("\n") == 1 and "smoothing=.5" in err
 
 
 # ---------------------------------------------------------------- the process

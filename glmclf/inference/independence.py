@@ -17,7 +17,6 @@ from scipy.special import chdtrc
 
 from glmclf.core.families import Categorical, Family, Gaussian
 from glmclf.core.naive_bayes import NaiveBayesFit
-from glmclf.inference.wald import holm
 
 TABLES = ("bernoulli", "categorical")
 SINGULAR = 1e-12  # 1 - r^2 below this is rounding
@@ -131,13 +130,24 @@ def _with_table(
     return float(2 * (law.fit(s).loglik(s).sum() - law.fit(one).loglik(one).sum())), law.k_params(L) - law.k_params(1)
 
 
-def adjusted(tests: Sequence[PairTest]) -> ndarray:
-    """p-values of all tests together by Holm's method; NaN stays."""
-    p = np.array([t.pvalue for t in tests])
-    known = ~np.isnan(p)
-    out = np.full(len(p), np.nan)
-    if known.any():
-        out[known] = holm(p[known])
+def holm(p: ndarray) -> ndarray:
+    """p-values adjusted for their number; NaN stays, and does not count.
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
+
+    Examples
+    --------
+    >>> holm(np.array([0.02, 0.01, np.nan, 0.5])).tolist()
+    [0.04, 0.03, nan, 0.5]
+    """
+    order = np.argsort(p)  # NaN last
+    m = int(np.count_nonzero(~np.isnan(p)))
+    stepped = np.full(len(p), np.nan)
+    stepped[:m] = np.minimum(np.maximum.accumulate(p[order[:m]] * np.arange(m, 0, -1)), 1.0)
+    out = np.empty(len(p))
+    out[order] = stepped
     return out
 
 
@@ -151,7 +161,7 @@ def joined(
     rows that lack one of the two.
     """
     parts = [fit.alone(j) for j in (first, second)]
-    families = [p.families[0] for p in parts]
+    families: list[Any] = [p.families[0] for p in parts]
     a, b = values[first], values[second]
     apart = parts[0].log_joint([a]) + parts[1].log_joint([b]) - 2 * fit.log_priors
     if all(isinstance(f, Categorical) for f in families):

@@ -280,7 +280,7 @@ def _gaussian_without(f: Any, s: Squares, v: ndarray, y: ndarray, removed: ndarr
     return _kept(log_density, np.isnan(x), undefined).sum(axis=1)
 
 
-def _pooled_without(s: Squares, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
+def _pooled_without(s: Any, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
     """All classes change with the common variance, (n, K)."""
     x = v[:, None] if v.ndim == 1 else v
     n, r, within = s.n[y], removed[:, None], s.squares.sum(axis=0)

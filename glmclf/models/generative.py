@@ -18,6 +18,9 @@ from glmclf.inference.covariance import check
 from glmclf.models.inputs import Inputs
 from glmclf.results.levels import Levels
 
+LEAST_WEIGHT = 1e-100
+LARGEST_SMOOTHING = 1e100
+
 
 class GenerativeModel(Levels, Inputs):
     """What LDA, QDA and NaiveBayes share: classes, their priors, and how a fit is asked for."""
@@ -41,9 +44,34 @@ class GenerativeModel(Levels, Inputs):
         super()._start_with(sample, keywords)
         coding, _ = self._split(keywords)
         self._options = self._checked({name: value for name, value in coding.items() if name != "reference"})
-        lost = [note for note in self._notes if "no rows, left out" in note]
-        for note in lost:
-            warnings.warn(note, DataWarning, stacklevel=4)
+        self._notes += self._levels_without_rows()
+        for note in self._lost_levels:
+            warnings.warn(note, DataWarning, stacklevel=5)
+        self._check_sampling_weights()
+
+    def _levels_without_rows(self) -> list[str]:
+        """Notes on labels of the table whose rows all lack a value or have weight 0."""
+        frame, name = self.data.frame, self.endog_names
+        if frame is None or name not in frame or len(frame) == len(self._rows):
+            return []
+        if isinstance(frame[name].dtype, pd.CategoricalDtype):  # the response knows its own levels
+            return []
+        lost = [label for label in frame[name].dropna().unique() if label not in self.levels]
+        return [f'level "{label}" of {name}: no rows, left out (all miss a value or have weight 0)' for label in lost]
+
+    @property
+    def _lost_levels(self) -> list[str]:
+        """Notes on levels without rows."""
+        return [note for note in self._notes if "no rows, left out" in note]
+
+    def _check_sampling_weights(self) -> None:
+        """Refuse sampling weights whose squares a float cannot hold."""
+        w = None if self._frequency else self._rows.weights
+        if w is not None and not LEAST_WEIGHT <= w.max() <= 1 / LEAST_WEIGHT:
+            raise DataError(
+                f"weights= are {w.max():.3g} at most: numbers of that size cannot be squared and summed. Divide them "
+                "by their mean; only their ratios matter"
+            )
 
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         """The keywords of the model, checked and in the form that is kept."""
@@ -51,7 +79,7 @@ class GenerativeModel(Levels, Inputs):
         checked["priors"] = self._prior_array(options["priors"], "priors", observed=self._class_sizes > 0)
         if checked["priors"] is not None:
             checked["priors"] = checked["priors"].tolist()
-        smoothing = _number(options["prior_smoothing"], "prior_smoothing", 0.0)
+        smoothing = _number(options["prior_smoothing"], "prior_smoothing", 0.0, LARGEST_SMOOTHING)
         if smoothing and checked["priors"] is not None:
             raise ValueError("prior_smoothing= smooths estimated priors; these are fixed by priors=")
         checked["prior_smoothing"] = smoothing
@@ -59,27 +87,16 @@ class GenerativeModel(Levels, Inputs):
 
     def _prior_array(self, priors, what: str, observed: ndarray | None = None) -> ndarray | None:
         """Probabilities of the classes in their order, the reference first, from those a user gave by level."""
-        levels, name = self.levels, self.endog_names
         if priors is None:
             return None
-        if isinstance(priors, str):
-            if priors != "equal":
-                raise ValueError(f'{what}={priors!r}: give a probability for each of the levels {levels}, or "equal"')
-            priors = np.full(len(levels), 1.0 / len(levels))
-        if isinstance(priors, pd.Series):
-            priors = priors.to_dict() if set(priors.index) & set(levels) else priors.to_numpy()
-        if isinstance(priors, Mapping):
-            if set(priors) != set(levels):
-                raise ValueError(f"{what}= names {list(priors)}; the levels of {name} are {levels}")
-            priors = [priors[level] for level in levels]
-        try:
-            p = np.asarray(priors, dtype=float)
-        except (TypeError, ValueError):
-            raise ValueError(f"{what}={priors!r}: give numbers, one for each of the levels {levels}") from None
+        levels, name = self.levels, self.endog_names
+        p = numbers(self._unlabelled(priors, what), what, f"one for each of the levels {levels}")
         if p.shape != (len(levels),):
-            raise ValueError(f"{what}= has {p.size} values; {name} has {len(levels)} levels: {levels}")
+            found = f"{p.size} values" if p.ndim == 1 else f"the shape {p.shape}"
+            lost = "".join(f" ({note})" for note in self._lost_levels)
+            raise ValueError(f"{what}= has {found}; {name} has {len(levels)} levels: {levels}{lost}")
         if not (np.isfinite(p) & (p >= 0)).all():
-            raise ValueError(f"{what}={p.tolist()}: probabilities are not negative")
+            raise ValueError(f"{what}={p.tolist()}: probabilities are numbers from 0 to 1")
         if abs(p.sum() - 1.0) > 1e-8:
             raise ValueError(f"{what}={p.tolist()} add up to {p.sum():.10g}: probabilities add up to 1")
         p = p[[levels.index(c) for c in self._classes]]
@@ -87,6 +104,26 @@ class GenerativeModel(Levels, Inputs):
             zero = [self._classes[k] for k in np.flatnonzero(observed & (p == 0))]
             raise ValueError(f"{what}= is 0 for {zero} of {name}, which has rows: leave these rows out with subset=")
         return p / p.sum()
+
+    def _unlabelled(self, priors, what: str):
+        """Probabilities in the order of the levels from those that name them, or "equal"."""
+        levels = self.levels
+        if isinstance(priors, str):
+            if priors != "equal":
+                raise ValueError(f'{what}={priors!r}: give a probability for each of the levels {levels}, or "equal"')
+            return np.full(len(levels), 1.0 / len(levels))
+        if isinstance(priors, pd.Series):
+            if isinstance(priors.index, pd.RangeIndex) and not set(priors.index) & set(levels):
+                return priors.to_numpy()
+            if not priors.index.is_unique:
+                raise ValueError(f"{what}= names {list(priors.index)}: each of the levels {levels} once")
+            priors = priors.to_dict()
+        if not isinstance(priors, Mapping):
+            return priors
+        if set(priors) != set(levels):
+            lost = "".join(f" ({note})" for note in self._lost_levels)
+            raise ValueError(f"{what}= names {list(priors)}; the levels of {self.endog_names} are {levels}{lost}")
+        return [priors[level] for level in levels]
 
     # -------------------------------------------------------------------------------------------------- names
     @property
@@ -126,9 +163,13 @@ class GenerativeModel(Levels, Inputs):
     def _check_fit(self, cov_type: str | None, progress: bool, n_threads: int | None) -> str:
         if progress:
             raise NotImplementedError(f"fit(progress={progress!r}) is not available in this version")
-        if n_threads is not None and (isinstance(n_threads, bool) or not isinstance(n_threads, int) or n_threads < 1):
+        whole = isinstance(n_threads, (int, np.integer)) and not isinstance(n_threads, bool)
+        if n_threads is not None and not (whole and n_threads >= 1):
             raise ValueError(f"n_threads={n_threads!r}: a whole number of threads, 1 or more")
-        cov_type = cov_type or ("HC0" if self._pseudo else "nonrobust")
+        if cov_type is None:
+            cov_type = "HC0" if self._pseudo else "nonrobust"
+        if not isinstance(cov_type, str):
+            raise ValueError(f"cov_type={cov_type!r}: give its name")
         check(cov_type)
         return cov_type
 
@@ -141,6 +182,17 @@ def _labels(model: str, reference, names, values) -> MultinomialResponse:
             "class with its count as freq_weights=, or use MNLogit"
         )
     return MultinomialResponse.build(names, values, reference)
+
+
+def numbers(values: Any, name: str, what: str) -> ndarray:
+    """An array of real numbers from an option."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "cSU":
+            raise TypeError
+        return array.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={values!r}: give numbers, {what}") from None
 
 
 def _number(value, name: str, least: float, most: float = np.inf) -> float:

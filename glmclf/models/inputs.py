@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -232,6 +232,8 @@ class Inputs:
 
     def _groups(self, cov_type: str, cov_kwds) -> Groups | None:
         """Cluster codes of the kept rows from the `groups` a user gave; None for other covariances."""
+        if cov_kwds is not None and not isinstance(cov_kwds, Mapping):
+            raise TypeError(f'cov_kwds={cov_kwds!r}: a dict, as {{"groups": column name or values}}')
         keywords = dict(cov_kwds or {})
         unknown = set(keywords) - ({"groups"} if cov_type == "cluster" else set())
         if unknown:

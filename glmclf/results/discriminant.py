@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -17,13 +19,16 @@ from glmclf.core.discriminant_influence import influence
 from glmclf.core.dispersion import Dispersion
 from glmclf.core.gaussian import Gaussian, fit_gaussian
 from glmclf.core.moments import ClassMoments
-from glmclf.errors import EstimationError, InferenceWarning
+from glmclf.data.arrays import sums_up
+from glmclf.data.groups import Groups
+from glmclf.errors import DataError, EstimationError, InferenceWarning
 from glmclf.inference import discriminant as diagnostics
 from glmclf.inference import manova
 from glmclf.inference.covariance import Covariance, InfluenceContext, check, covariance
 from glmclf.inference.leave_one_out import LeaveOneOut
 from glmclf.results import discriminant_tables as tables
 from glmclf.results import saving
+from glmclf.results.estimates import row_property
 from glmclf.results.generative import GenerativeResults
 from glmclf.results.implied_logit import ImpliedLogit, LogitLabels
 
@@ -58,6 +63,9 @@ class LikelihoodRatio(NamedTuple):
 class DiscriminantResults(GenerativeResults):
     """Results of LDA and QDA."""
 
+    _impossible: ClassVar[str] = (
+        "{} so far from all classes that every density is 0 as a float: the posterior is NaN. Check the units"
+    )
     _facts: ClassVar[tuple[str, ...]] = (*GenerativeResults._facts, "_error_facts")
 
     def __init__(self, model, fitted: GaussianFit, cov: Covariance, group_names: list[str], reduced=None):
@@ -74,7 +82,9 @@ class DiscriminantResults(GenerativeResults):
                 raise EstimationError(str(error)) from None
             return cls(model, fitted, Covariance(cov_type, V, EXACT), [], b)
         cov, names = cls._covariance(model, fitted, cov_type, groups, blocks)
-        return cls(model, fitted, cov, names)
+        self = cls(model, fitted, cov, names)
+        self._groups = groups
+        return self
 
     @staticmethod
     def _covariance(model, fitted: GaussianFit, cov_type: str, groups, blocks) -> tuple[Covariance, list[str]]:
@@ -233,9 +243,11 @@ class DiscriminantResults(GenerativeResults):
 
     @cached_property
     def llnull(self) -> float:
-        """Joint log-likelihood with one mean and covariance, of the same structure, for all classes."""
+        """Joint log-likelihood with one mean and covariance, of the same structure, for all classes; NaN where it has no
+        maximum, with fewer rows than features."""
         f = self._fitted_classes
-        return gaussian.null_loglikelihood(f.moments, self._for_likelihood, f.factors)
+        value = gaussian.null_loglikelihood(f.moments, self._for_likelihood, f.factors)
+        return value if np.isfinite(value) else np.nan
 
     # ---------------------------------------------------------------------------------------------- discriminant
     @cached_property
@@ -269,20 +281,51 @@ class DiscriminantResults(GenerativeResults):
             return self.model._rows.X[:].toarray(), self.model._rows.index
         X = self.model._features(newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else pd.RangeIndex(len(X))
-        return X, index if len(index) == len(X) else pd.RangeIndex(len(X))
+        index = index if len(index) == len(X) else pd.RangeIndex(len(X))
+        self._check_finite(X, index)
+        return X, index
+
+    def _check_finite(self, X: ndarray, index: pd.Index) -> None:
+        if sums_up(X):
+            return
+        infinite = np.isinf(X)
+        if infinite.any():
+            names = ", ".join(f'"{self.feature_names[j]}"' for j in np.flatnonzero(infinite.any(axis=0)))
+            rows = np.flatnonzero(infinite.any(axis=1))
+            where = ", ".join(map(str, index[rows[:5]])) + (", ..." if len(rows) > 5 else "")
+            raise DataError(
+                f"{names} of the new data is infinite in {len(rows)} of {len(X)} rows ({where}). Correct it, or make "
+                "it NaN: such a row is judged by its other features"
+            )
 
     def _n_missing(self, values: ndarray) -> ndarray:
         return np.isnan(values).sum(axis=1)
 
     def _log_joint(self, values: ndarray) -> ndarray:
+        return self._by_law(values, Gaussian.log_joint)
+
+    def _posterior(self, values: ndarray) -> ndarray:
+        return self._by_law(values, Gaussian.posterior)
+
+    def _log_scores(self, values: ndarray) -> ndarray:
+        """Log posteriors: where pooled they are linear in x, and distances that all classes share do not blur them."""
+        scores = self._by_law(values, Gaussian.log_posterior)
+        scores[np.isnan(scores[:, 0])] = -np.inf  # every density underflowed
+        return scores
+
+    def _by_law(self, values: ndarray, f: Callable[[Gaussian, ndarray], ndarray]) -> ndarray:
+        """f of the law of the features that a row has, and these, (n, K)."""
         law = self._law
-        if not np.isnan(values).any():
-            return law.log_joint(values)
-        return self._by_pattern(
-            ~np.isnan(values),
-            lambda seen, rows: law.marginal(seen).log_joint(values[np.ix_(rows, np.flatnonzero(seen))]),
-            (law.K,),
-        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = f(law, values)
+            # a missing value makes its row NaN: a look at (n, K) numbers in place of (n, p)
+            if sums_up(out) or not np.isnan(values).any():
+                return out
+            return self._by_pattern(
+                ~np.isnan(values),
+                lambda seen, rows: f(law.marginal(seen), values[np.ix_(rows, np.flatnonzero(seen))]),
+                (law.K,),
+            )
 
     def _log_odds_covariance(self, values: ndarray, priors_free: bool) -> ndarray:
         K = len(self.levels)
@@ -327,7 +370,10 @@ class DiscriminantResults(GenerativeResults):
             raise NotImplementedError("clustered intervals for rows with missing features: fit again in this session")
         return _robust(model, self._fitted_classes, self.cov_type, groups, model._blocks(), seen)[0].matrix
 
-    _groups: Any = None
+    @row_property
+    def _groups(self) -> Groups | None:
+        """The clusters of the rows of the fit, put here by who read them."""
+        return None
 
     def with_cov(self, cov_type: str, **kwds) -> DiscriminantResults:
         """The same estimate with another covariance of the implied logit.
@@ -462,6 +508,11 @@ class DiscriminantResults(GenerativeResults):
         type : {3}
             Each term given all others.
         test : {"LR", "wald"}
+
+        Returns
+        -------
+        DataFrame
+            By term: statistic, df, pvalue.
         """
         if type != 3 or isinstance(type, bool):
             raise NotImplementedError(
@@ -503,7 +554,8 @@ class DiscriminantResults(GenerativeResults):
         Returns
         -------
         DataFrame
-            Rows skewness, skewness (small sample) and kurtosis: coefficient, statistic, df, pvalue.
+            Rows skewness, skewness (small sample) and kurtosis: coefficient, statistic, df, pvalue. QDA adds the tests of
+            its classes, each with its own covariance matrix.
 
         References
         ----------
@@ -665,4 +717,20 @@ def _robust(model, fitted: GaussianFit, cov_type: str, groups, blocks, seen: nda
     )
     if groups is None:
         return covariance(cov_type, context), []
-    return covariance(cov_type, context, groups=groups.codes), groups.names
+    found = covariance(cov_type, context, groups=groups.codes)
+    _warn_one_cluster(model, groups.codes)
+    return found, groups.names
+
+
+def _warn_one_cluster(model, codes: list[ndarray]) -> None:
+    """Say if all rows of a class are in one cluster: residuals add up to zero there, and so would their variance."""
+    y = model._rows.y
+    alone = {k for c in codes for k in range(model.J) if np.ptp(c[y == k]) == 0}
+    if alone:
+        names = ", ".join(repr(model._classes[k]) for k in sorted(alone))
+        warnings.warn(
+            f"all rows of class {names} are in one cluster: clustered standard errors leave out the uncertainty of its "
+            "mean and covariance",
+            InferenceWarning,
+            stacklevel=6,
+        )

@@ -145,6 +145,9 @@ def lr_test(larger: Any, smaller: Any):
         )
     if (larger.model._options["priors"] is None) != (smaller.model._options["priors"] is None):
         raise ValueError("one model has fixed priors, the other estimated ones")
+    if not np.allclose(larger.priors, smaller.priors, rtol=1e-10):
+        priors = f"{larger.priors.to_dict()}; {smaller.priors.to_dict()}"
+        raise ValueError(f"the models have different priors ({priors}): neither contains the other")
     a, b = larger._mle, smaller._mle
     order = ["spherical", "diag", "full"]
     nested = order.index(b.kind) <= order.index(a.kind) and (b.pooled or not a.pooled)
@@ -230,6 +233,11 @@ class CanonicalTables:
         ----------
         newdata : DataFrame, array_like, optional
             By default the rows of the fit.
+
+        Returns
+        -------
+        DataFrame
+            A column a function.
         """
         values, index = self._res._values(newdata)
         return pd.DataFrame(self._found.scores(values), index=index, columns=self.eigenvalues.index)
@@ -296,7 +304,8 @@ class ErrorTables:
                 continue
             table = np.array(kept["confusion"])[np.ix_(o, o)]
             wrong, n = table.sum() - np.trace(table), table.sum()
-            rows[method] = [wrong / n, wrong, kept["score"], float(np.sum(kept["skipped"]))]
+            rate = wrong / n if n else np.nan
+            rows[method] = [rate, wrong, kept["score"], float(np.sum(kept["skipped"]))]
             with np.errstate(invalid="ignore", divide="ignore"):
                 by_class[method] = 1 - np.diag(table) / table.sum(axis=1)
             observed, decided = levels.rename("observed"), levels.rename("predicted")

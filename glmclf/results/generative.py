@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.core.gaussian import log_softmax
+from glmclf.data.arrays import sums_up
 from glmclf.data.frame import as_frame
 from glmclf.errors import DataWarning, EstimationError
 from glmclf.inference import wald
@@ -42,12 +43,21 @@ class GenerativeResults(Kept):
     method = "closed form"
     converged = True
     _estimator: ClassVar[str] = "MLE"
+    _impossible: ClassVar[str] = "{} with probability 0 in every class: the posterior is NaN. Use smoothing=.5"
     _logit_info: tuple[Any, ...]
 
     # what a subclass supplies
     def _log_joint(self, values) -> ndarray:
         """log pi_k f_k(x) of rows, (n, K), the reference first."""
         raise NotImplementedError
+
+    def _log_scores(self, values) -> ndarray:
+        """log pi_k f_k(x) of rows up to a number a row, (n, K): as precise as the posterior needs."""
+        return self._log_joint(values)
+
+    def _posterior(self, values) -> ndarray:
+        """p(k | x) of rows, (n, K); NaN where every class has probability 0."""
+        return decisions.posterior(self._log_scores(values))
 
     def _log_odds_covariance(self, values, priors_free: bool) -> ndarray:
         """Covariance of the log-odds of rows against the reference, (n, K-1, K-1)."""
@@ -158,7 +168,7 @@ class GenerativeResults(Kept):
         """Conditional log-likelihood of the response given the features, sum of f log p(y | x): what MNLogit
         maximises."""
         r = self.model._rows
-        own = log_softmax(self._log_joint(self._values(None)[0]))[np.arange(len(r.y)), r.y]
+        own = log_softmax(self._log_scores(self._values(None)[0]))[np.arange(len(r.y)), r.y]
         return float(own.sum() if r.weights is None else r.weights @ own)
 
     @cached_property
@@ -295,35 +305,50 @@ class GenerativeResults(Kept):
         ----------
         Saerens, Latinne & Decaestecker (2002), Neural Computation 14, 21-41 (`priors="estimate"`).
         """
-        if which not in WHICH:
+        if not isinstance(which, str) or which not in WHICH:
             raise ValueError(f"which={which!r}: choose one of {', '.join(map(repr, WHICH))}")
         if which != "class" and (rule != "map" or cost is not None):
             raise ValueError('rule= and cost= are for which="class"')
         values, index = self._values(newdata)
-        joint = self._moved(self._log_joint(values), priors)
+        if which == "mean" and priors is None:
+            p = self._posterior(values)
+            if not sums_up(p):
+                self._warn_impossible(self._log_scores(values), index)
+            return self._by_level(p, index)
+        joint = self._moved(self._log_joint(values) if which == "joint" else self._log_scores(values), priors)
+        if which == "joint":
+            return self._by_level(joint, index)
         self._warn_impossible(joint, index)
         if which == "class":
             return self._decided(joint, index, rule, cost)
         if which == "linear":
+            self._check_reference(priors)
             with np.errstate(invalid="ignore"):
                 return self._by_level(joint - joint[:, :1], index)
-        return self._by_level(joint if which == "joint" else decisions.posterior(joint), index)
+        return self._by_level(decisions.posterior(joint), index)
+
+    def _check_reference(self, priors) -> None:
+        wanted = None if priors is None or isinstance(priors, str) else self.model._prior_array(priors, "priors")
+        if wanted is not None and wanted[0] == 0:
+            raise ValueError(
+                f"priors= is 0 for the reference {self.reference!r}, against which there are no log-odds then: use "
+                'which="mean"'
+            )
 
     def _warn_impossible(self, joint: ndarray, index: pd.Index) -> None:
         impossible = np.isneginf(joint).all(axis=1)
         if impossible.any():
             import warnings
 
-            rows = ", ".join(map(str, index[impossible][:5]))
-            warnings.warn(
-                f"{int(impossible.sum())} rows ({rows}) have probability 0 in every class: their posterior is NaN. "
-                "Use smoothing=.5",
-                DataWarning,
-                stacklevel=3,
-            )
+            rows, n = ", ".join(map(str, index[impossible][:5])), int(impossible.sum())
+            what = f"{n} row{'s' if n > 1 else ''} ({rows}{', ...' if n > 5 else ''})"
+            warnings.warn(self._impossible.format(what), DataWarning, stacklevel=3)
 
     def _by_level(self, values: ndarray, index: pd.Index) -> pd.DataFrame:
-        return pd.DataFrame(values[:, self.model._order], index=index, columns=pd.Index(self.levels, dtype=object))
+        order, columns = self.model._order, pd.Index(self.levels, dtype=object)
+        if list(order) != sorted(order):
+            values = values[:, order]
+        return pd.DataFrame(values, index=index, columns=columns, copy=False)
 
     def _moved(self, joint: ndarray, priors) -> ndarray:
         """log p(k, x) with other priors."""
@@ -383,12 +408,12 @@ class GenerativeResults(Kept):
         if isinstance(priors, str) and priors == "estimate":
             raise NotImplementedError('get_prediction(priors="estimate"): their uncertainty is not known; use predict')
         values, index = self._values(newdata)
-        joint = self._moved(self._log_joint(values), priors)
+        joint = self._moved(self._log_scores(values), priors)
         self._warn_impossible(joint, index)
-        S = self._log_odds_covariance(values, self._priors_free and priors is None)
-        log_p = log_softmax(joint)
-        p, q = np.exp(log_p), decisions.complements(joint)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            S = self._log_odds_covariance(values, self._priors_free and priors is None)
+            log_p = log_softmax(joint)
+            p, q = np.exp(log_p), decisions.complements(joint)
             logit = log_p - np.log(q)
         se = level_logit_se(S, p, q)
         o = self.model._order
@@ -410,7 +435,7 @@ class GenerativeResults(Kept):
         """
         r, K = self.model._rows, len(self.levels)
         o = np.array(self.model._order)
-        joint = self._log_joint(self._values(None)[0])[:, o]
+        joint = self._log_scores(self._values(None)[0])[:, o]
         observed, predicted = np.argsort(o)[r.y], joint.argmax(axis=1)
         table = np.bincount(observed * K + predicted, r.weights, minlength=K * K).reshape(K, K).astype(float)
         index = pd.Index(self.levels, name="observed", dtype=object)
@@ -497,6 +522,10 @@ class GenerativeResults(Kept):
         if by_class is None:
             decisions.check_count(n, "rows to draw")
             return generator.choice(len(classes), size=n, p=np.exp(self._log_priors))
+        if isinstance(by_class, pd.Series):
+            by_class = by_class.to_dict()
+        if not isinstance(by_class, Mapping):
+            raise ValueError(f"by_class={by_class!r}: a dict, level -> number of rows")
         unknown = [level for level in by_class if level not in classes]
         if unknown:
             raise ValueError(f"by_class= names {unknown}; the levels are {self.levels}")
@@ -539,6 +568,8 @@ class GenerativeResults(Kept):
         """
         from glmclf.results.comparison import compare_conditional
 
+        if not hasattr(getattr(mnlogit_res, "model", None), "_objective"):
+            raise TypeError(f"compare_conditional needs a fit of MNLogit or Logit, found {type(mnlogit_res).__name__}")
         return compare_conditional(self, mnlogit_res)
 
     @cached_property
