@@ -341,7 +341,7 @@ class DiscriminantModel(GenerativeModel):
             small &= (X != X[:1]).any(axis=0)
         if (large | small).any():
             names = ", ".join(f'"{self.feature_names[j]}"' for j in np.flatnonzero(large | small))
-            what = " or ".join(["large"] * large.any() + ["small"] * small.any())
+            what = " or ".join(word for word, any_ in (("large", large.any()), ("small", small.any())) if any_)
             raise DataError(
                 f"the values of {names} are too {what} for their squares and products (standard deviations from "
                 f"{LEAST_SD:g} to {1 / LEAST_SD:g}): change the units"
@@ -362,10 +362,9 @@ class DiscriminantModel(GenerativeModel):
             inside = f"in class {where} " if classes else "within classes "
             message = f"the features are linearly dependent {inside}(up to a constant of the class): {equal}"
         elif s.reason == "constant within a class":
-            message = f"{what} {verb} constant in class {where}"
+            message = f"{what} {verb} constant in class {where}{self._almost(s, moments)}"
         else:
-            exact = (np.diagonal(moments.within)[list(s.columns)] == 0).all()
-            message = f"{what} {verb} constant within every class{'' if exact else ' (to rounding)'}"
+            message = f"{what} {verb} constant within every class{self._almost(s, moments)}"
             spread = np.diagonal(moments.between)[list(s.columns)] / moments.n
             floors = least_variances(moments.total, moments.n, moments.means)[list(s.columns)]
             if (spread > floors).any():
@@ -388,6 +387,13 @@ class DiscriminantModel(GenerativeModel):
     def _listed(parts: list[str], separator: str = ", ", most: int = 5) -> str:
         more = [] if len(parts) <= most else [f"and {len(parts) - most} more classes"]
         return separator.join([*parts[:most], *more])
+
+    @staticmethod
+    def _almost(s: SingularDispersion, moments: ClassMoments) -> str:
+        """What constant means where there is some variance."""
+        scatter = moments.scatter[list(s.classes)].sum(axis=0) if s.classes else moments.within
+        exact = (np.diagonal(scatter)[list(s.columns)] == 0).all()
+        return "" if exact else " (it varies less than rounding or 1e-10 of its overall spread)"
 
     @staticmethod
     def _all_constant(s: SingularDispersion, moments: ClassMoments) -> SingularDispersion:

@@ -97,11 +97,11 @@ class NaiveBayes(GenerativeModel):
     >>> penguins = datasets.load("penguins")
     >>> res = NaiveBayes.from_formula("species ~ bill_length_mm + sex", penguins, reference="Gentoo").fit()
     >>> res.discriminant.params.round(3)
-                         Adelie  Chinstrap
-    Intercept           -37.461    -22.979
-    bill_length_mm        3.235      0.355
-    bill_length_mm^2     -0.046      0.008
-    sex[T.male]          -0.050     -0.050
+                      Adelie  Chinstrap
+    Intercept         13.379     10.594
+    bill_length_mm     0.462     -0.598
+    bill_length_mm^2  -0.018      0.008
+    sex[T.male]       -0.050     -0.050
     """
 
     _coding: ClassVar[dict[str, Any]] = {
@@ -317,33 +317,44 @@ class NaiveBayes(GenerativeModel):
                 )
 
     def _unusable_error(self, defects: list[Defect], record: Record) -> EstimationError:
-        first = defects[0]
-        same = [d for d in defects if d.reason == first.reason]
+        """The first kind of defect, its features and classes, and what to do."""
+        reason = defects[0].reason
+        same = [d for d in defects if d.reason == reason]
         names = list(dict.fromkeys(self.feature_names[d.feature] for d in same))
         classes = list(dict.fromkeys(self._classes[d.klass] for d in same if d.klass is not None))
         what, where = quoted(names), ", ".join(repr(c) for c in classes)
-        alone = [c for c in classes if self._row_counts[self._classes.index(c)] == 1]
-        if first.reason == "no observed value in a class":
+        if reason == "no observed value in a class":
             return EstimationError(
                 f"{what} is never observed in class {where}: leave the feature out, or the class with subset="
             )
-        if first.reason == "zero in a whole class":
+        if reason == "zero in a whole class":
             return EstimationError(
                 f"{what} is 0 in every row of class {where}, where an exponential rate is infinite: leave it out"
             )
-        if first.reason == "constant within every class":
-            message = f"{what} is constant within every class: drop it"
-        elif alone:
-            message = (
-                f"class {alone[0]!r} has 1 row, which gives {what} no variance: leave the class out with subset=, or "
-                "use pooled=True, one variance for all classes"
-            )
-        else:
-            message = (
-                f"{what} is constant in class {where}, which leaves it no variance: drop it, use pooled=True, or make "
-                f'it a table with families={{"{names[0]}": "categorical"}}'
-            )
-        return SingularCovarianceError(message, names, classes)
+        constant = self._constant_everywhere(same)
+        if constant:
+            message = f"{quoted(constant)} is constant within every class: drop it"
+            return SingularCovarianceError(message, constant, [])
+        return SingularCovarianceError(f"{self._constant_in(names, classes)}", names, classes)
+
+    def _constant_everywhere(self, defects: list[Defect]) -> list[str]:
+        """Features that are constant in every class."""
+        found: dict[int, int] = {}
+        for d in defects:
+            found[d.feature] = found.get(d.feature, 0) + (self.J if d.klass is None else 1)
+        return [self.feature_names[j] for j, n in found.items() if n == self.J]
+
+    def _constant_in(self, names: list[str], classes: list[Any]) -> str:
+        """Features that are constant in some classes, one of which may be a single row."""
+        alone = [c for c in classes if self._row_counts[self._classes.index(c)] == 1]
+        gaussian = {f.family for f in self.features if f.name in names} == {"gaussian"}
+        pool = ["use pooled=True, one variance for all classes"] if gaussian else []
+        if alone:
+            ways = ["leave the class out with subset=", *pool]
+            return f"class {alone[0]!r} has 1 row, which gives {quoted(names)} no variance: {', or '.join(ways)}"
+        ways = ["drop it", *pool, f'make it a table with families={{"{names[0]}": "categorical"}}']
+        where = ", ".join(repr(c) for c in classes)
+        return f"{quoted(names)} is constant in class {where}, which leaves it no variance: {', or '.join(ways)}"
 
     def _warn_zero_cells(self, fitted: NaiveBayesFit) -> None:
         """One warning that names feature, level and class of what is estimated as 0."""
@@ -353,7 +364,7 @@ class NaiveBayes(GenerativeModel):
         parts = []
         for z in cells[:MOST_NAMED]:
             feature = self.features[z.feature]
-            level = "" if z.level is None else f" = {_level(feature, z.level)}"
+            level = " > 0" if z.level is None else f" = {_level(feature, z.level)}"
             parts.append(f"{feature.name}{level} in class {self._classes[z.klass]!r}")
         more = f", and {len(cells) - MOST_NAMED} more" if len(cells) > MOST_NAMED else ""
         poisson = all(z.level is None for z in cells)

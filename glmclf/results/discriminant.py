@@ -243,8 +243,8 @@ class DiscriminantResults(GenerativeResults):
 
     @cached_property
     def llnull(self) -> float:
-        """Joint log-likelihood with one mean and covariance, of the same structure, for all classes; NaN where it has no
-        maximum, with fewer rows than features."""
+        """Joint log-likelihood with one mean and covariance, of the same structure, for all classes; NaN where it has
+        no maximum, with fewer rows than features."""
         f = self._fitted_classes
         value = gaussian.null_loglikelihood(f.moments, self._for_likelihood, f.factors)
         return value if np.isfinite(value) else np.nan
@@ -554,8 +554,8 @@ class DiscriminantResults(GenerativeResults):
         Returns
         -------
         DataFrame
-            Rows skewness, skewness (small sample) and kurtosis: coefficient, statistic, df, pvalue. QDA adds the tests of
-            its classes, each with its own covariance matrix.
+            Rows skewness, skewness (small sample) and kurtosis: coefficient, statistic, df, pvalue. QDA adds the tests
+            of its classes, each with its own covariance matrix.
 
         References
         ----------

@@ -24,7 +24,7 @@ from glmclf.inference import independence, manova, wald
 from glmclf.inference.discriminant import ErrorCounts, ErrorRates, decisions
 from glmclf.inference.naive_bayes import log_joint_without
 from glmclf.results import discriminant_tables, frames
-from glmclf.results.implied_logit import ImpliedLogit, _Blocks
+from glmclf.results.implied_logit import FORMED, ImpliedLogit, _Blocks
 
 SMOOTHED = ("bernoulli", "categorical", "multinomial")
 WORDS = {"variance": "var", "p": "prob"}
@@ -75,31 +75,33 @@ class NaiveBayesLogit(ImpliedLogit):
         """
         if not self._counts:
             return super().wald_test_terms(skip_constant=skip_constant, use_f=use_f)
-        m, base = self.model.K, np.arange(len(self._theta))
-        for block in self._counts:
-            for start in range(0, len(base), m):
-                base[start + block.start : start + block.stop] = start + block.start
-        theta = np.where(base < np.arange(len(base)), self._theta - self._theta[base], self._theta)
-        firsts = {block.start for block in self._counts}
-        terms = {
-            name: np.array([c for c in range(len(base))[where] if c % m not in firsts])
-            if isinstance(where, slice)
-            else np.array([c for c in where if c % m not in firsts])
-            for name, where in self.model._terms.items()
-        }
-
-        def block_of(at: ndarray) -> ndarray:
-            used = np.union1d(at, base[at])
-            R = np.zeros((len(at), len(used)))
-            rows = np.arange(len(at))
-            R[rows, np.searchsorted(used, at)] = 1.0
-            moved = base[at] < at
-            R[rows[moved], np.searchsorted(used, base[at][moved])] = -1.0
-            return R @ self._block(used) @ R.T
-
-        V: Any = _Blocks(block_of)
+        base = self._bases()
+        moved = base < np.arange(len(base))
+        theta = np.where(moved, self._theta - self._theta[base], self._theta)
+        starts = [block.start for block in self._counts]
+        places = np.arange(len(base))
+        kept = ~np.isin(places % self.model.K, starts)
+        terms = {name: (at := places[where])[kept[at]] for name, where in self.model._terms.items()}
+        V: Any = _Blocks(lambda at: self._differences(at, base))
         tests = wald.term_tests(theta, V, terms, use_f=use_f, df=self._df(use_f), skip_constant=skip_constant)
         return frames.term_table(tests)
+
+    def _bases(self) -> ndarray:
+        """For each coefficient, the first one of its block of counts in its equation, or itself."""
+        base = np.arange(len(self._theta))
+        for block in self._counts:
+            for start in range(0, len(base), self.model.K):
+                base[start + block.start : start + block.stop] = start + block.start
+        return base
+
+    def _differences(self, at: ndarray, base: ndarray) -> ndarray:
+        """Covariance of some coefficients, each less the first of its block."""
+        used = np.union1d(at, base[at])
+        R, rows = np.zeros((len(at), len(used))), np.arange(len(at))
+        R[rows, np.searchsorted(used, at)] = 1.0
+        moved = base[at] < at
+        R[rows[moved], np.searchsorted(used, base[at][moved])] = -1.0
+        return R @ self._block(used) @ R.T
 
 
 # ---------------------------------------------------------------------------------------------------- parameters
@@ -128,6 +130,11 @@ def _subject(feature: Feature, p: Parameter) -> str:
 
 def parameter_covariance(fit: NaiveBayesFit, parameters: Sequence[Parameter]) -> ndarray:
     """Covariance of the natural parameters: features and classes are independent."""
+    if len(parameters) > FORMED:
+        raise ValueError(
+            f"the covariance matrix of {len(parameters)} parameters is not formed; the largest is {FORMED}. bse has "
+            "their standard errors"
+        )
     V = np.diag([p.se**2 for p in parameters])
     if fit.priors_free:
         odds = np.arange(fit.K - 1)
