@@ -13,6 +13,7 @@ one tell?
 # 333 penguins of three species, whose sex is known from their blood. The models are not told the species.
 
 import pathlib
+import sys
 
 import numpy as np
 import pandas as pd
@@ -105,7 +106,7 @@ print(logit.predict(new).round(3))
 # ---------
 # Campbell and Mahon (1974) measured 200 rock crabs, fifty of each sex and of two colours. Here the models differ.
 
-crabs = pd.read_csv(pathlib.Path(__file__).parent / "data" / "crabs.csv")
+crabs = pd.read_csv(pathlib.Path(sys.argv[0]).parent / "data" / "crabs.csv")
 formula = "sex ~ FL + RW + CL + CW + BD"
 lda, logit = (model.from_formula(formula, crabs).fit() for model in (LDA, MNLogit))
 print(lda.boxm_test().round(4).to_frame("Box's M").T)

@@ -14,18 +14,20 @@ after 1810?
 # there are. Counted from the texts of Project Gutenberg, which are in the public domain.
 
 import pathlib
+import sys
 
 import pandas as pd
 
 from glmclf import NaiveBayes
 
 pd.set_option("display.width", 110, "display.max_columns", 12)
-chapters = pd.read_csv(pathlib.Path(__file__).parent / "data" / "austen.csv")
+chapters = pd.read_csv(pathlib.Path(sys.argv[0]).parent / "data" / "austen.csv")
 words = list(chapters.columns[3:])
 print(chapters.groupby("novel", sort=False)["words"].agg(["size", "sum"]).T)
 
 # %%
-# Drafted in the 1790s: Sense and Sensibility, Pride and Prejudice. Begun after 1810: Mansfield Park, Emma, Persuasion.
+# Drafted in the 1790s, though revised before they were printed: Sense and Sensibility, Pride and Prejudice. Begun after
+# 1810: Mansfield Park, Emma, Persuasion.
 
 period = {"Sense and Sensibility": "early", "Pride and Prejudice": "early",
           "Mansfield Park": "late", "Emma": "late", "Persuasion": "late"}

@@ -197,9 +197,9 @@ def log_softmax(scores: ndarray) -> ndarray:
     return top - np.log(np.exp(top).sum(axis=1, keepdims=True))
 
 
-def softmax(scores: ndarray) -> ndarray:
-    """Probabilities proportional to exp(scores), by rows of an (n, K) array; by column in memory."""
-    p = np.array(scores.T, dtype=float, order="C")
+def softmax(scores: ndarray, overwrite: bool = False) -> ndarray:
+    """Probabilities proportional to exp(scores), by rows of an (n, K) array; by column in memory, perhaps in place."""
+    p = (np.asarray if overwrite else np.array)(scores.T, dtype=float, order="C")
     for start in range(0, p.shape[1], ROWS):
         _to_probabilities(p[:, start : start + ROWS])
     return p.T

@@ -92,7 +92,23 @@ def _gathered(family: Family, first: Any, rest: Iterator[Any]) -> Any:
         width += _width(columns[-1])
     if len(columns) == 1:
         return first
-    return Stacked([c if len(c.shape) == 1 else c[:, j] for c in columns for j in range(_width(c))])
+    singles = [c if len(c.shape) == 1 else c[:, j] for c in columns for j in range(_width(c))]
+    whole = _neighbours(singles)
+    return Stacked(singles) if whole is None else whole
+
+
+def _neighbours(columns: Sequence[Any]) -> ndarray | None:
+    """The matrix that these are the columns of, where they lie side by side in one array; gathering them is slow."""
+    first = columns[0]
+    if not all(isinstance(c, ndarray) and c.base is not None and c.base is first.base for c in columns):
+        return None
+    if any((c.shape, c.strides, c.dtype) != (first.shape, first.strides, first.dtype) for c in columns):
+        return None
+    steps = np.diff([c.__array_interface__["data"][0] for c in columns])
+    if (steps != steps[0]).any() or steps[0] <= 0:
+        return None
+    strides = (first.strides[0], int(steps[0]))
+    return np.lib.stride_tricks.as_strided(first, (len(first), len(columns)), strides, writeable=False)
 
 
 def _width(values: Any) -> int:
@@ -288,7 +304,7 @@ class NaiveBayesFit:
     def _by_rows(self, f: Callable[[Sequence[ndarray]], ndarray], values: Sequence[Any], shape: tuple) -> ndarray:
         """f of every block of rows, (n, *shape)."""
         values = self.packed(values)
-        out = np.empty((values[0].shape[0], *shape))
+        out = np.moveaxis(np.empty((*shape, values[0].shape[0])), -1, 0)  # by column
 
         def write(part: ndarray, *block: ndarray) -> int:
             part[...] = f(block)

@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from glmclf.core import discriminant as logit
 from glmclf.core import gaussian
-from glmclf.core.discriminant_influence import influence
+from glmclf.core.discriminant_influence import influence, odds_influence
 from glmclf.core.dispersion import Dispersion
 from glmclf.core.gaussian import Gaussian, fit_gaussian
 from glmclf.core.moments import ClassMoments
@@ -48,6 +48,30 @@ class GaussianFit:
     factors: tuple[ndarray, ...] | None
 
 
+@dataclass(frozen=True)
+class PriorParts:
+    """What estimated priors add to a robust covariance of the implied logit.
+
+    Attributes
+    ----------
+    cross : (q, K-1) ndarray
+        Covariances of its coefficients, at the centre, with the log prior odds.
+    own : (K-1, K-1) ndarray
+        Covariance of the log prior odds.
+    """
+
+    cross: ndarray
+    own: ndarray
+
+    def without(self, V: ndarray) -> ndarray:
+        """The covariance (K-1, m, K-1, m) of coefficients less the log prior odds in their intercepts."""
+        V, cross = V.copy(), self.cross.reshape(*V.shape[:2], -1)
+        V[:, :, :, 0] -= cross
+        V[:, 0] -= cross.transpose(2, 0, 1)
+        V[:, 0, :, 0] += self.own
+        return V
+
+
 class CovariancesByClass(dict):
     """Covariance matrices by level."""
 
@@ -68,8 +92,10 @@ class DiscriminantResults(GenerativeResults):
     )
     _facts: ClassVar[tuple[str, ...]] = (*GenerativeResults._facts, "_error_facts")
 
-    def __init__(self, model, fitted: GaussianFit, cov: Covariance, group_names: list[str], reduced=None):
-        self.model = model
+    def __init__(
+        self, model, fitted: GaussianFit, cov: Covariance, group_names: list[str], reduced=None, prior_parts=None
+    ):
+        self.model, self._prior_parts = model, prior_parts
         self._fitted_classes, self._cov, self._group_names = fitted, cov, group_names
         self._reduced = reduced  # coefficients and covariance at the centre, of bias_reduction="exact"
 
@@ -81,15 +107,17 @@ class DiscriminantResults(GenerativeResults):
             except ValueError as error:
                 raise EstimationError(str(error)) from None
             return cls(model, fitted, Covariance(cov_type, V, EXACT), [], b)
-        cov, names = cls._covariance(model, fitted, cov_type, groups, blocks)
-        self = cls(model, fitted, cov, names)
+        cov, names, parts = cls._covariance(model, fitted, cov_type, groups, blocks)
+        self = cls(model, fitted, cov, names, None, parts)
         self._groups = groups
         return self
 
     @staticmethod
-    def _covariance(model, fitted: GaussianFit, cov_type: str, groups, blocks) -> tuple[Covariance, list[str]]:
+    def _covariance(
+        model, fitted: GaussianFit, cov_type: str, groups, blocks
+    ) -> tuple[Covariance, list[str], PriorParts | None]:
         if cov_type in MODEL_BASED:
-            return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), []
+            return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), [], None
         return _robust(model, fitted, cov_type, groups, blocks)
 
     # ----------------------------------------------------------------------------------------------- the classes
@@ -341,20 +369,24 @@ class DiscriminantResults(GenerativeResults):
     def _quadratic_form(self, seen: ndarray, X: ndarray, priors_free: bool) -> ndarray:
         """z'V z for z the functions of x that the implied logit is linear in, at the centre."""
         law = self._law.marginal(seen)
-        V = self._cov.matrix if seen.all() else self._partial_covariance(seen)
+        V, parts = (self._cov.matrix, self._prior_parts) if seen.all() else self._partial_covariance(seen)
         Z = tables.functions(law, X - law.centre)
         m, K = Z.shape[1], law.K
         V = V.reshape(K - 1, m, K - 1, m)
         if self._priors_free and not priors_free:
-            V = V.copy()
-            V[:, 0, :, 0] -= 1 / law.prior_counts[0] + np.diag(1 / law.prior_counts[1:])
+            if parts is None:  # of the exact covariance
+                own = 1 / law.prior_counts[0] + np.diag(1 / law.prior_counts[1:])
+                cross = np.zeros((K - 1, m, K - 1))
+                cross[:, 0] = own
+                parts = PriorParts(cross, own)
+            V = parts.without(V)
         out = np.empty((len(X), K - 1, K - 1))
         for start in range(0, len(X), 4096):
             z = Z[start : start + 4096]
             out[start : start + 4096] = np.einsum("ni,aibj,nj->nab", z, V, z, optimize=True)
         return out
 
-    def _partial_covariance(self, seen: ndarray) -> ndarray:
+    def _partial_covariance(self, seen: ndarray) -> tuple[ndarray, PriorParts | None]:
         """Robust covariance of the logit of some features only, from the rows of the fit."""
         if self._reduced is not None:
             raise NotImplementedError('bias_reduction="exact" has no covariance for rows with missing features')
@@ -368,7 +400,8 @@ class DiscriminantResults(GenerativeResults):
         groups = None if self._cov.name != "cluster" else self._groups
         if self._cov.name == "cluster" and groups is None:
             raise NotImplementedError("clustered intervals for rows with missing features: fit again in this session")
-        return _robust(model, self._fitted_classes, self.cov_type, groups, model._blocks(), seen)[0].matrix
+        cov, _, parts = _robust(model, self._fitted_classes, self.cov_type, groups, model._blocks(), seen)
+        return cov.matrix, parts
 
     @row_property
     def _groups(self) -> Groups | None:
@@ -396,7 +429,8 @@ class DiscriminantResults(GenerativeResults):
         other = copy.copy(self)
         other.__dict__ = {k: v for k, v in self.__dict__.items() if k not in ("discriminant", "_groups")}
         blocks = None if cov_type in MODEL_BASED else self.model._blocks()
-        other._cov, other._group_names = self._covariance(self.model, self._fitted_classes, cov_type, groups, blocks)
+        found = self._covariance(self.model, self._fitted_classes, cov_type, groups, blocks)
+        other._cov, other._group_names, other._prior_parts = found
         other._groups = groups
         return other
 
@@ -673,6 +707,7 @@ class DiscriminantResults(GenerativeResults):
             "factors": f.factors,
             "covariance": {**vars(self._cov), "groups": self._group_names},
             "reduced": self._reduced,
+            "prior_parts": None if self._prior_parts is None else vars(self._prior_parts),
             "facts": {name: getattr(self, name) for name in self._facts},
         }
 
@@ -691,17 +726,20 @@ class DiscriminantResults(GenerativeResults):
         matrix = np.array(c["matrix"], dtype=float).reshape(len(c["matrix"]), len(c["matrix"]))
         cov = Covariance(c["name"], matrix, c["description"], tuple(c["clusters"]))
         reduced = None if stored["reduced"] is None else np.array(stored["reduced"])
-        self = cls(model, GaussianFit(Gaussian(**law), moments, factors), cov, groups, reduced)
+        parts = stored["prior_parts"]
+        parts = None if parts is None else PriorParts(np.array(parts["cross"]), np.array(parts["own"]))
+        self = cls(model, GaussianFit(Gaussian(**law), moments, factors), cov, groups, reduced, parts)
         self.__dict__.update(stored["facts"])
         return self
 
 
-def _robust(model, fitted: GaussianFit, cov_type: str, groups, blocks, seen: ndarray | None = None):
+def _robust(
+    model, fitted: GaussianFit, cov_type: str, groups, blocks, seen: ndarray | None = None
+) -> tuple[Covariance, list[str], PriorParts | None]:
     """Robust covariance of the implied logit at the centre, of all features or of those `seen`."""
     law, moments = fitted.law, fitted.moments
-    if seen is not None:
-        law, moments = law.marginal(seen), tables.marginal_moments(moments, seen)
-    size = (law.K - 1) * logit.size(law)
+    shown = law if seen is None else law.marginal(seen)
+    size = (law.K - 1) * logit.size(shown)
     if size > tables.LARGEST_ROBUST:
         raise NotImplementedError(
             f'cov_type="{cov_type}" of {size} coefficients would take {8e-9 * size**2:.1f} GB: use covariance="diag", '
@@ -709,17 +747,22 @@ def _robust(model, fitted: GaussianFit, cov_type: str, groups, blocks, seen: nda
         )
 
     def psi(X, y, w, *_):
-        A = X.toarray()
-        return influence(law, A if seen is None else A[:, seen], y, moments)
+        coefficients = influence(law, X.toarray(), y, moments, seen)
+        return np.hstack([coefficients, odds_influence(law, y)]) if law.priors_free else coefficients
 
     context = InfluenceContext(
         psi, blocks, size, lambda: logit.DiscriminantCovariance(law.shifted()).full(), model.nobs, model._frequency
     )
     if groups is None:
-        return covariance(cov_type, context), []
-    found = covariance(cov_type, context, groups=groups.codes)
-    _warn_one_cluster(model, groups.codes)
-    return found, groups.names
+        found, names = covariance(cov_type, context), []
+    else:
+        found, names = covariance(cov_type, context, groups=groups.codes), groups.names
+        _warn_one_cluster(model, groups.codes)
+    V, parts = found.matrix, None
+    if law.priors_free:
+        parts = PriorParts(V[:size, size:].copy(), V[size:, size:].copy())
+        found = replace(found, matrix=V[:size, :size].copy())
+    return found, names, parts
 
 
 def _warn_one_cluster(model, codes: list[ndarray]) -> None:

@@ -72,12 +72,6 @@ def functions(law: Gaussian, D: ndarray) -> ndarray:
     return np.hstack(parts)
 
 
-def marginal_moments(moments: ClassMoments, seen: ndarray) -> ClassMoments:
-    """Moments of some features."""
-    scatter = moments.scatter[..., seen, :][..., seen]
-    return ClassMoments(moments.counts, moments.means[:, seen], scatter)
-
-
 # --------------------------------------------------------------------------------------------------------- tests
 def manova_table(found: manova.Manova) -> pd.DataFrame:
     """Wilks, Pillai, Hotelling-Lawley, Roy; Bartlett's test in ``attrs``."""

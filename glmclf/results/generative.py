@@ -11,7 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.core.gaussian import log_softmax
+from glmclf.core.gaussian import log_softmax, softmax
 from glmclf.data.arrays import sums_up
 from glmclf.data.frame import as_frame
 from glmclf.errors import DataWarning, EstimationError
@@ -57,7 +57,8 @@ class GenerativeResults(Kept):
 
     def _posterior(self, values) -> ndarray:
         """p(k | x) of rows, (n, K); NaN where every class has probability 0."""
-        return decisions.posterior(self._log_scores(values))
+        with np.errstate(invalid="ignore"):
+            return softmax(self._log_scores(values), overwrite=True)
 
     def _log_odds_covariance(self, values, priors_free: bool) -> ndarray:
         """Covariance of the log-odds of rows against the reference, (n, K-1, K-1)."""

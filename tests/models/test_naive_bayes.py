@@ -543,6 +543,7 @@ def test_pooled_variances_in_separate_ones():
         two.compare_lr_test(one)
 
 
+@pytest.mark.filterwarnings("ignore::glmclf.errors.ZeroCellWarning")
 def test_tables_within_tables():
     data = every(missing=0.0)
     with pytest.warns(errors.ZeroCellWarning):
@@ -564,6 +565,7 @@ def test_exponential_in_gamma():
     assert test.df == 3 and test.statistic > 0
 
 
+@pytest.mark.filterwarnings("ignore::glmclf.errors.ZeroCellWarning")
 @pytest.mark.parametrize(
     ("one", "two", "words"),
     [
@@ -579,6 +581,7 @@ def test_models_that_are_not_nested(one, two, words):
         a.compare_lr_test(b)
 
 
+@pytest.mark.filterwarnings("ignore::glmclf.errors.ZeroCellWarning")
 def test_other_things_that_do_not_compare():
     data = every(missing=0.0)
     joint = NaiveBayes.from_formula("y ~ g:h", data).fit()
