@@ -146,8 +146,16 @@ def public(owner):
 
 
 def results_classes():
-    from glmclf.results import binary, comparison, discriminant, discriminant_tables, implied_logit, levels, multinomial
-    from glmclf.results import naive_bayes
+    from glmclf.results import (
+        binary,
+        comparison,
+        discriminant,
+        discriminant_tables,
+        implied_logit,
+        levels,
+        multinomial,
+        naive_bayes,
+    )
 
     return [
         binary.BinaryResults,

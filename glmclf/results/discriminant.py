@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from glmclf.data.arrays import sums_up
 from glmclf.data.groups import Groups
 from glmclf.errors import DataError, EstimationError, InferenceWarning
 from glmclf.inference import discriminant as diagnostics
-from glmclf.inference import manova
+from glmclf.inference import manova, wald
 from glmclf.inference.covariance import Covariance, InfluenceContext, check, covariance
 from glmclf.inference.leave_one_out import LeaveOneOut
 from glmclf.results import discriminant_tables as tables
@@ -74,14 +74,6 @@ class PriorParts:
 
 class CovariancesByClass(dict):
     """Covariance matrices by level."""
-
-
-class LikelihoodRatio(NamedTuple):
-    """A likelihood ratio test."""
-
-    statistic: float
-    df: float
-    pvalue: float
 
 
 class DiscriminantResults(GenerativeResults):
@@ -482,7 +474,7 @@ class DiscriminantResults(GenerativeResults):
         b = manova.box_m(self._fitted_classes.moments, self._within_root, self._class_roots)
         return pd.Series({n: getattr(b, n) for n in ("M", "chi2", "df", "chi2_pvalue", "F", "df2", "pvalue")})
 
-    def compare_lr_test(self, restricted: DiscriminantResults) -> LikelihoodRatio:
+    def compare_lr_test(self, restricted: DiscriminantResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted law of the same features: LDA in QDA, "diag" in "full".
 
         Parameters
@@ -492,7 +484,7 @@ class DiscriminantResults(GenerativeResults):
 
         Returns
         -------
-        (statistic, df, pvalue) namedtuple
+        (statistic, pvalue, df) namedtuple
         """
         return tables.lr_test(self, restricted)
 

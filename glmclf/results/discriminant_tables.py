@@ -22,7 +22,7 @@ from glmclf.core.gaussian import (
 from glmclf.core.moments import ClassMoments
 from glmclf.errors import DataWarning, EstimationError
 from glmclf.inference import discriminant as diagnostics
-from glmclf.inference import manova
+from glmclf.inference import manova, wald
 
 LARGEST_ROBUST = 12_000  # coefficients of which a robust covariance is formed: 1.2 GB
 
@@ -120,7 +120,7 @@ def independent_term_tests(moments: ClassMoments, law: Gaussian, terms: dict[str
 
 def lr_test(larger: Any, smaller: Any):
     """Likelihood ratio test of a law nested in another, on the same features and rows."""
-    from glmclf.results.discriminant import DiscriminantResults, LikelihoodRatio
+    from glmclf.results.discriminant import DiscriminantResults
 
     if not isinstance(smaller, DiscriminantResults):
         raise TypeError(
@@ -150,7 +150,7 @@ def lr_test(larger: Any, smaller: Any):
         words = [f"{g.kind}, {'pooled' if g.pooled else 'by class'}" for g in (b, a)]
         raise ValueError(f"a covariance that is {words[0]} is not nested in one that is {words[1]}")
     statistic = max(2 * (larger.llf - smaller.llf), 0.0)
-    return LikelihoodRatio(statistic, df, float(chdtrc(df, statistic)))
+    return wald.LRTest(statistic, float(chdtrc(df, statistic)), df)
 
 
 def _same_features(a: Any, b: Any) -> bool:

@@ -123,6 +123,11 @@ class GenerativeResults(Kept):
         raise NotImplementedError
 
     @property
+    def k_params_effective(self) -> float:
+        """Parameters as AIC and BIC count them: less than the free ones where they are smoothed or shrunk."""
+        return self.k_params
+
+    @property
     def _k_null(self) -> float:
         raise NotImplementedError
 
@@ -210,7 +215,7 @@ class GenerativeResults(Kept):
             raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
         if self.model._pseudo or (crit == "bic" and self._regularised):
             return np.nan
-        k = self.k_params + dk_params
+        k = self.k_params_effective + dk_params
         return float(-2.0 * self.llf + k * (2.0 if crit == "aic" else np.log(float(self.nobs))))
 
     @property
@@ -357,7 +362,8 @@ class GenerativeResults(Kept):
             return joint
         bare = joint - self._log_priors
         if isinstance(priors, str) and priors == "estimate":
-            return bare + np.log(decisions.estimated_priors(bare, np.exp(self._log_priors)))
+            with np.errstate(divide="ignore"):  # a class that no row is of
+                return bare + np.log(decisions.estimated_priors(bare, np.exp(self._log_priors)))
         wanted = self.model._prior_array(priors, "priors")
         with np.errstate(divide="ignore"):
             return bare + np.log(wanted)

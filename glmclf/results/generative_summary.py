@@ -214,7 +214,7 @@ def _right(c: _Context) -> list[tuple[str, str]]:
     counted = res._maximum or (c.law is not None and not c.law.shrinkage)  # a ridge leaves the number as it is
     right = [
         ("No. Observations:", count(res.nobs)),
-        ("Parameters:", _df(res.k_params) + ("" if counted else " (effective)")),
+        ("Parameters:", _df(res.k_params_effective) + ("" if counted else " (effective)")),
         *([] if res._regularised else [("Df Model:", _df(res.df_model))]),
         ("Log-Likelihood (joint):", _loglik(res.llf)),
         ("LL-Null:", _loglik(res.llnull)),

@@ -16,11 +16,12 @@ from scipy.special import chdtrc
 from glmclf.core.blocks import Blocks
 from glmclf.core.naive_bayes import NaiveBayesFit
 from glmclf.errors import InferenceWarning
+from glmclf.inference import wald
 from glmclf.inference.covariance import Covariance, check, covariance
 from glmclf.inference.naive_bayes import Parts, PartsContext, log_joint_without
 from glmclf.results import discriminant_tables, saving
 from glmclf.results import naive_bayes_tables as tables
-from glmclf.results.discriminant import MODEL_BASED, LikelihoodRatio
+from glmclf.results.discriminant import MODEL_BASED
 from glmclf.results.generative import GenerativeResults
 from glmclf.results.implied_logit import LogitLabels
 
@@ -127,18 +128,18 @@ class NaiveBayesResults(GenerativeResults):
         return not self._smoothed
 
     @property
-    def k_params(self) -> float:
-        """Free parameters; with smoothing their effective number, that of a table (L-1) n/(n + a L) a class."""
-        return self._fit.effective_params if self._smoothed else self._fit.k_params
-
-    @property
-    def k_params_free(self) -> int:
-        """Free parameters, whatever the smoothing."""
+    def k_params(self) -> int:
+        """Free parameters."""
         return self._fit.k_params
 
     @property
+    def k_params_effective(self) -> float:
+        """With smoothing their effective number, that of a table (L-1) n/(n + a L) a class, which AIC and BIC use."""
+        return self._fit.effective_params if self._smoothed else self._fit.k_params
+
+    @property
     def _k_null(self) -> float:
-        return tables.effective_null(self._fit) if self._smoothed else self._fit.k_params_null
+        return self._fit.k_params_null
 
     @cached_property
     def llf(self) -> float:
@@ -267,7 +268,7 @@ class NaiveBayesResults(GenerativeResults):
         table = self.wald_test_terms(skip_constant=True).table
         return table.rename(columns={"df_constraint": "df"})[["statistic", "df", "pvalue"]]
 
-    def compare_lr_test(self, restricted: NaiveBayesResults) -> LikelihoodRatio:
+    def compare_lr_test(self, restricted: NaiveBayesResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted law of the same features.
 
         Separate tables a + b in a joint one a:b; one variance for all classes (`pooled`) in one a class; exponential in
@@ -280,14 +281,14 @@ class NaiveBayesResults(GenerativeResults):
 
         Returns
         -------
-        (statistic, df, pvalue) namedtuple
+        (statistic, pvalue, df) namedtuple
 
         Raises
         ------
         ValueError
             Models that are not nested, other data, smoothing, a pseudo-likelihood.
         """
-        return LikelihoodRatio(*tables.lr_test(self, restricted))
+        return tables.lr_test(self, restricted)
 
     def independence_audit(self, most: int | None = 10) -> pd.DataFrame:
         """The pairs of features that depend most on each other within each class, which the model denies.
@@ -398,8 +399,8 @@ class NaiveBayesResults(GenerativeResults):
             notes.append(ASSUMED)
         if self._smoothed:
             notes.append(
-                f"Tables are smoothed by {self._fit.smoothing:g} a cell: {self.k_params:.6g} effective parameters of "
-                f"{self.k_params_free}, used in AIC and BIC."
+                f"Tables are smoothed by {self._fit.smoothing:g} a cell: {self.k_params_effective:.6g} effective "
+                f"parameters of {self.k_params}, used in AIC and BIC."
             )
         return notes
 

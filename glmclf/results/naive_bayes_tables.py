@@ -190,13 +190,6 @@ def conditionals(res: Any) -> dict[str, pd.DataFrame]:
     }
 
 
-def effective_null(fit: NaiveBayesFit) -> float:
-    """Effective parameters of the model in which no feature depends on the class."""
-    parts = [f.fit(s.together(), fit.smoothing) for f, s in zip(fit.families, fit.statistics)]
-    own = [f.effective().sum() if f.family.name in SMOOTHED else f.family.k_params(1) for f in parts]
-    return (fit.K - 1) * fit.priors_free + float(sum(own))
-
-
 def summary_features(res: Any) -> pd.DataFrame:
     """A row a feature for the summary."""
     fit, features = res._fit, res.model.features
@@ -230,7 +223,7 @@ def summary_features(res: Any) -> pd.DataFrame:
 
 
 # -------------------------------------------------------------------------------------------------- nested models
-def lr_test(larger: Any, smaller: Any) -> tuple[float, float, float]:
+def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
     """Likelihood ratio test of a naive Bayes model nested in another."""
     if type(smaller) is not type(larger):
         raise TypeError(f"compare_lr_test needs a fit of NaiveBayes, found {type(smaller).__name__}")
@@ -248,7 +241,7 @@ def lr_test(larger: Any, smaller: Any) -> tuple[float, float, float]:
     if df <= 0:
         raise ValueError("the restricted model has no fewer parameters than this one")
     statistic = max(2 * (larger.llf - smaller.llf), 0.0)
-    return statistic, df, float(chdtrc(df, statistic))
+    return wald.LRTest(statistic, float(chdtrc(df, statistic)), df)
 
 
 def _pieces(feature: Feature) -> list[str]:

@@ -110,15 +110,15 @@ LIKELIHOODS = {
 def test_likelihoods(which):
     res, (llf, k, conditional) = fitted(which), LIKELIHOODS[which]
     close([res.llf, res.llf_conditional], [llf, conditional])
-    assert res.k_params_free == k
-    close([res.aic, res.bic], [2 * res.k_params - 2 * llf, np.log(res.nobs) * res.k_params - 2 * llf])
-    if which != "titanic smoothed":
-        assert res.k_params == k
+    assert res.k_params == k
+    used = res.k_params_effective
+    close([res.aic, res.bic], [2 * used - 2 * llf, np.log(res.nobs) * used - 2 * llf])
+    assert (used == k) == (which != "titanic smoothed")
 
 
 def test_effective_parameters():
     res = fitted("titanic smoothed")
-    close(res.k_params, 10.9668935914)
+    close(res.k_params_effective, 10.9668935914)
     assert "10.9669 effective parameters of 11" in str(res.summary()).replace("\n    ", " ")
     assert np.isnan(res.llr_pvalue)  # not a maximum of the likelihood
     assert fitted("titanic").llr_pvalue < 1e-50

@@ -1,4 +1,4 @@
-"""Results of LDA and QDA: rows left out, laws compared, functions, draws, tables; each against another way to get it."""
+"""Results of LDA and QDA: rows left out, laws compared, functions, draws, tables, each against another way to it."""
 
 import functools
 import warnings
@@ -287,7 +287,7 @@ def test_compare_conditional_refuses():
         (res, MNLogit.from_formula("y ~ x2 + x1", t).fit(), "regressors differ"),
         (res, MNLogit.from_formula("y ~ 0 + x1 + x2", t).fit(), "regressors differ"),
         (res, MNLogit.from_formula(FORMULA, t.assign(x1=2 * t.x1)).fit(), "different rows"),
-        (res, MNLogit.from_formula(FORMULA, t.assign(y=t.y.str.upper())).fit(), "levels|reference"),
+        (res, MNLogit.from_formula(FORMULA, t.assign(y=t.y.str.upper())).fit(), "level"),
         (res, Logit.from_formula("I(y == 'car') ~ x1 + x2", t).fit(), "levels"),
         (LDA.from_formula(FORMULA, t, weights="w").fit(), mnlogit, "pseudo-likelihood"),
         (res, MNLogit.from_formula(FORMULA, t, weights="w").fit(), "likelihood"),
@@ -363,14 +363,14 @@ def test_typicality(law, divisor):
 def test_typicality_is_uniform():
     """New rows of a class: their typicality of it has mean 1/2 and variance 1/12."""
     rng, values = np.random.default_rng(3), {"LDA full": [], "QDA full": []}
-    for _ in range(60):
+    for _ in range(40):
         y = np.arange(30) % 3
         X, new = (rng.normal(size=(n, 2)) + (np.arange(n) % 3)[:, None] for n in (30, 60))
         for law in values:
             found = LAWS[law][0](y, X).fit().typicality(new).to_numpy()
             values[law].append(found[np.arange(60), np.arange(60) % 3])
     for law, found in values.items():
-        assert np.mean(found) == pytest.approx(0.5, abs=0.02), law
+        assert np.mean(found) == pytest.approx(0.5, abs=0.025), law
         assert np.var(found) == pytest.approx(1 / 12, abs=0.006), law
 
 
@@ -403,7 +403,7 @@ def test_names_and_intervals_of_parameters(law):
     odds = 1 / counts["bus"] + 1 / counts[["car", "walk"]]
     close(res.bse.iloc[:2] ** 2, odds)
     ends, z = res.conf_int(), 1.959963984540054
-    for i, name in enumerate(names):
+    for name in names:
         b, se = res.params[name], res.bse[name]
         if name.startswith("var") or (name.startswith("cov") and len(set(name[4:-1].split(", ")[-2:])) == 1):
             half = z * se / b
