@@ -29,7 +29,7 @@ from glmclf.inference.leave_one_out import LeaveOneOut
 from glmclf.results import discriminant_tables as tables
 from glmclf.results import saving
 from glmclf.results.estimates import row_property
-from glmclf.results.generative import GenerativeResults
+from glmclf.results.generative import GenerativeResults, in_words
 from glmclf.results.implied_logit import ImpliedLogit, LogitLabels
 
 MODEL_BASED = {
@@ -746,7 +746,7 @@ def _robust(
         psi, blocks, size, lambda: logit.DiscriminantCovariance(law.shifted()).full(), model.nobs, model._frequency
     )
     if groups is None:
-        found, names = covariance(cov_type, context), []
+        found, names = in_words(covariance(cov_type, context)), []
     else:
         found, names = covariance(cov_type, context, groups=groups.codes), groups.names
         _warn_one_cluster(model, groups.codes)

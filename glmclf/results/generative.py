@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,14 +15,19 @@ from scipy.special import chdtrc
 from glmclf.core.gaussian import log_softmax, softmax
 from glmclf.data.arrays import sums_up
 from glmclf.data.frame import as_frame
-from glmclf.errors import DataWarning, EstimationError
+from glmclf.errors import DataWarning
 from glmclf.inference import wald
+from glmclf.inference.covariance import Covariance
 from glmclf.inference.prediction import level_logit_se
 from glmclf.results import decisions
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.implied_logit import ImpliedLogit
 from glmclf.results.levels import LevelPredictions
 
+ROBUST = {
+    "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
+    "HC1": "Standard errors hold if the laws are not as modelled (HC1: sandwich of influences times n/(n-p)).",
+}
 WHICH = ("mean", "class", "linear", "joint")
 
 
@@ -686,6 +692,6 @@ class GenerativeResults(Kept):
         return out
 
 
-def no_covariance(what: str) -> EstimationError:
-    """Raised where an interval needs the rows of the fit."""
-    return EstimationError(f"{what} needs the rows of the fit, which were removed or not saved")
+def in_words(cov: Covariance) -> Covariance:
+    """A robust covariance with the words that fit a generative model."""
+    return replace(cov, description=ROBUST.get(cov.name, cov.description))

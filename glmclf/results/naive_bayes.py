@@ -22,7 +22,7 @@ from glmclf.inference.naive_bayes import Parts, PartsContext, log_joint_without
 from glmclf.results import discriminant_tables, saving
 from glmclf.results import naive_bayes_tables as tables
 from glmclf.results.discriminant import MODEL_BASED
-from glmclf.results.generative import GenerativeResults
+from glmclf.results.generative import GenerativeResults, in_words
 from glmclf.results.implied_logit import LogitLabels
 
 ASSUMED = (
@@ -447,5 +447,5 @@ def _covariance(model, fitted: NaiveBayesFit, cov_type: str, groups, n_threads=N
         )
     context = PartsContext.of(parts, model._values, r.y, r.weights, model.nobs, model._frequency, n_threads)
     if groups is None:
-        return covariance(cov_type, context), []
+        return in_words(covariance(cov_type, context)), []
     return covariance(cov_type, context, groups=groups.codes), groups.names

@@ -311,7 +311,7 @@ def test_box_m(case):
 def test_lr_of_lda_in_qda(case):
     name, statistic, df = case
     found = fitted("QDA", name).compare_lr_test(fitted("LDA", name))
-    close(found[:2], [statistic, df])
+    close([found.statistic, found.df], [statistic, df])
 
 
 MANOVA = {
