@@ -304,7 +304,8 @@ def _distinct(values: ndarray) -> tuple[ndarray, ndarray]:
             wide = values if values.dtype.itemsize == 8 else values.astype(np.int64)  # no overflow below
             at = (wide - wide.dtype.type(low)).astype(np.int16)
             seen = np.bincount(at, minlength=high - low + 1) > 0
-            return (np.flatnonzero(seen) + low).astype(values.dtype), (np.cumsum(seen) - 1)[at]
+            levels = np.flatnonzero(seen).astype(wide.dtype) + wide.dtype.type(low)
+            return levels.astype(values.dtype), (np.cumsum(seen) - 1)[at]
     return np.unique(values, return_inverse=True)
 
 
