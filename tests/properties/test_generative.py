@@ -423,9 +423,7 @@ def test_intercepts_of_formulas(law):
 
 def frames(t):
     """The same table in other containers and column types."""
-    import polars
-    import pyarrow
-
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     t = t.drop(columns=["f", "w"])
     yield "polars", polars.DataFrame(t)
     yield "pyarrow", pyarrow.Table.from_pandas(t)
