@@ -177,8 +177,10 @@ class DiscriminantResults(GenerativeResults):
 
     @property
     def means_bse(self) -> pd.DataFrame:
-        """Standard errors of the means, sqrt(Sigma_jj / n_k)."""
+        """Standard errors of the means, sqrt(Sigma_jj / n_k); NaN under sampling weights."""
         law = self._fitted_classes.law
+        if self.model._pseudo:
+            return self._means_table(np.full(law.means.shape, np.nan))
         se = [np.sqrt(np.diag(law.dispersion(k).matrix) / n) for k, n in enumerate(law.counts)]
         return self._means_table(np.array(se))
 
@@ -208,7 +210,7 @@ class DiscriminantResults(GenerativeResults):
         return gaussian.parameters(self._fitted_classes.law)
 
     @property
-    def _se(self) -> ndarray:
+    def _model_based_se(self) -> ndarray:
         return gaussian.standard_errors(self._fitted_classes.law)
 
     @cached_property
@@ -401,7 +403,9 @@ class DiscriminantResults(GenerativeResults):
         return None
 
     def with_cov(self, cov_type: str, **kwds) -> DiscriminantResults:
-        """The same estimate with another covariance of the implied logit.
+        """The same estimate with another covariance of the implied logit and of predictions.
+
+        Standard errors of `params`, the classes' own parameters, stay those of the inverse information.
 
         Parameters
         ----------

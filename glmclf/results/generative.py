@@ -109,14 +109,50 @@ class GenerativeResults(Kept):
 
     @property
     def priors_bse(self) -> pd.Series:
-        """Their standard errors sqrt(p (1 - p) / N); 0 where they are fixed."""
+        """Their standard errors sqrt(p (1 - p) / N); 0 where they are fixed, NaN under sampling weights."""
         p = np.exp(self._log_priors)
+        if self.model._pseudo and self._priors_free:
+            return self._by_class(np.full(len(p), np.nan))
         total = float(self._prior_counts.sum())
         return self._by_class(np.sqrt(p * (1 - p) / total) if self._priors_free else np.zeros(len(p)))
 
     @property
     def _prior_counts(self) -> ndarray:
         raise NotImplementedError
+
+    @property
+    def _model_based_se(self) -> ndarray:
+        """Standard errors of the flat parameters from the inverse information."""
+        raise NotImplementedError
+
+    @property
+    def _se(self) -> ndarray:
+        """NaN under sampling weights, whose scale the inverse information would follow."""
+        se = self._model_based_se
+        return np.full(len(se), np.nan) if self.model._pseudo else se
+
+    def cov_params(self, r_matrix=None):
+        """Covariance matrix of `params`, or of R params; the discriminant has its own.
+
+        Parameters
+        ----------
+        r_matrix : (J, p) array_like, optional
+
+        Returns
+        -------
+        DataFrame (p, p), or ndarray (J, J)
+        """
+        if self.model._pseudo:
+            self._coordinates(np.zeros((0, 0)))  # raises
+        return super().cov_params(r_matrix)
+
+    def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        if self.model._pseudo:
+            raise ValueError(
+                "under sampling weights priors, means and the parameters of laws have no model-based covariance: test "
+                "the coefficients of discriminant, whose covariance is robust"
+            )
+        return super()._coordinates(R)
 
     @property
     def nobs(self) -> float:
@@ -606,7 +642,9 @@ class GenerativeResults(Kept):
 
     # ------------------------------------------------------------------------------------------------ covariance
     def with_cov(self, cov_type: str, **kwds):
-        """The same estimate with another covariance of the implied logit.
+        """The same estimate with another covariance of the implied logit and of predictions.
+
+        Standard errors of `params`, the classes' own parameters, stay those of the inverse information.
 
         Parameters
         ----------
@@ -670,6 +708,11 @@ class GenerativeResults(Kept):
         notes = [self._cov.description, *self.model._summary_notes()]
         notes.append("Priors estimated." if self._priors_free else "Priors fixed.")
         notes.append("Joint and conditional log-likelihoods and criteria are not comparable.")
+        if self._cov.name not in ("nonrobust", "expected") and not self.model._pseudo:
+            notes.append(
+                "Robust standard errors are those of the discriminant and of predictions; those of the classes' own "
+                "parameters assume the laws."
+            )
         return notes
 
     _facts: ClassVar[tuple[str, ...]] = ("llf_conditional", "_conditional_null", "_fingerprint")

@@ -95,14 +95,15 @@ class NaiveBayesResults(GenerativeResults):
     # ------------------------------------------------------------------------------------------------ parameters
     @cached_property
     def _parameters(self):
-        return self._fit.parameters()
+        found = self._fit.parameters()
+        return [p._replace(se=np.nan) for p in found] if self.model._pseudo else found
 
     @cached_property
     def _theta(self) -> ndarray:  # type: ignore[override]
         return np.array([p.value for p in self._parameters])
 
     @property
-    def _se(self) -> ndarray:
+    def _model_based_se(self) -> ndarray:
         return np.array([p.se for p in self._parameters])
 
     @cached_property
@@ -187,7 +188,9 @@ class NaiveBayesResults(GenerativeResults):
         return pd.DataFrame(values, index=["(priors)", *self.feature_names], columns=columns)
 
     def with_cov(self, cov_type: str, **kwds) -> NaiveBayesResults:
-        """The same estimate with another covariance of the implied logit.
+        """The same estimate with another covariance of the implied logit and of predictions.
+
+        Standard errors of `params`, the classes' own parameters, stay those of the inverse information.
 
         Parameters
         ----------

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from glmclf import LDA, QDA, Logit, MNLogit
+from glmclf import LDA, QDA, Logit, MNLogit, NaiveBayes
 from glmclf.errors import DataWarning, EstimationError, InferenceWarning, SingularCovarianceError
 
 LEVELS = ["bus", "car", "walk"]
@@ -625,3 +625,18 @@ def test_likelihood_of_a_regularised_fit(law, keywords):
         total += len(own) * np.log(res.priors[k])
     close(res.llf, total)
     close(res.aic, 2 * res.k_params - 2 * total)
+
+
+@pytest.mark.parametrize("law", [LDA, QDA, NaiveBayes])
+def test_sampling_weights_leave_the_laws_without_standard_errors(law):
+    """The inverse information would follow the scale of the weights: NaN and an error, not a number."""
+    rng = np.random.default_rng(3)
+    d = pd.DataFrame({"y": rng.choice(list("abc"), 90), "x": rng.normal(size=90), "z": rng.normal(size=90)})
+    d["w"] = rng.gamma(2.0, size=90)
+    res = law.from_formula("y ~ x + z", d, weights="w").fit()
+    assert res.bse.isna().all() and res.conf_int().isna().all().all() and res.priors_bse.isna().all()
+    for call in (res.cov_params, lambda: res.t_test(np.eye(len(res.params))[:1])):
+        with pytest.raises(ValueError, match="sampling weights"):
+            call()
+    assert np.isfinite(res.discriminant.bse).all().all()
+    assert any("assume the laws" in n for n in law.from_formula("y ~ x", d).fit(cov_type="HC0")._notes())
