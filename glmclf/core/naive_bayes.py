@@ -123,9 +123,10 @@ def _rows(groups: Sequence[Family], values: Sequence[Any], n_threads: int | None
 
 
 def _record(groups: Sequence[Family], K: int, y: ndarray, w: ndarray | None, *values: Any) -> Record:
-    """Statistics of one block."""
+    """Statistics of one block; those of values too large for their squares are not finite."""
     counts = np.bincount(y, w, minlength=K).astype(float)
-    return Record(counts, tuple(f.statistics(v, y, w, K) for f, v in zip(groups, values)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return Record(counts, tuple(f.statistics(v, y, w, K) for f, v in zip(groups, values)))
 
 
 def class_statistics(
@@ -330,12 +331,13 @@ class NaiveBayesFit:
         """Covariance of the estimated log-odds against class 0, (n, K-1, K-1).
 
         Classes are estimated independently, but for the variance of pooled gaussians, which adds
-        sum_j (d_kj^2 - d_0j^2)(d_lj^2 - d_0j^2)/(2 n_j).
+        sum_j (d_kj^2 - d_0j^2)(d_lj^2 - d_0j^2)/(2 n_j). A class that is impossible in a row, by an estimate of 0, adds
+        nothing: contrasts of the other classes are right.
         """
         return self._by_rows(self._log_odds_covariance, values, (self.K - 1, self.K - 1))
 
     def _log_odds_covariance(self, values: Sequence[ndarray]) -> ndarray:
-        v = self._score_variance(values)
+        v = np.nan_to_num(self._score_variance(values), nan=0.0, posinf=np.inf)
         V = np.repeat(v[:, :1, None], self.K - 1, axis=1) * np.ones(self.K - 1)
         at = np.arange(self.K - 1)
         V[:, at, at] += v[:, 1:]

@@ -2,10 +2,12 @@
 
 The log-odds are a sum of parts: the priors' log(pi_k/pi_0), and of each feature its -A and eta'T. Kept apart, one
 covariance of all parts serves every row, whichever features it has: a missing feature has weight 0. Gaussian features
-are taken about their mean, where nothing cancels.
+are taken about their mean, where nothing cancels. Tables have log theta_l of every level instead, so that the log of
+one cell that is 0 matters to no other. What is estimated as 0 counts as known: rows that have it are impossible in its
+class, and the contrasts of the other classes are free of it.
 
 Shapes: n rows, K classes, p features, E = 1 + sum_j (1 + m_j) parts an equation: the priors, then of each feature -A
-and the m_j entries of eta.
+and the m_j entries of eta (of a table, its 1 + m_j = L levels).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from scipy.special import gammaln, xlogy
 
 from glmclf.core import gammas
 from glmclf.core.blocks import Blocks
-from glmclf.core.families import Fitted, FittedGaussian, Gaussian, Logs, Squares, Sums
+from glmclf.core.families import Fitted, FittedGaussian, FittedTable, Gaussian, Logs, Squares, Sums
 from glmclf.core.family import LOG_2PI
 from glmclf.core.naive_bayes import NaiveBayesFit
 from glmclf.inference.covariance import InfluenceContext
@@ -62,14 +64,15 @@ class Parts:
         return [v - _centre(f, v) if isinstance(f, FittedGaussian) else v for f, v in zip(self.fit.features, values)]
 
     def own_influence(self, y: ndarray, values: Sequence[ndarray]) -> ndarray:
-        """N times the derivative of the parts of its own class in the weight of each row, (n, E)."""
+        """N times the derivative of the parts of its own class in the weight of each row, (n, E); 0 of a log of 0."""
         fit = self.fit
         phi = np.zeros((len(y), self.E))
         if fit.priors_free:
             phi[:, 0] = (fit.n / fit.prior_counts)[y]
         for (f, span), v in zip(self._spans(), self._about(values)):
-            psi = f.influence(v, y) * (fit.n / f.n[y])[..., None]
-            phi[:, span] = psi.reshape(len(y), -1)
+            psi = f.level_influence(v, y)[:, None] if isinstance(f, FittedTable) else f.influence(v, y)
+            psi = psi * (fit.n / f.n[y])[..., None]
+            phi[:, span] = np.nan_to_num(psi.reshape(len(y), -1), nan=0.0)
         return phi
 
     def influence(self, y: ndarray, values: Sequence[ndarray]) -> ndarray:
@@ -87,31 +90,32 @@ class Parts:
         return out.reshape(len(y), -1)
 
     def functions(self, values: Sequence[ndarray], priors_free: bool = True) -> ndarray:
-        """What the parts are multiplied by, (n, E): 1 and T of each feature, 0 where it is missing."""
+        """What the parts are multiplied by, (n, E): 1 and T of each feature, of a table [x = l]; 0 where missing."""
         z = np.zeros((len(values[0]), self.E))
         z[:, 0] = priors_free
         for (f, span), v in zip(self._spans(), self._about(values)):
+            if isinstance(f, FittedTable):
+                z[:, span] = f.indicators(v)
+                continue
             T = f.statistic(v)
             one = np.concatenate([np.ones((*T.shape[:2], 1)), T], axis=2)
             z[:, span] = np.where(np.isnan(T).any(axis=2, keepdims=True), 0.0, one).reshape(len(z), -1)
         return z
 
     def log_odds_covariance(self, V: ndarray, values: Sequence[Any], priors_free: bool = True) -> ndarray:
-        """Covariance of the log-odds of rows, (n, K-1, K-1), from that of the parts; infinite estimates that a row
-        does not use do not matter."""
+        """Covariance of the log-odds of rows, (n, K-1, K-1), from that of the parts.
+
+        A class that is impossible in a row adds nothing: contrasts of the other classes are right.
+        """
         q, packed = self.fit.K - 1, self.fit.packed(values)
         n = packed[0].shape[0]
         V = V.reshape(q, self.E, q, self.E).transpose(1, 0, 2, 3)
-        unknown, V = np.isnan(V), np.nan_to_num(V, nan=0.0)
-        lost = unknown.any(axis=(1, 2, 3)) if unknown.any() else None
         out, step = np.empty((n, q, q)), max(64, CHUNK // (q * q * self.E))
         for start in range(0, n, step):
             rows = slice(start, start + step)
             z = self.functions([v[rows] for v in packed], priors_free)
             half = np.tensordot(z, V, 1).reshape(len(z), q * q, self.E)
             out[rows] = np.einsum("nke,ne->nk", half, z).reshape(-1, q, q)
-            if lost is not None:
-                out[rows] += _undefined(unknown, z)
         return out
 
     # ----------------------------------------------------------------------------------------------- coefficients
@@ -125,12 +129,20 @@ class Parts:
         return np.flatnonzero(at_zero), np.flatnonzero(~at_zero)
 
     def collapsed(self, V: ndarray) -> ndarray:
-        """Covariance of intercepts and slopes, gaussian features about their means, from that of the parts."""
+        """Covariance of intercepts and slopes, gaussian features about their means, from that of the parts; NaN for
+        infinite estimates."""
         half = self._added(V.reshape(-1, self.E)).reshape(len(V), -1)
-        return self._added(half.T.reshape(-1, self.E)).reshape(half.shape[1], -1)
+        out = self._added(half.T.reshape(-1, self.E)).reshape(half.shape[1], -1)
+        infinite = ~np.isfinite(self.fit.coefficients()).ravel()
+        out[infinite] = out[:, infinite] = np.nan
+        return out
 
     def _added(self, rows: ndarray) -> ndarray:
         zero, slopes = self._places
+        rows = rows.copy()
+        for f, span in self._spans():
+            if isinstance(f, FittedTable):  # the slope of a level is log theta_l - log theta_0
+                rows[:, span.start + 1 : span.stop] -= rows[:, [span.start]]
         return np.concatenate([rows[:, zero].sum(axis=1, keepdims=True), rows[:, slopes]], axis=1)
 
     def to_raw(self, rows: ndarray) -> ndarray:
@@ -159,12 +171,6 @@ def _about_mean(f: Fitted) -> Fitted:
 
 def _centre(f: FittedGaussian, v: ndarray) -> Any:
     return f.centre[0] if v.ndim == 1 else f.centre
-
-
-def _undefined(unknown: ndarray, z: ndarray) -> ndarray:
-    """NaN where a row uses a part without a variance, else 0."""
-    some = np.tensordot((z != 0).astype(float), np.einsum("ekle->ekl", unknown).astype(float), 1) > 0
-    return np.where(some, np.nan, 0.0)
 
 
 @dataclass(frozen=True)

@@ -427,7 +427,7 @@ def _family(feature: Feature, pooled: bool) -> Family:
 def _level(feature: Feature, level: int) -> str:
     """What a level is called in a message."""
     value = (feature.levels or (0, 1))[level]
-    return ":".join(map(str, value)) if isinstance(value, tuple) else repr(value)
+    return feature.word(level) if isinstance(value, tuple) else repr(value)
 
 
 _OUTSIDE: dict[str, Callable[[ndarray], ndarray]] = {

@@ -465,6 +465,7 @@ class GenerativeResults(Kept):
             p, q = np.exp(log_p), decisions.complements(joint)
             logit = log_p - np.log(q)
         se = level_logit_se(S, p, q)
+        se[np.isneginf(joint)] = np.nan  # of an impossible class; the others' are those of the remaining classes
         o = self.model._order
         lacking = self._n_missing(values)
         return LevelPredictions(logit[:, o], p[:, o], q[:, o], se[:, o], index, self.levels, lacking)

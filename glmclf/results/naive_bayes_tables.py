@@ -107,8 +107,7 @@ class NaiveBayesLogit(ImpliedLogit):
 # ---------------------------------------------------------------------------------------------------- parameters
 def level_name(feature: Feature, level: int) -> str:
     """A level of a feature as a name: those of crossed factors joined by a colon."""
-    value = (feature.levels or (0, 1))[level]
-    return ":".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return feature.word(level)
 
 
 def parameter_names(model: Any, parameters: Sequence[Parameter]) -> list[str]:
@@ -303,28 +302,23 @@ def _close(u: ndarray, v: ndarray) -> bool:
     return np.shape(u) == np.shape(v) and np.allclose(u, v, rtol=1e-9, atol=1e-12 * float(np.abs(u).max(initial=0.0)))
 
 
-def _factor_levels(feature: Feature) -> list[list[Any]]:
-    """Levels of each factor of a table."""
+def _cells(feature: Feature) -> list[tuple[Any, ...]]:
+    """Levels of a table, one of each factor."""
     levels = feature.levels or (0, 1)
-    if len(feature.factors) == 1:
-        return [list(levels)]
-    return [list(dict.fromkeys(level[i] for level in levels)) for i in range(len(feature.factors))]
+    return [(level,) for level in levels] if len(feature.factors) == 1 else list(levels)
 
 
 def _margin(feature: Feature, statistics: Sums, part: Feature) -> ndarray:
-    """Counts (K, cells) of a table summed to the factors and in the order of the levels of a part of it."""
-    levels, names, wanted = _factor_levels(feature), _pieces(feature), _pieces(part)
-    table = statistics.sums.reshape(-1, *(len(each) for each in levels))
-    others = tuple(1 + i for i, name in enumerate(names) if name not in wanted)
-    left = [i for i, name in enumerate(names) if name in wanted]
-    table = table.sum(axis=others)
-    table = np.moveaxis(table, [1 + [names[i] for i in left].index(n) for n in wanted], range(1, len(wanted) + 1))
-    for axis, (name, order) in enumerate(zip(wanted, _factor_levels(part))):
-        own = levels[names.index(name)]
-        if set(own) != set(order):
-            return np.empty(0)
-        table = table.take([own.index(level) for level in order], axis=1 + axis)
-    return table.reshape(len(table), -1)
+    """Counts (K, cells) of a table summed to the cells of a part of it; empty where that lacks one."""
+    at = [_pieces(feature).index(name) for name in _pieces(part)]
+    place = {cell: j for j, cell in enumerate(_cells(part))}
+    into = [place.get(tuple(cell[i] for i in at), -1) for cell in _cells(feature)]
+    if min(into) < 0:
+        return np.empty(0)
+    counts = statistics.sums.reshape(-1, len(into))
+    table = np.zeros((len(place), len(counts)))
+    np.add.at(table, into, counts.T)
+    return table.T
 
 
 # ---------------------------------------------------------------------------------------------------------- audit
@@ -464,10 +458,8 @@ def as_columns(features: Sequence[Feature], drawn: Sequence[ndarray]) -> dict[st
             out |= {str(name): v[:, j] for j, name in enumerate(feature.levels or ())}
         elif feature.kind == "codes":
             names = feature.variables or feature.factors
-            sizes = feature.sizes or (feature.cells,)
-            places = np.unravel_index(v, sizes)
-            for name, levels, place in zip(names, _factor_levels(feature), places):
-                out[name] = _labels(levels, place)
+            for name, levels in zip(names, zip(*_cells(feature))):
+                out[name] = _labels(list(levels), v)
         else:
             name = (feature.variables or (feature.name,))[0]
             out[name] = v == 1 if feature.levels is not None else v

@@ -203,6 +203,37 @@ def test_joint_table():
     assert len(res.discriminant.params) == 1 + 7 + 1 and "cls:sex[T.1st:Male]" in res.discriminant.params.index
 
 
+def sparse():
+    """Two factors with two of nine cells empty; the levels of h appear as w, u, v in the cells that have rows."""
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame(
+        {
+            name: np.array(list(levels))[rng.integers(0, 3, 300)]
+            for name, levels in (("y", "pqr"), ("g", "abc"), ("h", "uvw"))
+        }
+    )
+    data["x"] = rng.normal(size=300)
+    return data.assign(h=np.where(data.g == "a", "w", data.h))
+
+
+def test_a_joint_table_counts_the_cells_that_have_rows():
+    data = sparse()
+    res = NaiveBayes.from_formula("y ~ g:h + x", data, unknown="missing").fit()
+    same = NaiveBayes.from_formula("y ~ C(gh) + x", data.assign(gh=data.g + ":" + data.h)).fit()
+    assert res.k_params == same.k_params == 2 + 3 * 6 + 3 * 2
+    for name in ("llf", "aic", "bic", "df_model"):
+        close(getattr(res, name), getattr(same, name))
+    assert len(res.discriminant.params) == len(same.discriminant.params)
+    assert "2 of 9 cells of g:h have no rows and were left out" in str(res.summary())
+    row = pd.DataFrame({"g": ["a", None], "h": ["u", "u"], "x": [0.3, 0.3]})
+    found = res.predict(row).to_numpy()
+    close(found[0], found[1])
+    with pytest.raises(errors.UnseenLevelError, match='combination "a:u"'):
+        NaiveBayes.from_formula("y ~ g:h + x", data).fit().predict(row)
+    with pytest.raises(errors.DataError, match='needs a table with the columns "g", "h", "x"; found ndarray'):
+        res.predict(np.ones((2, 3)))
+
+
 def test_likelihood_ratio_of_terms():
     """As R's loglm: G^2 of class by level."""
     tests = fitted("titanic").term_tests()
@@ -773,6 +804,23 @@ def test_sample_of_computed_features_and_bools():
     assert drawn.big.dtype == bool and drawn.npreg.dtype.kind in "if"
     missing = NaiveBayes.from_formula("y ~ g", every(), missing="level").fit().sample(200, seed=1)
     assert missing.g.isna().any() and set(missing.g.dropna()) == {"i", "j", "k"}
+
+
+def test_a_joint_table_without_some_cells():
+    data = sparse()
+    res = NaiveBayes.from_formula("y ~ g:h + x", data).fit()
+    drawn = res.sample(400, seed=1)
+    assert set(zip(drawn.g, drawn.h)) == set(zip(data.g, data.h))
+    test = res.compare_lr_test(NaiveBayes.from_formula("y ~ g + h + x", data).fit())
+    assert test.df == 3 * (6 - 2 - 2)
+
+
+def test_names_of_cells_are_unique():
+    rows = [("a", "b:c"), ("a:b", "c"), ("a", "c")] * 4
+    data = pd.DataFrame(rows, columns=["g", "h"]).assign(y=list("ppqqqp") * 2)
+    res = NaiveBayes.from_formula("y ~ g:h", data, smoothing=1).fit()
+    assert res.params.index.is_unique and "prob[p, g:h=a:'b:c']" in res.params.index
+    assert res.conditionals["g:h"].columns.is_unique and res.discriminant.params.index.is_unique
 
 
 def test_simulate_and_augment():
