@@ -12,16 +12,25 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.families import FAMILIES, Categorical, Defect, Family, Gaussian, Multinomial
-from glmclf.core.naive_bayes import NaiveBayesFit, Record, UnusableFeatures, class_statistics, fit_naive_bayes
+from glmclf.core.naive_bayes import (
+    NaiveBayesFit,
+    Record,
+    UnusableFeatures,
+    class_statistics,
+    fit_naive_bayes,
+    grouped,
+)
 from glmclf.data.features import Feature, FeatureDesign, read_feature_arrays, read_features
 from glmclf.data.frame import quoted, row_labels
 from glmclf.data.sample import Sample
 from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning
+from glmclf.models.discriminant import LEAST_SD
 from glmclf.models.generative import LARGEST_SMOOTHING, GenerativeModel, _number
 from glmclf.results.naive_bayes import NaiveBayesResults
 from glmclf.results.saving import MODELS
 
-MOST_NAMED = 6  # zero cells that a warning spells out
+MOST_NAMED = 6  # zero cells, or features, that a message spells out
+ROUNDING = 1e-10  # share of a feature's standard deviation below which that within a class counts as 0
 
 
 @dataclass(frozen=True)
@@ -281,7 +290,9 @@ class NaiveBayes(GenerativeModel):
         groups = self._groups(cov_type, cov_kwds)
         r = self._rows
         self._check_domains(self._values, r.index)
-        record = class_statistics(self._families, self._values, r.y, r.weights, self.J, n_threads=n_threads)
+        with np.errstate(over="ignore", invalid="ignore"):
+            record = class_statistics(self._families, self._values, r.y, r.weights, self.J, n_threads=n_threads)
+        self._check_units(record)
         fitted = self._estimate(record)
         self._warn_zero_cells(fitted)
         return NaiveBayesResults._fitted(self, fitted, cov_type, groups, n_threads)
@@ -315,6 +326,28 @@ class NaiveBayes(GenerativeModel):
                     f'"{feature.name}" is {family.name}, but has {reason} in {len(rows)} of {len(v)} rows '
                     f"({row_labels(mask, index)}): {quoted(found.tolist(), 4)}. {_instead(family.name, reason, new)}"
                 )
+
+    def _check_units(self, record: Record) -> None:
+        """Refuse numbers whose squares, or those of coefficients, a float cannot hold."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            sd = np.concatenate([_spreads(f, s) for f, s in zip(grouped(self._families), record.statistics)], axis=1)
+        large = ~(sd * LEAST_SD <= 1).all(axis=0)
+        small = ~large & (sd < LEAST_SD).any(axis=0) & (sd.max(axis=0) < LEAST_SD / ROUNDING)
+        for j in np.flatnonzero(small).tolist():  # rather than constant
+            small[j] = self._varies(j, sd[:, j] < LEAST_SD)
+        if (large | small).any():
+            names = quoted([self.feature_names[j] for j in np.flatnonzero(large | small)], MOST_NAMED)
+            what = " or ".join(word for word, any_ in (("large", large.any()), ("small", small.any())) if any_)
+            raise DataError(
+                f"the values of {names} are too {what} for their squares and products (standard deviations within "
+                f"classes from {LEAST_SD:g} to {1 / LEAST_SD:g}): change the units"
+            )
+
+    def _varies(self, feature: int, classes: ndarray) -> bool:
+        """Whether a feature has different values within one of some classes."""
+        x, y = self._values[feature], self._rows.y
+        parts = [x[(y == k) & ~np.isnan(x)] for k in np.flatnonzero(classes)]
+        return any(len(part) > 0 and (part != part[0]).any() for part in parts)
 
     def _unusable_error(self, defects: list[Defect], record: Record) -> EstimationError:
         """The first kind of defect, its features and classes, and what to do."""
@@ -422,6 +455,22 @@ def _family(feature: Feature, pooled: bool) -> Family:
     if feature.family == "multinomial":
         return Multinomial(feature.cells)
     return FAMILIES[feature.family]()
+
+
+def _spreads(family: Family, s: Any) -> ndarray:
+    """Standard deviations within classes, (K, p), as the laws have them; 1 of tables, and of classes with no value."""
+    n = np.asarray(s.n, dtype=float).reshape(len(s.n), -1)
+    if family.name == "gaussian":
+        sd = np.sqrt(s.squares / n)
+    elif family.name == "gamma":  # nearly mean / sqrt(shape)
+        sd = (s.mean * np.sqrt(2 * s.excess / s.n))[:, None]
+    elif family.name == "exponential":
+        sd = s.sums / n
+    elif family.name == "poisson":
+        sd = np.sqrt(s.sums / n)
+    else:
+        return np.ones((len(n), 1))
+    return np.where(n > 0, sd, 1.0)
 
 
 def _level(feature: Feature, level: int) -> str:

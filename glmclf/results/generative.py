@@ -457,7 +457,8 @@ class GenerativeResults(Kept):
         if isinstance(priors, str) and priors == "estimate":
             raise NotImplementedError('get_prediction(priors="estimate"): their uncertainty is not known; use predict')
         values, index = self._values(newdata)
-        joint = self._moved(self._log_scores(values), priors)
+        scores = self._log_scores(values)
+        joint = self._moved(scores, priors)
         self._warn_impossible(joint, index)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             S = self._log_odds_covariance(values, self._priors_free and priors is None)
@@ -465,7 +466,7 @@ class GenerativeResults(Kept):
             p, q = np.exp(log_p), decisions.complements(joint)
             logit = log_p - np.log(q)
         se = level_logit_se(S, p, q)
-        se[np.isneginf(joint)] = np.nan  # of an impossible class; the others' are those of the remaining classes
+        se[np.isneginf(scores)] = np.nan  # of an impossible class; the others' are those of the remaining classes
         o = self.model._order
         lacking = self._n_missing(values)
         return LevelPredictions(logit[:, o], p[:, o], q[:, o], se[:, o], index, self.levels, lacking)

@@ -45,6 +45,16 @@ class NaiveBayesResults(GenerativeResults):
 
     _facts: ClassVar[tuple[str, ...]] = (*GenerativeResults._facts, "_error_facts", "_totals")
 
+    @property
+    def _impossible(self) -> str:  # type: ignore[override]
+        words = "{} with probability 0 in every class: the posterior is NaN. "
+        cells = self._fit.zero_cells()
+        if not cells:
+            return words + "The values are too far out for a density above 0: check the units"
+        if all(cell.level is None for cell in cells):
+            return words + "Leave out the features whose rate is 0 in a class"
+        return words + "Use smoothing=.5"
+
     def __init__(self, model, fitted: NaiveBayesFit, cov: Covariance, group_names: list[str]):
         """`cov` holds the covariance of the parts of the log-odds, or nothing where it has closed forms."""
         self.model, self._fit = model, tables.contiguous(fitted)
@@ -306,10 +316,11 @@ class NaiveBayesResults(GenerativeResults):
         DataFrame
             By (level, feature, other), the most dependent first: statistic, df, pvalue and pvalue_holm (adjusted for
             the pairs of all classes). The statistic is G^2 of the class's table of two categories, -n log(1 - r^2) of
-            two numbers (logs of a gamma), and the likelihood ratio of a number's law by the levels of a category; NaN
-            for blocks of counts. llf_conditional_change is what modelling the pair jointly, in all classes, adds to
-            `llf_conditional`: a joint table of two categories, a bivariate normal law of two gaussian features; else
-            NaN.
+            two numbers (logs of a gamma), and the likelihood ratio of a number's law by the levels of a category: of a
+            gaussian feature (logs of a gamma) n log(SST/SSW), an F test's likelihood ratio, which takes the variances
+            at all levels as equal; NaN for blocks of counts. llf_conditional_change is what modelling the pair jointly,
+            in all classes, adds to `llf_conditional`: a joint table of two categories, a bivariate normal law of two
+            gaussian features; else, or where a class has no row with both, NaN.
 
         References
         ----------

@@ -295,3 +295,130 @@ def test_damaged_files(tmp_path):
     path.write_text(path.read_text().replace('"statistics"', '"stat"'))
     with refused("damaged"):
         glmclf.load(path)
+
+
+# ------------------------------------------------------------------------------------------- estimates that are 0
+def zeros(**levels):
+    """Level u of c is never seen in class b; `levels` renames the levels."""
+    g = np.random.default_rng(0).normal(size=100)
+    c = pd.Series(list("uvwvwvuvwu") * 10).replace(levels)
+    return pd.DataFrame({"y": list("aaabbbcccc") * 10, "c": c, "g": g, "id": np.arange(100) // 2})
+
+
+@pytest.mark.filterwarnings("ignore::glmclf.errors.ZeroCellWarning")
+@pytest.mark.parametrize("cov_type", ["nonrobust", "HC0", "HC1", "cluster"])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_zero_cell_of_the_first_level(cov_type, pooled):
+    how = {"cov_type": cov_type, "cov_kwds": {"groups": "id"} if cov_type == "cluster" else None}
+    found = []
+    for data in (zeros(), zeros(u="z")):
+        for reference in ("a", "b"):
+            model = NaiveBayes.from_formula("y ~ c + g", data, pooled=pooled, reference=reference)
+            found.append(model.fit(**how).get_prediction(data.iloc[:5]).se[["a", "b", "c"]])
+    assert np.isfinite(found[0].iloc[1:]).all(axis=None)
+    assert found[0].loc[0].isna().tolist() == [False, True, False]
+    for other in found[1:]:
+        pd.testing.assert_frame_equal(other, found[0], rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::glmclf.errors.ZeroCellWarning")
+@pytest.mark.parametrize("cov_type", ["nonrobust", "HC0"])
+def test_bernoulli_that_is_all_1_in_a_class(cov_type):
+    data = zeros().assign(b=[1, 0, 1, 1, 1, 1, 0, 1, 1, 0] * 10)
+    se = fit("y ~ b + g", data).with_cov(cov_type).get_prediction(data).se
+    assert np.isfinite(se[data.b == 1]).all(axis=None)
+    other = fit("y ~ b + g", data.assign(b=1 - data.b)).with_cov(cov_type).get_prediction(data.assign(b=1 - data.b)).se
+    pd.testing.assert_frame_equal(se, other, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::glmclf.errors.ZeroCellWarning")
+@pytest.mark.parametrize("cov_type", ["nonrobust", "HC0"])
+@pytest.mark.parametrize("reference", ["a", "b"])
+def test_an_impossible_class_is_absent(cov_type, reference):
+    """Standard errors of the others are those of a fit without the class."""
+    data = zeros().assign(n=[1, 0, 2, 0, 0, 0, 1, 3, 0, 1] * 10)
+    families = {"n": "poisson"}
+    rest = data[data.y != "b"]
+    for formula, at in (("y ~ c + g", 0), ("y ~ n + g", 2)):
+        own = {} if "c" in formula else {"families": families}
+        res = fit(formula, data, reference=reference, **own).with_cov(cov_type).get_prediction(data.iloc[[at]])
+        less = fit(formula, rest, **own).with_cov(cov_type).get_prediction(data.iloc[[at]])
+        assert res.predicted["b"].tolist() == [0.0] and res.se["b"].isna().all()
+        np.testing.assert_allclose(res.se[["a", "c"]], less.se[["a", "c"]], rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::glmclf.errors.ZeroCellWarning")
+def test_poisson_rate_of_0():
+    """log f(0) = -rate has variance rate/n = 0: the class is as one without the feature."""
+    data = zeros().assign(n=[1, 0, 2, 0, 0, 0, 1, 3, 0, 1] * 10)
+    res = fit("y ~ n + g", data, families={"n": "poisson"})
+    for cov_type in ("nonrobust", "HC0"):
+        assert np.isfinite(res.with_cov(cov_type).get_prediction(data[data.n == 0]).se).all(axis=None)
+        bse = res.with_cov(cov_type).discriminant.bse
+        assert np.isnan(bse.loc["n", "b"]) and np.isfinite(bse.drop(index="n")).all(axis=None)
+    one = fit("y ~ n", data, families={"n": "poisson"}).discriminant.bse.loc["Intercept", "b"]
+    assert one == pytest.approx(np.sqrt(1 / 30 + 1 / 30 + 1.0 / 30))  # priors, and the rate 1 of class a
+
+
+# -------------------------------------------------------------------------------------------------------------- units
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("family", "scale", "word"),
+    [(f, 1e200, "large") for f in ("gaussian", "gamma", "exponential", "poisson")]
+    + [(f, 1e-200, "small") for f in ("gaussian", "gamma", "exponential")],
+)
+def test_units(family, scale, word):
+    data = TABLE.assign(x=TABLE.x * scale)
+    with refused('"x"', word, "change the units", error=errors.DataError, but=['"g"']):
+        fit("y ~ x + g", data, smoothing=0.5, families={"x": family})
+    with refused('"x"', word, "change the units", error=errors.DataError):
+        fit("y ~ g + x", data, smoothing=0.5, families={"x": family}, pooled=True)
+    fit("y ~ x", TABLE.assign(x=TABLE.x * (1e60 if word == "large" else 1e-60)), families={"x": "gaussian"})
+
+
+def test_constant_is_not_small():
+    with refused('"flat"', "constant", error=errors.SingularCovarianceError, but=["units"]):
+        fit("y ~ x + flat", TABLE.assign(flat=1e-90))
+
+
+def test_rows_too_far_out():
+    res = fit("y ~ x")
+    with pytest.warns(errors.DataWarning, match="check the units") as caught:
+        assert res.predict(pd.DataFrame({"x": [1e200, 3.0]})).iloc[0].isna().all()
+    assert "smoothing" not in str(caught[0].message)
+
+
+# -------------------------------------------------------------------------------------------- pairs of features
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::glmclf.errors.ZeroCellWarning")
+@pytest.mark.parametrize("pooled", [False, True])
+def test_numbers_never_seen_together(pooled):
+    data = zeros().drop(columns="c").assign(h=np.random.default_rng(1).normal(size=100), b=[0, 1, 1, 0, 1] * 20)
+    odd = np.arange(100) % 2 == 1
+    data = data.assign(g=data.g.where(odd), h=data.h.where(~odd))
+    table = fit("y ~ g + h", data, pooled=pooled).independence_audit()
+    assert table[["statistic", "pvalue", "llf_conditional_change"]].isna().all(axis=None)
+    data = data.assign(b=data.b.astype(float).where(odd), d=data.b.astype(float).where(~odd))
+    table = fit("y ~ b + d", data, families={"d": "bernoulli", "b": "bernoulli"}, smoothing=0.0).independence_audit()
+    assert table[["statistic", "pvalue", "llf_conditional_change"]].isna().all(axis=None)
+
+
+def test_audit_of_a_number_by_a_category():
+    """n log(SST/SSW), equal variances: of least squares with and without the category."""
+    data = zeros().query("y == 'c'").assign(y=["c", "d"] * 20)
+    table = fit("y ~ c + g", data, smoothing=0.5).independence_audit()
+    for level in "cd":
+        own = data[data.y == level]
+        within = ((own.g - own.groupby("c").g.transform("mean")) ** 2).sum()
+        total = ((own.g - own.g.mean()) ** 2).sum()
+        found = table.loc[(level, "c", "g")]
+        assert found.statistic == pytest.approx(len(own) * np.log(total / within)) and found.df == own.c.nunique() - 1
+    assert "SST/SSW" in glmclf.results.naive_bayes.NaiveBayesResults.independence_audit.__doc__
+
+
+def test_audit_of_many_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 160))
+    X[:, ::2] = X[:, ::2] > 0
+    res = NaiveBayes(rng.integers(0, 2, 300), X).fit()
+    table = res.independence_audit()
+    assert table.statistic.notna().all()
