@@ -478,9 +478,9 @@ class LDA(DiscriminantModel):
     >>> res = LDA.from_formula("species ~ bill_length_mm + body_mass_g", penguins, reference="Gentoo").fit()
     >>> res.discriminant.params.round(4)
                      Adelie  Chinstrap
-    Intercept       47.5089    10.0562
-    bill_length_mm  -0.4944     0.5846
-    body_mass_g     -0.0058    -0.0087
+    Intercept       45.3417    -7.9628
+    bill_length_mm  -0.6234     1.1148
+    body_mass_g     -0.0042    -0.0105
     """
     _pooled = True
 
@@ -502,7 +502,7 @@ class QDA(DiscriminantModel):
     >>> from glmclf import QDA, datasets
     >>> res = QDA.from_formula("species ~ bill_length_mm + body_mass_g", datasets.load("penguins")).fit()
     >>> round(res.llf, 3), res.k_params
-    (-3627.651, 17)
+    (-3716.416, 17)
     """
     _pooled = False
 

@@ -186,7 +186,7 @@ def both(monkeypatch, make):
     """The same fit on dense columns and on cell codes."""
     plain = make()
     assert isinstance(plain.model._rows.X, Dense)
-    monkeypatch.setattr("glmclf.models.base.from_pieces", Cells)
+    monkeypatch.setattr("glmclf.models.inputs.from_pieces", Cells)
     coded = make()
     assert isinstance(coded.model._rows.X, Cells)
     return plain, coded
@@ -226,7 +226,7 @@ def messages(monkeypatch, table, formula):
     found = []
     for coded in (False, True):
         if coded:
-            monkeypatch.setattr("glmclf.models.base.from_pieces", Cells)
+            monkeypatch.setattr("glmclf.models.inputs.from_pieces", Cells)
         with pytest.raises(ValueError) as caught:
             Logit.from_formula(formula, table).fit()
         found.append((type(caught.value), str(caught.value)))
