@@ -118,6 +118,16 @@ class Parts:
             out[rows] = np.einsum("nke,ne->nk", half, z).reshape(-1, q, q)
         return out
 
+    def logit_functions(self, values: Sequence[Any]) -> ndarray:
+        """What the implied logit is linear in, (n, M): 1, then T of each feature, gaussian ones about their means."""
+        z = self.functions([v[:] for v in self.fit.packed(values)])
+        return np.hstack([np.ones((len(z), 1)), z[:, self._places[1]]])
+
+    def logit_influence(self, values: Sequence[Any], y: ndarray) -> ndarray:
+        """N times the derivative of its coefficients in the weight of each row, (n, (K-1) M)."""
+        psi = self.influence(y, [v[:] for v in self.fit.packed(values)])
+        return self._added(psi.reshape(-1, self.E)).reshape(len(y), -1)
+
     # ----------------------------------------------------------------------------------------------- coefficients
     @property
     def _places(self) -> tuple[ndarray, ndarray]:

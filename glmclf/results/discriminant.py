@@ -28,6 +28,7 @@ from glmclf.inference.covariance import Covariance, InfluenceContext, check, cov
 from glmclf.inference.leave_one_out import LeaveOneOut
 from glmclf.results import discriminant_tables as tables
 from glmclf.results import saving
+from glmclf.results.comparison import LogitForm
 from glmclf.results.estimates import row_property
 from glmclf.results.generative import GenerativeResults, in_words
 from glmclf.results.implied_logit import ImpliedLogit, LogitLabels
@@ -296,6 +297,19 @@ class DiscriminantResults(GenerativeResults):
         if not law.pooled:
             names, terms = tables.quadratic_names(names, model._feature_terms, law.kind)
         return LogitLabels(model.endog_names, model.levels, model.reference, names, terms)
+
+    def _check_logit_form(self) -> None:
+        if self._law.divisor != "mle" or self._reduced is not None:
+            raise NotImplementedError('compare_conditional() is for the maximum likelihood fit: divisor="mle"')
+
+    def _logit_form(self) -> LogitForm:
+        law, f = self._law, self._fitted_classes
+        return LogitForm(
+            lambda X: tables.functions(law, X - law.centre),
+            lambda X, y: influence(law, X, y, f.moments),
+            logit.coefficients(law.shifted()),
+            logit.DiscriminantCovariance(law.shifted()).full(),
+        )
 
     # ------------------------------------------------------------------------------------------------- predicting
     def _values(self, newdata) -> tuple[ndarray, pd.Index]:

@@ -20,6 +20,7 @@ from glmclf.inference import wald
 from glmclf.inference.covariance import Covariance
 from glmclf.inference.prediction import level_logit_se
 from glmclf.results import decisions
+from glmclf.results.comparison import ConditionalComparison, LogitForm, compare_conditional
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.implied_logit import ImpliedLogit
 from glmclf.results.levels import LevelPredictions
@@ -595,33 +596,49 @@ class GenerativeResults(Kept):
         return pd.DataFrame({self.model.endog_names: self.model._response.decode(codes), **features})
 
     # ------------------------------------------------------------------------------------------------ comparing
-    def compare_conditional(self, mnlogit_res):
-        """Does MNLogit fit the response better than chance allows if this generative model is right?
+    def compare_conditional(self, mnlogit_res) -> ConditionalComparison:
+        """Does a logit fit the response better than chance allows if this generative model is right?
 
-        MNLogit maximises the conditional likelihood. Twice the difference of the conditional log-likelihoods is a
+        The logit maximises the conditional likelihood. Twice the difference of the conditional log-likelihoods is a
         weighted sum of chi-squareds, not a chi-squared.
 
         Parameters
         ----------
-        mnlogit_res : MultinomialResults
-            MNLogit (two levels also: of the same response and regressors, rows and weights).
+        mnlogit_res : MultinomialResults or BinaryResults
+            MNLogit, or Logit with the reference as its other level, of the same rows and weights. Its regressors span
+            the functions of the features that `discriminant` has: the features of LDA, with squares and products of
+            QDA, the statistics of NaiveBayes.
 
         Returns
         -------
         ConditionalComparison
             llf, llf_conditional, statistic, scale, df, pvalue (Satterthwaite's approximation), and the penalty
-            trace(I_c V) of a conditional AIC.
+            trace(I_c V) of a conditional AIC. With fixed priors slopes alone are compared: both models take the
+            intercepts that suit the rows best.
 
         Raises
         ------
         ValueError
-            Other rows, weights, response or regressors; a pseudo-likelihood; a discriminant that is not linear in them.
-        """
-        from glmclf.results.comparison import compare_conditional
+            Other rows, weights, response or regressors; a pseudo-likelihood; missing features.
+        NotImplementedError
+            An estimate that is not the maximum of the likelihood.
 
+        Notes
+        -----
+        A large-sample test, which errs on the safe side: with two normal features, one a standard deviation apart, it
+        rejected a true LDA at level .05 in 0.3 % of 300 simulated samples of 200 rows, and in 4 % of 1,000 rows.
+        """
         if not hasattr(getattr(mnlogit_res, "model", None), "_objective"):
             raise TypeError(f"compare_conditional needs a fit of MNLogit or Logit, found {type(mnlogit_res).__name__}")
         return compare_conditional(self, mnlogit_res)
+
+    def _logit_form(self) -> LogitForm:
+        """The model as a logit in functions of the features."""
+        raise NotImplementedError
+
+    def _check_logit_form(self) -> None:
+        """Refuse a fit that is not the maximum of the likelihood, or whose log-odds are not finite."""
+        raise NotImplementedError
 
     @cached_property
     def _fingerprint(self) -> dict[str, str]:

@@ -21,6 +21,7 @@ from glmclf.inference.covariance import Covariance, check, covariance
 from glmclf.inference.naive_bayes import Parts, PartsContext, log_joint_without
 from glmclf.results import discriminant_tables, saving
 from glmclf.results import naive_bayes_tables as tables
+from glmclf.results.comparison import LogitForm
 from glmclf.results.discriminant import MODEL_BASED
 from glmclf.results.generative import GenerativeResults, in_words
 from glmclf.results.implied_logit import LogitLabels
@@ -184,6 +185,21 @@ class NaiveBayesResults(GenerativeResults):
     @cached_property
     def _parts(self) -> Parts:
         return Parts(self._fit)
+
+    def _check_logit_form(self) -> None:
+        if self._smoothed:
+            raise NotImplementedError("compare_conditional() is for the maximum likelihood fit: without smoothing=")
+        if self._n_missing(self.model._values).any():
+            raise ValueError('compare_conditional() needs rows without missing features: fit with missing="drop"')
+        if not np.isfinite(self._fit.coefficients()).all():
+            raise ValueError("compare_conditional() needs finite log-odds: cells of some class are never seen")
+
+    def _logit_form(self) -> LogitForm:
+        parts = self._parts
+        about_mean = parts.centred
+        return LogitForm(
+            parts.logit_functions, parts.logit_influence, about_mean.coefficients(), about_mean.covariance()
+        )
 
     @property
     def intercept_parts(self) -> pd.DataFrame:

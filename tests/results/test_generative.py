@@ -273,10 +273,70 @@ def test_compare_conditional_by_hand():
 
 
 def test_compare_conditional_with_fixed_priors_has_slopes_alone():
+    """Whatever the priors: intercepts are those that suit the rows best, found here by an offset."""
     t = toy(200)
+    mnlogit = MNLogit.from_formula(FORMULA, t).fit()
     res = LDA.from_formula(FORMULA, t, priors="equal").fit()
-    found = res.compare_conditional(MNLogit.from_formula(FORMULA, t).fit())
+    found = res.compare_conditional(mnlogit)
     assert len(found.weights) == 4 and np.isfinite(found.pvalue)
+    for priors in ([0.2, 0.3, 0.5], [0.9, 0.05, 0.05]):
+        other = LDA.from_formula(FORMULA, t, priors=priors).fit()
+        close(conditional(other, mnlogit), conditional(res, mnlogit), 1e-8)
+    slopes = t[NAMES].to_numpy() @ res.discriminant.params.loc[NAMES].to_numpy()
+    constant = MNLogit.from_formula("y ~ 1", t, offset=slopes).fit()
+    close([found.llf_conditional, found.statistic], [constant.llf, 2 * (mnlogit.llf - constant.llf)], 1e-8)
+    two = t[t.y != "walk"]
+    res, other = LDA.from_formula(FORMULA, two, priors="equal").fit(), MNLogit.from_formula(FORMULA, two).fit()
+    expected = conditional(res, other)
+    close(conditional(res, Logit.from_formula(FORMULA, two, event="car").fit()), expected, 1e-8)
+
+
+def test_compare_conditional_of_true_fixed_priors_has_its_level():
+    """With the difference of intercepts in the statistic three of four samples were rejected."""
+    rng = np.random.default_rng(0)
+    rejected = 0
+    for _ in range(60):
+        y = rng.integers(0, 2, 300)
+        X = rng.normal(size=(300, 2)) + np.column_stack([y, 0 * y])
+        logit = Logit(y, np.column_stack([np.ones(300), X])).fit()
+        rejected += LDA(y, X, priors="equal").fit().compare_conditional(logit).pvalue < 0.05
+    assert rejected <= 9  # at .05 more than 9 of 60 come once in 1,350
+
+
+def test_compare_conditional_by_whatever_the_regressors_span():
+    """Order, units and basis of the logit's columns do not matter, nor which class says "diag by class"."""
+    t = toy(200)
+    res, plain = LDA.from_formula(FORMULA, t).fit(), MNLogit.from_formula(FORMULA, t).fit()
+    for formula in ("y ~ x2 + x1", "y ~ I(2 * x1 - 3) + I(x1 + x2)", "y ~ center(x1) + standardize(x2)"):
+        close(conditional(res, MNLogit.from_formula(formula, t).fit()), conditional(res, plain), 1e-6)
+    squares = MNLogit.from_formula("y ~ x1 + x2 + I(x1**2) + I(x2**2)", t).fit()
+    bayes, diag = NaiveBayes.from_formula(FORMULA, t).fit(), QDA.from_formula(FORMULA, t, covariance="diag").fit()
+    close(conditional(bayes, squares), conditional(diag, squares), 1e-6)
+    table = NaiveBayes.from_formula("y ~ C(f)", t, smoothing=0).fit()
+    found = table.compare_conditional(MNLogit.from_formula("y ~ C(f)", t).fit())
+    close([found.statistic, found.pvalue], [0.0, 1.0], atol=1e-8)
+
+
+def test_compare_conditional_of_qda_by_hand():
+    t = toy(200)
+    t = t[t.y != "walk"].head(70).reset_index(drop=True)
+    formula = "y ~ x1 + x2 + I(x1**2) + x1:x2 + I(x2**2)"
+    res, other = QDA.from_formula(FORMULA, t).fit(), Logit.from_formula(formula, t, event="car").fit()
+    x1, x2 = t.x1.to_numpy(), t.x2.to_numpy()
+    X, w = np.column_stack([np.ones(len(t)), x1, x2, x1**2, x1 * x2, x2**2]), np.ones(len(t))
+    y = (t.y == "car").to_numpy()
+    p = other.predict(t).to_numpy()
+    information = X.T @ (X * (p * (1 - p))[:, None])
+    psi_logit = np.linalg.solve(information, (X * (y - p)[:, None]).T).T
+    psi_qda = []
+    for h in 1e-4 * np.eye(len(t)):
+        b = [QDA.from_formula(FORMULA, t, weights=w + s * h).fit().discriminant.params["car"] for s in (1, -1)]
+        psi_qda.append((b[0] - b[1]).to_numpy() / 2e-4)
+    D = psi_logit - np.array(psi_qda)
+    weights = np.sort(np.linalg.eigvals(information @ (D.T @ D)).real)[::-1]
+    found = res.compare_conditional(other)
+    close(found.weights, weights, 1e-4, 1e-7)
+    close(found.penalty, np.trace(information @ res.discriminant.cov_params()), 1e-6)
 
 
 def test_compare_conditional_refuses():
@@ -286,16 +346,18 @@ def test_compare_conditional_refuses():
         (res, MNLogit.from_formula(FORMULA, t.head(150)).fit(), "different rows"),
         (res, MNLogit.from_formula(FORMULA, t, freq_weights="f").fit(), "different rows or weights"),
         (res, MNLogit.from_formula("y ~ x1", t).fit(), "regressors differ"),
-        (res, MNLogit.from_formula("y ~ x2 + x1", t).fit(), "regressors differ"),
         (res, MNLogit.from_formula("y ~ 0 + x1 + x2", t).fit(), "regressors differ"),
-        (res, MNLogit.from_formula(FORMULA, t.assign(x1=2 * t.x1)).fit(), "different rows"),
+        (res, MNLogit.from_formula(FORMULA, t.assign(x1=t.x1.to_numpy()[::-1])).fit(), '"x1" is no combination'),
+        (res, MNLogit.from_formula("y ~ x1 + x2 + I(x1**2)", t).fit(), "no combination"),
         (res, MNLogit.from_formula(FORMULA, t.assign(y=t.y.str.upper())).fit(), "level"),
         (res, Logit.from_formula("I(y == 'car') ~ x1 + x2", t).fit(), "levels"),
         (LDA.from_formula(FORMULA, t, weights="w").fit(), mnlogit, "pseudo-likelihood"),
         (res, MNLogit.from_formula(FORMULA, t, weights="w").fit(), "likelihood"),
         (LDA.from_formula(FORMULA, t, shrinkage=0.1).fit(), mnlogit, "regularised"),
         (LDA.from_formula(FORMULA, t, divisor="unbiased").fit(), mnlogit, "divisor"),
-        (QDA.from_formula(FORMULA, t).fit(), mnlogit, "linear"),
+        (QDA.from_formula(FORMULA, t).fit(), mnlogit, "3 columns, they are 6"),
+        (NaiveBayes.from_formula(FORMULA, t).fit(), mnlogit, "3 columns, they are 5"),
+        (NaiveBayes.from_formula(FORMULA, t.assign(x1=t.x1.where(t.x1 < 1))).fit(), mnlogit, "missing features"),
     ):
         with pytest.raises((ValueError, NotImplementedError), match=words):
             one.compare_conditional(other)
