@@ -18,9 +18,10 @@ from glmclf.core.moments import ClassMoments, class_moments
 from glmclf.core.singular import least_variances
 from glmclf.data.arrays import read_arrays, rows_by_place
 from glmclf.data.design import read_formula
+from glmclf.data.priors import numbers
 from glmclf.data.sample import Sample
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError
-from glmclf.models.generative import GenerativeModel, _number, numbers
+from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.discriminant import DiscriminantResults, GaussianFit
 from glmclf.results.saving import MODELS
 

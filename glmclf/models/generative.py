@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.data.priors import read_priors
 from glmclf.data.response import MultinomialResponse
 from glmclf.data.sample import Sample
 from glmclf.errors import DataError, DataWarning
@@ -76,7 +76,7 @@ class GenerativeModel(Levels, Inputs):
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         """The keywords of the model, checked and in the form that is kept."""
         checked = dict(options)
-        checked["priors"] = self._prior_array(options["priors"], "priors", observed=self._class_sizes > 0)
+        checked["priors"] = self._prior_array(options["priors"], observed=self._class_sizes > 0)
         if checked["priors"] is not None:
             checked["priors"] = checked["priors"].tolist()
         smoothing = _number(options["prior_smoothing"], "prior_smoothing", 0.0, LARGEST_SMOOTHING)
@@ -85,45 +85,19 @@ class GenerativeModel(Levels, Inputs):
         checked["prior_smoothing"] = smoothing
         return checked
 
-    def _prior_array(self, priors, what: str, observed: ndarray | None = None) -> ndarray | None:
+    def _prior_array(self, priors, observed: ndarray | None = None) -> ndarray | None:
         """Probabilities of the classes in their order, the reference first, from those a user gave by level."""
         if priors is None:
             return None
-        levels, name = self.levels, self.endog_names
-        p = numbers(self._unlabelled(priors, what), what, f"one for each of the levels {levels}")
-        if p.shape != (len(levels),):
-            found = f"{p.size} values" if p.ndim == 1 else f"the shape {p.shape}"
-            lost = "".join(f" ({note})" for note in self._lost_levels)
-            raise ValueError(f"{what}= has {found}; {name} has {len(levels)} levels: {levels}{lost}")
-        if not (np.isfinite(p) & (p >= 0)).all():
-            raise ValueError(f"{what}={p.tolist()}: probabilities are numbers from 0 to 1")
-        if abs(p.sum() - 1.0) > 1e-8:
-            raise ValueError(f"{what}={p.tolist()} add up to {p.sum():.10g}: probabilities add up to 1")
-        p = p[[levels.index(c) for c in self._classes]]
+        lost = "".join(f" ({note})" for note in self._lost_levels)
+        by_level = read_priors(priors, self.levels, self.endog_names, lost=lost)
+        p = by_level[[self.levels.index(c) for c in self._classes]]
         if observed is not None and (observed & (p == 0)).any():
             zero = [self._classes[k] for k in np.flatnonzero(observed & (p == 0))]
-            raise ValueError(f"{what}= is 0 for {zero} of {name}, which has rows: leave these rows out with subset=")
-        return p / p.sum()
-
-    def _unlabelled(self, priors, what: str):
-        """Probabilities in the order of the levels from those that name them, or "equal"."""
-        levels = self.levels
-        if isinstance(priors, str):
-            if priors != "equal":
-                raise ValueError(f'{what}={priors!r}: give a probability for each of the levels {levels}, or "equal"')
-            return np.full(len(levels), 1.0 / len(levels))
-        if isinstance(priors, pd.Series):
-            if isinstance(priors.index, pd.RangeIndex) and not set(priors.index) & set(levels):
-                return priors.to_numpy()
-            if not priors.index.is_unique:
-                raise ValueError(f"{what}= names {list(priors.index)}: each of the levels {levels} once")
-            priors = priors.to_dict()
-        if not isinstance(priors, Mapping):
-            return priors
-        if set(priors) != set(levels):
-            lost = "".join(f" ({note})" for note in self._lost_levels)
-            raise ValueError(f"{what}= names {list(priors)}; the levels of {self.endog_names} are {levels}{lost}")
-        return [priors[level] for level in levels]
+            raise ValueError(
+                f"priors= is 0 for {zero} of {self.endog_names}, which has rows: leave these rows out with subset="
+            )
+        return p
 
     # -------------------------------------------------------------------------------------------------- names
     @property
@@ -182,17 +156,6 @@ def _labels(model: str, reference, names, values) -> MultinomialResponse:
             "class with its count as freq_weights=, or use MNLogit"
         )
     return MultinomialResponse.build(names, values, reference)
-
-
-def numbers(values: Any, name: str, what: str) -> ndarray:
-    """An array of real numbers from an option."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind in "cSU":
-            raise TypeError
-        return array.astype(float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}={values!r}: give numbers, {what}") from None
 
 
 def _number(value, name: str, least: float, most: float = np.inf) -> float:

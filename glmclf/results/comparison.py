@@ -90,7 +90,7 @@ def compare_conditional(res: Any, other: Any) -> ConditionalComparison:
     form, values, y = res._logit_form(), res._values(None)[0], res.model._rows.y
     Z = form.functions(values)
     objective = other.model._objective_of(Dense(Z))
-    theta = _in_terms_of(Z, other).ravel(order="F")
+    theta = _in_terms_of(Z, res, other).ravel(order="F")
     information = objective(theta, True).information
     kept, covariance = np.arange(len(theta)), form.covariance
     llf, fitted = res.llf_conditional, 0
@@ -147,7 +147,7 @@ def _with_rest_estimated(information: ndarray, kept: ndarray) -> ndarray:
     return A - B @ np.linalg.solve(information[np.ix_(rest, rest)], B.T) if len(rest) else A
 
 
-def _in_terms_of(Z: ndarray, other: Any) -> ndarray:
+def _in_terms_of(Z: ndarray, res: Any, other: Any) -> ndarray:
     """Coefficients of a logit, (m, K-1), on the columns of Z, which its own columns must span."""
     model = other.model
     X = model._rows.X[:].toarray()
@@ -158,10 +158,15 @@ def _in_terms_of(Z: ndarray, other: Any) -> ndarray:
         stray = ", ".join(f'"{name}"' for name, no in zip(model.exog_names, left, strict=True) if no)
         why = f"{stray} is no combination of them" if stray else f"it has {X.shape[1]} columns, they are {Z.shape[1]}"
         raise ValueError(
-            f"the regressors differ: those of the logit ({', '.join(model.exog_names)}) do not span the functions of "
-            f"the features that discriminant.params has: {why}"
+            f"the regressors differ: those of the logit ({_few(model.exog_names)}) do not span the functions of the "
+            f"features that discriminant.params has ({_few(res.discriminant.params.index)}): {why}"
         )
     return (B / scale[:, None]) @ other._theta.reshape(X.shape[1], -1, order="F")
+
+
+def _few(names: Any) -> str:
+    """The first names of a list."""
+    return ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
 
 
 def _checked(res: Any, other: Any) -> Any:

@@ -18,12 +18,11 @@ from glmclf.data.frame import as_frame
 from glmclf.errors import DataWarning
 from glmclf.inference import wald
 from glmclf.inference.covariance import Covariance
-from glmclf.inference.prediction import level_logit_se
 from glmclf.results import decisions
 from glmclf.results.comparison import ConditionalComparison, LogitForm, compare_conditional
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.implied_logit import ImpliedLogit
-from glmclf.results.levels import LevelPredictions
+from glmclf.results.levels import LevelPredictions, beside, check_prediction, cross_table, drawn_labels, times_of
 
 ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
@@ -372,12 +371,11 @@ class GenerativeResults(Kept):
             return self._decided(joint, index, rule, cost)
         if which == "linear":
             self._check_reference(priors)
-            with np.errstate(invalid="ignore"):
-                return self._by_level(joint - joint[:, :1], index)
+            return self._by_level(_against_first(joint), index)
         return self._by_level(decisions.posterior(joint), index)
 
     def _check_reference(self, priors) -> None:
-        wanted = None if priors is None or isinstance(priors, str) else self.model._prior_array(priors, "priors")
+        wanted = None if priors is None or isinstance(priors, str) else self.model._prior_array(priors)
         if wanted is not None and wanted[0] == 0:
             raise ValueError(
                 f"priors= is 0 for the reference {self.reference!r}, against which there are no log-odds then: use "
@@ -407,7 +405,7 @@ class GenerativeResults(Kept):
         if isinstance(priors, str) and priors == "estimate":
             with np.errstate(divide="ignore"):  # a class that no row is of
                 return bare + np.log(decisions.estimated_priors(bare, np.exp(self._log_priors)))
-        wanted = self.model._prior_array(priors, "priors")
+        wanted = self.model._prior_array(priors)
         with np.errstate(divide="ignore"):
             return bare + np.log(wanted)
 
@@ -421,26 +419,26 @@ class GenerativeResults(Kept):
             C, names = decisions.cost_matrix(cost, self.levels)
             expected = np.nan_to_num(decisions.posterior(joint)[:, order]) @ C
             choice = expected.argmin(axis=1)
-            extra = C.shape[1] > len(self.levels) or names is not None
         else:
             if rule not in ("map", "ml"):
                 raise ValueError(f'rule={rule!r}: choose "map" or "ml"')
             scores = joint - self._log_priors if rule == "ml" else joint
-            choice, extra, names = np.nan_to_num(scores[:, order], nan=-np.inf).argmax(axis=1), False, None
-        if extra and names is not None:
-            labels = np.array([*names, None], dtype=object)[np.where(missing, len(names), choice)]
+            choice, names = np.nan_to_num(scores[:, order], nan=-np.inf).argmax(axis=1), None
+        if names is not None:
+            labels = np.array([*names, np.nan], dtype=object)[np.where(missing, len(names), choice)]
             return pd.Series(labels, index=index, dtype=object)
         labels = self.model._response.decode(np.where(missing, 0, choice), missing)
         return pd.Series(labels, index=index, dtype=object if str(getattr(labels, "dtype", "")) == "object" else None)
 
     def get_prediction(self, newdata=None, which: str = "mean", *, priors=None) -> LevelPredictions:
-        """Posterior probabilities with delta-method standard errors and intervals inside (0, 1).
+        """Posterior probabilities, or log-odds, with delta-method standard errors and intervals.
 
         Parameters
         ----------
         newdata
             As in `predict`.
-        which : {"mean"}
+        which : {"mean", "linear"}
+            Posterior probabilities, or log-odds against the reference, 0 for it.
         priors
             As in `predict`, but for "estimate"; such priors are known, not estimated.
 
@@ -450,27 +448,25 @@ class GenerativeResults(Kept):
             `predicted, se, conf_int(alpha), summary_frame(alpha)`; the interval of p_k is that of log(p_k / (1 - p_k)),
             transformed. `summary_frame` has the number of features a row lacks, where one lacks any.
         """
-        if which != "mean":
-            name = type(self.model).__name__
-            raise NotImplementedError(
-                f'get_prediction(which={which!r}) of {name}: only "mean", posterior probabilities'
-            )
+        check_prediction(which)
         if isinstance(priors, str) and priors == "estimate":
             raise NotImplementedError('get_prediction(priors="estimate"): their uncertainty is not known; use predict')
+        if which == "linear":
+            self._check_reference(priors)
         values, index = self._values(newdata)
         scores = self._log_scores(values)
         joint = self._moved(scores, priors)
         self._warn_impossible(joint, index)
+        order, lacking = self.model._order, self._n_missing(values)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             S = self._log_odds_covariance(values, self._priors_free and priors is None)
+            if which == "linear":
+                log_odds = _against_first(joint)
+                return LevelPredictions.of_log_odds(log_odds, S, order, index, self.levels, lacking)
             log_p = log_softmax(joint)
             p, q = np.exp(log_p), decisions.complements(joint)
-            logit = log_p - np.log(q)
-        se = level_logit_se(S, p, q)
-        se[np.isneginf(scores)] = np.nan  # of an impossible class; the others' are those of the remaining classes
-        o = self.model._order
-        lacking = self._n_missing(values)
-        return LevelPredictions(logit[:, o], p[:, o], q[:, o], se[:, o], index, self.levels, lacking)
+        log_p[np.isneginf(scores)] = np.nan
+        return LevelPredictions.of_probabilities(log_p, p, q, S, order, index, self.levels, lacking)
 
     @row_property
     def fittedvalues(self) -> pd.DataFrame:
@@ -490,8 +486,7 @@ class GenerativeResults(Kept):
         joint = self._log_scores(self._values(None)[0])[:, o]
         observed, predicted = np.argsort(o)[r.y], joint.argmax(axis=1)
         table = np.bincount(observed * K + predicted, r.weights, minlength=K * K).reshape(K, K).astype(float)
-        index = pd.Index(self.levels, name="observed", dtype=object)
-        return pd.DataFrame(table, index=index, columns=pd.Index(self.levels, name="predicted", dtype=object))
+        return cross_table(table, self.levels)
 
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
@@ -506,15 +501,9 @@ class GenerativeResults(Kept):
         DataFrame
             A copy with ``.fitted_<level>`` and ``.se_fit_<level>`` of each level and ``.class``, the most probable one.
         """
-        prediction = self.get_prediction(newdata)
-        new: dict[str, Any] = {}
-        for level in self.levels:
-            new[f".fitted_{level}"] = prediction.predicted[level].to_numpy()
-            new[f".se_fit_{level}"] = prediction.se[level].to_numpy()
-        new[".class"] = self.predict(newdata, which="class").array
-        if newdata is None:
-            return self.model._fit_table().assign(**new)
-        return as_frame(newdata, empty=True, scalars=True).assign(**new)
+        new = beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
+        table = self.model._fit_table() if newdata is None else as_frame(newdata, empty=True, scalars=True)
+        return table.assign(**new)
 
     # -------------------------------------------------------------------------------------------------- drawing
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
@@ -534,18 +523,9 @@ class GenerativeResults(Kept):
         """
         decisions.check_count(n, "responses to draw")
         r = self.model._rows
-        times = np.ones(len(r), dtype=int)
-        if r.weights is not None and self.model._frequency:
-            times = r.weights.astype(int)
+        times = times_of(r, self.model._frequency)
         p = np.repeat(self.predict().to_numpy(), times, axis=0)
-        index, generator = r.index.repeat(times), np.random.default_rng(seed)
-        cumulative = p.cumsum(axis=1)[:, :-1]
-        draws = {}
-        for i in range(n):
-            codes = (generator.random(len(p))[:, None] > cumulative).sum(axis=1)
-            labels = self.model._response.decode(codes)
-            draws[f"sim_{i + 1}"] = pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
-        return pd.DataFrame(draws, index=index)
+        return drawn_labels(p, n, np.random.default_rng(seed), self.model._response, r.index.repeat(times))
 
     def sample(self, n: int, seed=None, by_class=None) -> pd.DataFrame:
         """Rows drawn from the fitted joint law: a class by the priors, then features by its law.
@@ -752,6 +732,14 @@ class GenerativeResults(Kept):
         for features, rows in cls._patterns(seen):
             out[rows] = f(features, rows)
         return out
+
+
+def _against_first(joint: ndarray) -> ndarray:
+    """log p_k / p_0, (n, K): 0 for the first, NaN for rows that no class can have."""
+    with np.errstate(invalid="ignore"):
+        odds = joint - joint[:, :1]
+    odds[:, 0] = np.where(np.isfinite(joint.max(axis=1)), 0.0, np.nan)
+    return odds
 
 
 def in_words(cov: Covariance) -> Covariance:

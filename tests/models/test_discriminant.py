@@ -492,6 +492,7 @@ def test_standard_errors_of_log_odds(case):
     res = fitted(model, name)
     S = res._log_odds_covariance(x0(name)[features(name)].to_numpy(), True)[0]
     close(np.sqrt(np.diag(S)), expected)
+    close(res.get_prediction(x0(name), "linear").se.iloc[0, 1:], expected)
     if model == "LDA":
         z = np.kron(np.eye(len(res.levels) - 1), np.append(1.0, X0[name]))
         close(res.discriminant.t_test(z).sd, expected, 1e-8)

@@ -16,7 +16,7 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
 from glmclf.core.gaussian import fit_gaussian
 from glmclf.core.moments import class_moments
-from glmclf.errors import EstimationError
+from glmclf.errors import DataWarning, EstimationError
 
 LEVELS = ["high", "low", "mid"]
 NAMES = ["x1", "x2", "x3"]
@@ -238,9 +238,11 @@ def test_predictions_refuse(law):
     ):
         with pytest.raises(ValueError, match=words):
             call()
-    for which in ("linear", "class", "joint"):
-        with pytest.raises(NotImplementedError):
+    for which in ("class", "joint", "median"):
+        with pytest.raises(ValueError, match=f"which='{which}'.*mean.*linear"):
             res.get_prediction(t, which)
+    with pytest.raises(ValueError, match="'high', against which there are no log-odds"):
+        res.get_prediction(t, "linear", priors=[0.0, 0.4, 0.6])
     with pytest.raises(NotImplementedError, match="estimate"):
         res.get_prediction(t, priors="estimate")
 
@@ -375,6 +377,58 @@ def test_standard_errors_by_the_delta_method(law):
         ends = frame.loc[label]
         close(ends.ci_lower, expit(logit(p) - half), 1e-5)
         close(ends.ci_upper, expit(logit(p) + half), 1e-5)
+
+
+@pytest.mark.parametrize("cov_type", ["nonrobust", "HC0"])
+@laws
+def test_predicted_log_odds(law, cov_type):
+    """Linear in the coefficients of the discriminant, whose covariance has another way to their standard errors."""
+    res, t = fitted(law, cov_type=cov_type), toy().head(8)
+    prediction, d = res.get_prediction(t, "linear"), res.discriminant
+    close(prediction.predicted, res.predict(t, "linear"))
+    assert (prediction.predicted["high"] == 0).all() and (prediction.se["high"] == 0).all()
+    of = {"Intercept": np.ones(8), **t}
+    z = np.column_stack([_function(of, name) for name in d.params.index])
+    K = len(LEVELS) - 1
+    for j, level in enumerate(d.params.columns):
+        R = np.kron(np.eye(K)[j], z)
+        test = d.t_test(R)
+        close(prediction.predicted[level], test.effect, 1e-7)
+        close(prediction.se[level], test.sd, 1e-6)
+        ends = prediction.conf_int(0.1).xs(level, level="level")
+        close(ends["ci_upper"] - ends["ci_lower"], 2 * 1.6448536269514722 * prediction.se[level])
+    close(prediction.conf_int().mean(axis=1).to_numpy(), prediction.predicted.to_numpy().ravel())
+    known = res.get_prediction(t, "linear", priors=[0.2, 0.3, 0.5])
+    close(known.predicted, res.predict(t, "linear", priors=[0.2, 0.3, 0.5]))
+
+
+def test_log_odds_of_impossible_classes():
+    """0 for the reference also where it cannot be; infinite ones have no interval; NaN where no class can be."""
+    t = pd.DataFrame({"y": list("aabbcc") * 5, "g": list("uvuwww") * 5, "h": list("kkkllm") * 5})
+    with pytest.warns(glmclf.errors.ZeroCellWarning):
+        res = NaiveBayes.from_formula("y ~ g", t).fit()
+    frame = res.get_prediction(pd.DataFrame({"g": ["u", "v", "w"]}), "linear").summary_frame()
+    inf = np.inf
+    expected = [[0, 0, -inf], [0, -inf, -inf], [0, inf, inf]]
+    close(res.predict(pd.DataFrame({"g": ["u", "v", "w"]}), "linear"), expected)
+    close(frame.predicted.unstack(), expected)
+    close(frame.loc[(0, "b"), "se"], np.sqrt(1 / 5 + 1 / 5))  # log(10 * 5/10) - log(10 * 5/10), se of two counts of 5
+    finite = np.isfinite(frame.predicted)
+    assert frame[finite].notna().all(axis=None) and frame.loc[~finite, ["se", "ci_lower", "ci_upper"]].isna().all(
+        axis=None
+    )
+    with pytest.warns(glmclf.errors.ZeroCellWarning):
+        two = NaiveBayes.from_formula("y ~ g + h", t).fit()
+    with pytest.warns(DataWarning, match="1 row .0. with probability 0 in every class"):
+        nowhere = two.predict(pd.DataFrame({"g": ["v"], "h": ["m"]}), "linear")
+    assert nowhere.isna().all(axis=None)
+
+
+def _function(columns, name):
+    """Values of a function that log-odds are linear in: x, x^2, x:z, a sum of squares |x,z|^2."""
+    if name.endswith("^2"):
+        return sum(columns[part] ** 2 for part in name[:-2].strip("|").split(","))
+    return np.prod([np.asarray(columns[part]) for part in name.split(":")], axis=0)
 
 
 @laws
