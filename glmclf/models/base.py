@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from glmclf.core.columns import Cells, Dense, from_pieces
 from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis
 from glmclf.core.objective import Objective
 from glmclf.data.frame import align
-from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, EstimationError, InferenceWarning
+from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance import Context, Covariance, check, covariance
 from glmclf.models.inputs import Inputs
 
@@ -284,20 +283,18 @@ class Model(Inputs):
             T = from_basis(found.basis, fit.evaluation.factor.root)
             size = (np.sqrt((T * T).sum(axis=1)).reshape(-1, len(scale)) * scale).max(axis=0)
             names = ", ".join(f'"{n}"' for n, s in zip(self.exog_names, size, strict=True) if s >= 0.1 * size.max())
-            warnings.warn(
+            warn(
                 f"the estimates exist, but the data are all but separated ({names}): standard errors and Wald tests of "
                 "such coefficients mean little. Use compare_lr_test.",
                 InferenceWarning,
-                stacklevel=3,
             )
         if not fit.converged:
             norm = float(np.linalg.norm(fit.evaluation.score))
-            warnings.warn(
+            warn(
                 f"{method}: {fit.message} (stopped after {fit.iterations} iterations, gradient norm {norm:.3g}, "
                 f"squared Newton decrement {fit.decrement:.3g}); the estimates are not a maximum. "
                 "Raise maxiter=, or start elsewhere.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _covariance(self, found: Estimate, objective: Objective, cov_type, groups) -> tuple[Covariance, list[str]]:
@@ -306,11 +303,10 @@ class Model(Inputs):
             return covariance(cov_type, context), []
         V = covariance(cov_type, context, groups=groups.codes)
         if (np.diag(V.matrix) < 0).any():
-            warnings.warn(
+            warn(
                 f"the two-way covariance by {' and '.join(groups.names)} is not positive semi-definite: some standard "
                 "errors are NaN. Use one grouping, or more clusters.",
                 InferenceWarning,
-                stacklevel=3,
             )
         return V, groups.names
 

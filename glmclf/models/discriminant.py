@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -20,7 +19,7 @@ from glmclf.data.arrays import read_arrays, rows_by_place
 from glmclf.data.design import read_formula
 from glmclf.data.priors import numbers
 from glmclf.data.sample import Sample
-from glmclf.errors import DataError, DataWarning, SingularCovarianceError
+from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.discriminant import DiscriminantResults, GaussianFit
 from glmclf.results.saving import MODELS
@@ -32,7 +31,7 @@ TARGETS = ("diag", "identity")
 LEAST_SD = 1e-75  # of a feature; the largest is its inverse, so that fourth powers are floats
 
 
-class DiscriminantModel(GenerativeModel):
+class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     """x given class k is normal with mean mu_k and covariance Sigma, or Sigma_k.
 
     Parameters
@@ -219,44 +218,7 @@ class DiscriminantModel(GenerativeModel):
         r = self._rows
         return Blocks(r.X, r.y, r.weights, n_threads=n_threads)
 
-    def fit(
-        self,
-        cov_type: str | None = None,
-        cov_kwds=None,
-        bias_reduction: str | None = None,
-        n_threads: int | None = None,
-        progress: bool = False,
-    ) -> DiscriminantResults:
-        """Closed-form maximum likelihood estimate.
-
-        Parameters
-        ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}, optional
-            Covariance of the implied logit: "nonrobust", the inverse information (both informations agree), or robust
-            to features that are not normal, with equal covariances. "HC0" under sampling weights.
-        cov_kwds : dict, optional
-            `groups` for "cluster": one or two variables, by column name or value.
-        bias_reduction : {"exact"}, optional
-            LDA with a full covariance: slopes that are unbiased given the class sizes, with their exact covariance.
-        n_threads : int, optional
-            Threads for large data; by default one a processor. The numbers do not depend on it.
-        progress : bool
-            Not available in this version.
-
-        Returns
-        -------
-        DiscriminantResults
-            A new object; the model is not changed.
-
-        Raises
-        ------
-        SingularCovarianceError
-            A feature that is constant or a combination of others, or too few rows; the message names features and
-            classes.
-        """
-        cov_type = self._check_fit(cov_type, progress, n_threads)
-        groups = self._groups(cov_type, cov_kwds)
-        self._check_bias_reduction(bias_reduction, cov_type)
+    def _fit(self, cov_type: str, groups, bias_reduction: str | None, n_threads: int | None) -> DiscriminantResults:
         blocks = self._blocks(n_threads)
         with np.errstate(over="ignore", invalid="ignore"):
             moments = class_moments(blocks, self.J)
@@ -267,11 +229,10 @@ class DiscriminantModel(GenerativeModel):
             raise self._singular_error(singular, moments) from None
         if fitted.law.near:
             names = ", ".join(f'"{self.feature_names[j]}"' for j in fitted.law.near)
-            warnings.warn(
+            warn(
                 f"{names}: all but a combination of the other features within classes (tolerance below 1e-8), so that "
                 "discriminant coefficients have few digits. Drop one, or use shrinkage=",
                 DataWarning,
-                stacklevel=2,
             )
         return DiscriminantResults._fitted(self, fitted, cov_type, groups, bias_reduction, blocks)
 

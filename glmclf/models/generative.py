@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,16 +12,19 @@ from numpy import ndarray
 from glmclf.data.priors import read_priors
 from glmclf.data.response import MultinomialResponse
 from glmclf.data.sample import Sample
-from glmclf.errors import DataError, DataWarning
+from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.covariance import check
 from glmclf.models.inputs import Inputs
+from glmclf.results.generative import GenerativeResults
 from glmclf.results.levels import Levels
 
 LEAST_WEIGHT = 1e-100
 LARGEST_SMOOTHING = 1e100
 
+Fitted = TypeVar("Fitted", bound=GenerativeResults)
 
-class GenerativeModel(Levels, Inputs):
+
+class GenerativeModel(Levels, Inputs, Generic[Fitted]):
     """What LDA, QDA and NaiveBayes share: classes, their priors, and how a fit is asked for."""
 
     _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_options")
@@ -46,7 +48,7 @@ class GenerativeModel(Levels, Inputs):
         self._options = self._checked({name: value for name, value in coding.items() if name != "reference"})
         self._notes += self._levels_without_rows()
         for note in self._lost_levels:
-            warnings.warn(note, DataWarning, stacklevel=5)
+            warn(note, DataWarning)
         self._check_sampling_weights()
 
     def _levels_without_rows(self) -> list[str]:
@@ -133,6 +135,60 @@ class GenerativeModel(Levels, Inputs):
     def _modelled(self) -> list[tuple[str, str]]:
         levels = ", ".join(str(level) for level in self.levels)
         return [("Levels:", levels), ("Reference:", f"{self.reference}")]
+
+    # --------------------------------------------------------------------------------------------------- fit
+    def fit(
+        self,
+        cov_type: str | None = None,
+        cov_kwds=None,
+        bias_reduction: str | None = None,
+        n_threads: int | None = None,
+        progress: bool = False,
+    ) -> Fitted:
+        """Closed-form maximum likelihood estimate (of a gamma's shape, by Newton's method).
+
+        Parameters
+        ----------
+        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}, optional
+            Covariance of the implied logit: "nonrobust", the inverse information (both informations agree), or robust
+            to features of other laws than the model's or, of NaiveBayes, that depend on each other within classes.
+            "HC0" under sampling weights.
+        cov_kwds : dict, optional
+            `groups` for "cluster": one or two variables, by column name or value.
+        bias_reduction : {"exact"}, optional
+            LDA with a full covariance: slopes that are unbiased given the class sizes, with their exact covariance.
+        n_threads : int, optional
+            Threads for large data; by default one a processor. The numbers do not depend on it.
+        progress : bool
+            Not available in this version.
+
+        Returns
+        -------
+        DiscriminantResults or NaiveBayesResults
+            A new object; the model is not changed.
+
+        Raises
+        ------
+        SingularCovarianceError
+            A feature that is constant within a class or, of LDA and QDA, a combination of others, or too few rows; the
+            message names features and classes.
+        DataError
+            NaiveBayes: values that a feature's family cannot have; the message names them.
+        EstimationError
+            NaiveBayes: a feature that a class never shows.
+        """
+        cov_type = self._check_fit(cov_type, progress, n_threads)
+        groups = self._groups(cov_type, cov_kwds)
+        self._check_bias_reduction(bias_reduction, cov_type)
+        return self._fit(cov_type, groups, bias_reduction, n_threads)
+
+    def _fit(self, cov_type: str, groups, bias_reduction: str | None, n_threads: int | None) -> Fitted:
+        """The estimate, its options checked."""
+        raise NotImplementedError
+
+    def _check_bias_reduction(self, wanted: str | None, cov_type: str) -> None:
+        """Refuse what the model does not have."""
+        raise NotImplementedError
 
     def _check_fit(self, cov_type: str | None, progress: bool, n_threads: int | None) -> str:
         if progress:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -23,7 +22,7 @@ from glmclf.core.naive_bayes import (
 from glmclf.data.features import Feature, FeatureDesign, read_feature_arrays, read_features
 from glmclf.data.frame import quoted, row_labels
 from glmclf.data.sample import Sample
-from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning
+from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
 from glmclf.models.discriminant import LEAST_SD
 from glmclf.models.generative import LARGEST_SMOOTHING, GenerativeModel, _number
 from glmclf.results.naive_bayes import NaiveBayesResults
@@ -55,7 +54,7 @@ class FeatureValues:
         return np.column_stack([np.where(v < 0, np.nan, v) if v.dtype.kind == "i" else v for v in self.values])
 
 
-class NaiveBayes(GenerativeModel):
+class NaiveBayes(GenerativeModel[NaiveBayesResults]):
     """Naive Bayes: the features are independent given the class, each with its own family of distributions.
 
     `fit` maximises the joint likelihood sum_i f_i (log pi_y + sum_j log f_jy(x_ij)). The log-odds are then linear in
@@ -243,51 +242,14 @@ class NaiveBayes(GenerativeModel):
         return pd.DataFrame({**columns, self.endog_names: labels}, index=r.index)
 
     # --------------------------------------------------------------------------------------------------- fit
-    def fit(
-        self,
-        cov_type: str | None = None,
-        cov_kwds=None,
-        bias_reduction: str | None = None,
-        n_threads: int | None = None,
-        progress: bool = False,
-    ) -> NaiveBayesResults:
-        """Closed-form maximum likelihood estimate (of a gamma's shape, by Newton's method).
-
-        Parameters
-        ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}, optional
-            Covariance of the implied logit: "nonrobust", the inverse information (both informations agree), or robust
-            to features that depend on each other within classes or have other laws. "HC0" under sampling weights.
-        cov_kwds : dict, optional
-            `groups` for "cluster": one or two variables, by column name or value.
-        bias_reduction : None
-            Not for this model; see `smoothing`.
-        n_threads : int, optional
-            Threads for large data; by default one a processor. The numbers do not depend on it.
-        progress : bool
-            Not available in this version.
-
-        Returns
-        -------
-        NaiveBayesResults
-            A new object; the model is not changed.
-
-        Raises
-        ------
-        DataError
-            Values that a feature's family cannot have; the message names them.
-        SingularCovarianceError
-            A feature that is constant within a class.
-        EstimationError
-            A feature that a class never shows.
-        """
-        cov_type = self._check_fit(cov_type, progress, n_threads)
-        if bias_reduction is not None:
+    def _check_bias_reduction(self, wanted: str | None, cov_type: str) -> None:
+        if wanted is not None:
             raise NotImplementedError(
-                f"bias_reduction={bias_reduction!r} of NaiveBayes is not available; smoothing=.5 removes the bias of "
-                "the slopes of tables"
+                f"bias_reduction={wanted!r} of NaiveBayes is not available; smoothing=.5 removes the bias of the "
+                "slopes of tables"
             )
-        groups = self._groups(cov_type, cov_kwds)
+
+    def _fit(self, cov_type: str, groups, bias_reduction: str | None, n_threads: int | None) -> NaiveBayesResults:
         r = self._rows
         self._check_domains(self._values, r.index)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -402,11 +364,10 @@ class NaiveBayes(GenerativeModel):
         more = f", and {len(cells) - MOST_NAMED} more" if len(cells) > MOST_NAMED else ""
         poisson = all(z.level is None for z in cells)
         advice = "Leave the feature out." if poisson else "Use smoothing=.5."
-        warnings.warn(
+        warn(
             f"never seen: {'; '.join(parts)}{more}. The estimate is 0, its log -inf without a standard error, and a "
             f"row that has it cannot be of that class. {advice}",
             ZeroCellWarning,
-            stacklevel=3,
         )
 
     # ------------------------------------------------------------------------------------------ for the summary

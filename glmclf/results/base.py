@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
-import warnings
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -20,10 +18,10 @@ from glmclf.core.estimation import Estimate, from_basis, into_basis
 from glmclf.core.objective import Evaluation, Factor
 from glmclf.core.rank import dependencies, triangular_factor
 from glmclf.core.solvers import Fit
-from glmclf.errors import CollinearityError, InferenceWarning
+from glmclf.errors import CollinearityError, InferenceWarning, warn
 from glmclf.inference import anova, gof, score, wald
 from glmclf.inference.anova import Comparison
-from glmclf.inference.covariance import Context, Covariance, check
+from glmclf.inference.covariance import Context, Covariance
 from glmclf.inference.influence import influence
 from glmclf.results import saving
 from glmclf.results.estimates import Kept, row_property
@@ -111,11 +109,6 @@ class Results(Kept):
         """McFadden's pseudo-R-squared, 1 - llf/llnull, both without the binomial coefficients of counts."""
         return 1.0 - self._value / self._null_value
 
-    @property
-    def nobs(self) -> float:
-        """Rows, or the sum of the frequency weights."""
-        return self.model.nobs
-
     @cached_property
     def df_model(self) -> int:
         """Parameters, the constant not counted."""
@@ -127,33 +120,8 @@ class Results(Kept):
         return self.model.df_resid
 
     @property
-    def aic(self) -> float:
-        """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood."""
-        return self.info_criteria("aic")
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's criterion, -2 llf + p log(nobs); NaN for a pseudo-likelihood."""
-        return self.info_criteria("bic")
-
-    def info_criteria(self, crit: str, dk_params: float = 0) -> float:
-        """AIC or BIC with `dk_params` more parameters counted.
-
-        Parameters
-        ----------
-        crit : {"aic", "bic"}
-        dk_params : float
-
-        Returns
-        -------
-        float
-            NaN for a pseudo-likelihood.
-        """
-        p = len(self._theta) + dk_params
-        penalty = {"aic": 2.0 * p, "bic": p * np.log(float(self.nobs))}
-        if crit not in penalty:
-            raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
-        return np.nan if self.model._pseudo else float(-2.0 * self.llf + penalty[crit])
+    def _k_counted(self) -> float:
+        return len(self._theta)
 
     # ------------------------------------------------------------------------------------------------- tests
     def compare_lr_test(self, restricted: Results):
@@ -502,7 +470,7 @@ class Results(Kept):
             t = gof.hosmer_lemeshow(counts, p, risk, int(groups))
             rows.append((t.statistic, t.df, t.pvalue, len(t.observed)))
         except ValueError as error:
-            warnings.warn(str(error), InferenceWarning, stacklevel=2)
+            warn(str(error), InferenceWarning)
             rows.append((np.nan, 0, np.nan, 0))
         index = pd.Index(["Pearson", "deviance", self._risk_test], dtype=object)
         return pd.DataFrame(rows, columns=["statistic", "df", "pvalue", "groups"], index=index)
@@ -536,27 +504,10 @@ class Results(Kept):
         return influence(objective, self._fit.theta, evaluation, self.model._frequency)
 
     # ------------------------------------------------------------------------------------------- covariance
-    def with_cov(self, cov_type: str, **kwds):
-        """The same estimate with another covariance, without a new fit.
-
-        Parameters
-        ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
-        **kwds
-            `groups` of "cluster".
-
-        Returns
-        -------
-        Results
-            A new object.
-        """
-        check(cov_type)
-        groups = self.model._groups(cov_type, kwds)
-        other = copy.copy(self)
-        other.__dict__ = {k: v for k, v in self.__dict__.items() if k != "_V"}
+    def _set_covariance(self, cov_type: str, groups) -> None:
+        self.__dict__.pop("_V", None)
         found = Estimate(self._fit, self._basis)
-        other._cov, other._group_names = self.model._covariance(found, self._objective(), cov_type, groups)
-        return other
+        self._cov, self._group_names = self.model._covariance(found, self._objective(), cov_type, groups)
 
     def _objective(self):
         """The objective in the coordinates of the fit."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,10 +19,10 @@ from glmclf.core.gaussian import Gaussian, fit_gaussian
 from glmclf.core.moments import ClassMoments
 from glmclf.data.arrays import sums_up
 from glmclf.data.groups import Groups
-from glmclf.errors import DataError, EstimationError, InferenceWarning
+from glmclf.errors import DataError, EstimationError, InferenceWarning, warn
 from glmclf.inference import discriminant as diagnostics
 from glmclf.inference import manova, wald
-from glmclf.inference.covariance import Covariance, InfluenceContext, check, covariance
+from glmclf.inference.covariance import Covariance, InfluenceContext, covariance
 from glmclf.inference.leave_one_out import LeaveOneOut
 from glmclf.results import discriminant_tables as tables
 from glmclf.results import saving
@@ -71,10 +69,6 @@ class PriorParts:
         V[:, 0] -= cross.transpose(2, 0, 1)
         V[:, 0, :, 0] += self.own
         return V
-
-
-class CovariancesByClass(dict):
-    """Covariance matrices by level."""
 
 
 class DiscriminantResults(GenerativeResults):
@@ -416,33 +410,14 @@ class DiscriminantResults(GenerativeResults):
         """The clusters of the rows of the fit, put here by who read them."""
         return None
 
-    def with_cov(self, cov_type: str, **kwds) -> DiscriminantResults:
-        """The same estimate with another covariance of the implied logit and of predictions.
-
-        Standard errors of `params`, the classes' own parameters, stay those of the inverse information.
-
-        Parameters
-        ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
-        **kwds
-            `groups` of "cluster".
-
-        Returns
-        -------
-        DiscriminantResults
-            A new object.
-        """
-        check(cov_type)
+    def _set_covariance(self, cov_type: str, groups) -> None:
+        self.__dict__.pop("discriminant", None)
         if self._reduced is not None:
             raise NotImplementedError('bias_reduction="exact" has its own exact covariance: fit without it')
-        groups = self.model._groups(cov_type, kwds)
-        other = copy.copy(self)
-        other.__dict__ = {k: v for k, v in self.__dict__.items() if k not in ("discriminant", "_groups")}
         blocks = None if cov_type in MODEL_BASED else self.model._blocks()
         found = self._covariance(self.model, self._fitted_classes, cov_type, groups, blocks)
-        other._cov, other._group_names, other._prior_parts = found
-        other._groups = groups
-        return other
+        self._cov, self._group_names, self._prior_parts = found
+        self._groups = groups
 
     # ------------------------------------------------------------------------------------------------------ tests
     @cached_property
@@ -458,9 +433,6 @@ class DiscriminantResults(GenerativeResults):
         f = self._fitted_classes
         return f.factors if f.factors is not None and len(f.factors) == f.moments.K else None
 
-    def _check_multivariate(self, what: str) -> None:
-        self._check_likelihood(what)
-
     def manova(self) -> pd.DataFrame:
         """Tests that all class means are equal, with one covariance: Wilks, Pillai, Hotelling-Lawley and Roy.
 
@@ -473,7 +445,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Rencher (2002), Methods of Multivariate Analysis, chapter 6. Rao (1951), Bulletin of the ISI 33.
         """
-        self._check_multivariate("manova()")
+        self._check_likelihood("manova()")
         return tables.manova_table(manova.manova(self._fitted_classes.moments, self._within_root))
 
     def boxm_test(self) -> pd.Series:
@@ -488,7 +460,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Box (1949), Biometrika 36, 317-346. Rencher (2002), section 7.3.
         """
-        self._check_multivariate("boxm_test()")
+        self._check_likelihood("boxm_test()")
         b = manova.box_m(self._fitted_classes.moments, self._within_root, self._class_roots)
         return pd.Series({n: getattr(b, n) for n in ("M", "chi2", "df", "chi2_pvalue", "F", "df2", "pvalue")})
 
@@ -519,7 +491,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Rao (1951); Rencher (2002), section 6.11.
         """
-        self._check_multivariate("f_to_remove()")
+        self._check_likelihood("f_to_remove()")
         moments, terms = self._fitted_classes.moments, self.model._feature_terms
         tests = manova.feature_tests(moments, list(terms.values()), self._within_root)
         return tables.removal_table(terms, tests, manova.tolerances(moments, self._within_root))
@@ -533,7 +505,7 @@ class DiscriminantResults(GenerativeResults):
             By term: statistic, df, pvalue. LDA: -N log(partial lambda); QDA: means, covariances and regressions on the
             other features are all compared.
         """
-        self._check_multivariate("term_tests()")
+        self._check_likelihood("term_tests()")
         moments, terms, law = self._fitted_classes.moments, self.model._feature_terms, self._law
         if law.kind != "full":
             return tables.independent_term_tests(moments, law, terms)
@@ -544,35 +516,10 @@ class DiscriminantResults(GenerativeResults):
             tests = manova.qda_feature_tests(moments, sets, self._within_root, self._class_roots)
         return pd.DataFrame(tests, index=pd.Index(terms, dtype=object), columns=["statistic", "df", "pvalue"])
 
-    def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
-        """Test of each term, as the regressions have it: `term_tests` ("LR") or Wald tests of the implied logit.
-
-        Parameters
-        ----------
-        type : {3}
-            Each term given all others.
-        test : {"LR", "wald"}
-
-        Returns
-        -------
-        DataFrame
-            By term: statistic, df, pvalue.
-        """
-        if type != 3 or isinstance(type, bool):
-            raise NotImplementedError(
-                f"anova(type={type!r}) of {self.model.__class__.__name__}: each term given all others, 3"
-            )
-        if test == "LR":
-            return self.term_tests()
-        if test != "wald":
-            raise NotImplementedError(f'anova(test={test!r}) of {self.model.__class__.__name__}: "LR" or "wald"')
-        table = self.wald_test_terms(skip_constant=True).table
-        return table.rename(columns={"df_constraint": "df"})[["statistic", "df", "pvalue"]]
-
     @cached_property
     def canonical(self) -> tables.CanonicalTables:
         """Canonical discriminant functions: eigenvalues, correlations, coefficients, centroids, tests, `scores()`."""
-        self._check_multivariate("canonical")
+        self._check_likelihood("canonical")
         found = manova.canonical(self._fitted_classes.moments, self._within_root)
         return tables.CanonicalTables(found, self)
 
@@ -588,7 +535,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Mardia, Kent & Bibby (1979), Multivariate Analysis, section 3.6.
         """
-        self._check_multivariate("distances()")
+        self._check_likelihood("distances()")
         found = diagnostics.mahalanobis(self._fitted_classes.moments, self._within_root)
         return tables.distance_table(found, self.levels, self.model._order)
 
@@ -605,7 +552,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Mardia (1970), Biometrika 57, 519-530.
         """
-        self._check_multivariate("mardia_test()")
+        self._check_likelihood("mardia_test()")
         f = self._fitted_classes
         roots = None if f.factors is None else f.factors
         found = manova.mardia(f.moments, self.model._blocks(), pooled=f.law.pooled, roots=roots)
@@ -622,13 +569,14 @@ class DiscriminantResults(GenerativeResults):
         Returns
         -------
         DataFrame
-            A column a level; small in every column: a row unlike all classes.
+            A column a level; small in every column: a row unlike all classes. NaN for a row of the fit that its class
+            cannot do without.
 
         References
         ----------
         McLachlan (1992), section 6.4.
         """
-        self._check_multivariate("typicality()")
+        self._check_likelihood("typicality()")
         values, index = self._values(newdata)
         y = self.model._rows.y if newdata is None else None
         f = self._fitted_classes
@@ -646,23 +594,6 @@ class DiscriminantResults(GenerativeResults):
             leave_one_out=self._reduced is None,
         )
         return tables.error_facts(found)
-
-    def error_rates(self) -> tables.ErrorTables:
-        """How often the classes are confused: on the rows of the fit, leaving each out, and by the posterior.
-
-        Returns
-        -------
-        ErrorTables
-            `rates` (a row a method: error, n_errors, log_score), `confusion` by method, `by_class`. Leaving one out
-            holds the priors and the intensity of shrinkage. A row whose class has no law without it is left aside, and
-            counted in `skipped`.
-
-        References
-        ----------
-        Lachenbruch & Mickey (1968), Technometrics 10, 1-11. McLachlan (1992), chapter 10.
-        """
-        tables.warn_skipped(self._error_facts, self.model._classes, InferenceWarning)
-        return tables.ErrorTables(self._error_facts, self)
 
     def leave_one_out(self) -> pd.DataFrame:
         """Posterior probabilities of each row of the fit under the classes estimated from all others.
@@ -689,7 +620,7 @@ class DiscriminantResults(GenerativeResults):
             llf, k_params, aic, bic; LR, df and pvalue against the law above that it contains; llf_conditional and the
             leave-one-out error. Box's M is in ``attrs["box_m"]``. A law that the data do not have is NaN.
         """
-        self._check_multivariate("ladder()")
+        self._check_likelihood("ladder()")
         return tables.ladder(self)
 
     # --------------------------------------------------------------------------------------------------- drawing
@@ -781,9 +712,8 @@ def _warn_one_cluster(model, codes: list[ndarray]) -> None:
     alone = {k for c in codes for k in range(model.J) if np.ptp(c[y == k]) == 0}
     if alone:
         names = ", ".join(repr(model._classes[k]) for k in sorted(alone))
-        warnings.warn(
+        warn(
             f"all rows of class {names} are in one cluster: clustered standard errors leave out the uncertainty of its "
             "mean and covariance",
             InferenceWarning,
-            stacklevel=6,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from glmclf.core.gaussian import (
     n_parameters,
 )
 from glmclf.core.moments import ClassMoments
-from glmclf.errors import DataWarning, EstimationError
+from glmclf.errors import DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference import discriminant as diagnostics
 from glmclf.inference import manova, wald
 
@@ -261,16 +260,15 @@ def error_facts(found: diagnostics.ErrorRates) -> dict[str, Any]:
     }
 
 
-def warn_skipped(facts: dict[str, Any], classes: list[Any], category: type[Warning]) -> None:
+def warn_skipped(facts: dict[str, Any], classes: list[Any]) -> None:
     """Say which classes have rows that cannot be left out."""
     left = facts["leave-one-out"]
     if left is None or not any(left["skipped"]):
         return
     parts = ", ".join(f"{c!r}: {n:g}" for c, n in zip(classes, left["skipped"], strict=True) if n)
-    warnings.warn(
+    warn(
         f"leaving one out, some rows' classes have no law without them ({parts}): they are left aside",
-        category,
-        stacklevel=3,
+        InferenceWarning,
     )
 
 
@@ -359,8 +357,7 @@ def ladder(res: Any) -> pd.DataFrame:
 def warn_dummies(dummies: list[str]) -> None:
     """A normal law does not draw zeros and ones."""
     if dummies:
-        warnings.warn(
+        warn(
             f"dummy columns are modelled as Gaussian: {', '.join(dummies)} of sample() hold other values than 0 and 1",
             DataWarning,
-            stacklevel=4,
         )

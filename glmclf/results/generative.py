@@ -15,11 +15,12 @@ from scipy.special import chdtrc
 from glmclf.core.gaussian import log_softmax, softmax
 from glmclf.data.arrays import sums_up
 from glmclf.data.frame import as_frame
-from glmclf.errors import DataWarning
+from glmclf.errors import DataWarning, warn
 from glmclf.inference import wald
 from glmclf.inference.covariance import Covariance
 from glmclf.results import decisions
 from glmclf.results.comparison import ConditionalComparison, LogitForm, compare_conditional
+from glmclf.results.discriminant_tables import ErrorTables, warn_skipped
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.implied_logit import ImpliedLogit
 from glmclf.results.levels import LevelPredictions, beside, check_prediction, cross_table, drawn_labels, times_of
@@ -49,8 +50,11 @@ class GenerativeResults(Kept):
     method = "closed form"
     converged = True
     _estimator: ClassVar[str] = "MLE"
+    _no_ratios: ClassVar[str] = (
+        "params are means, variances and probabilities of classes, no logarithms. Use odds_ratios(), or exponentiate "
+        "discriminant"
+    )
     _impossible: ClassVar[str] = "{} with probability 0 in every class: the posterior is NaN. Use smoothing=.5"
-    _logit_info: tuple[Any, ...]
 
     # what a subclass supplies
     def _log_joint(self, values) -> ndarray:
@@ -155,11 +159,6 @@ class GenerativeResults(Kept):
         return super()._coordinates(R)
 
     @property
-    def nobs(self) -> float:
-        """Rows, or the sum of the frequency weights."""
-        return self.model.nobs
-
-    @property
     def k_params(self) -> float:
         """Parameters; the effective number where they are smoothed or shrunk."""
         raise NotImplementedError
@@ -170,12 +169,11 @@ class GenerativeResults(Kept):
         return self.k_params
 
     @property
-    def _k_null(self) -> float:
-        raise NotImplementedError
+    def _k_counted(self) -> float:
+        return self.k_params_effective
 
     @property
-    def llf(self) -> float:
-        """Joint log-likelihood of response and features, sum of f log(pi_y f_y(x))."""
+    def _k_null(self) -> float:
         raise NotImplementedError
 
     @property
@@ -229,40 +227,6 @@ class GenerativeResults(Kept):
     def prsquared(self) -> float:
         """McFadden's pseudo-R-squared of the conditional likelihood, 1 - llf_conditional / sum n_k log(n_k / N)."""
         return 1.0 - self.llf_conditional / self._conditional_null
-
-    @property
-    def aic(self) -> float:
-        """Akaike's criterion of the joint likelihood, 2 k_params - 2 llf; NaN for a pseudo-likelihood. It compares laws
-        of the same features, never a generative model with Logit or MNLogit."""
-        return self.info_criteria("aic")
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's criterion of the joint likelihood; NaN for a pseudo-likelihood and a regularised fit."""
-        return self.info_criteria("bic")
-
-    def info_criteria(self, crit: str, dk_params: float = 0) -> float:
-        """AIC or BIC of the joint likelihood with `dk_params` more parameters counted.
-
-        Parameters
-        ----------
-        crit : {"aic", "bic"}
-        dk_params : float
-
-        Returns
-        -------
-        float
-        """
-        if crit not in ("aic", "bic"):
-            raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
-        if self.model._pseudo or (crit == "bic" and self._regularised):
-            return np.nan
-        k = self.k_params_effective + dk_params
-        return float(-2.0 * self.llf + k * (2.0 if crit == "aic" else np.log(float(self.nobs))))
-
-    @property
-    def _regularised(self) -> bool:
-        return False
 
     # -------------------------------------------------------------------------------------------- discriminant
     @cached_property
@@ -385,11 +349,9 @@ class GenerativeResults(Kept):
     def _warn_impossible(self, joint: ndarray, index: pd.Index) -> None:
         impossible = np.isneginf(joint).all(axis=1)
         if impossible.any():
-            import warnings
-
             rows, n = ", ".join(map(str, index[impossible][:5])), int(impossible.sum())
             what = f"{n} row{'s' if n > 1 else ''} ({rows}{', ...' if n > 5 else ''})"
-            warnings.warn(self._impossible.format(what), DataWarning, stacklevel=3)
+            warn(self._impossible.format(what), DataWarning)
 
     def _by_level(self, values: ndarray, index: pd.Index) -> pd.DataFrame:
         order, columns = self.model._order, pd.Index(self.levels, dtype=object)
@@ -462,11 +424,11 @@ class GenerativeResults(Kept):
             S = self._log_odds_covariance(values, self._priors_free and priors is None)
             if which == "linear":
                 log_odds = _against_first(joint)
-                return LevelPredictions.of_log_odds(log_odds, S, order, index, self.levels, lacking)
+                return LevelPredictions._of_log_odds(log_odds, S, order, index, self.levels, lacking)
             log_p = log_softmax(joint)
             p, q = np.exp(log_p), decisions.complements(joint)
         log_p[np.isneginf(scores)] = np.nan
-        return LevelPredictions.of_probabilities(log_p, p, q, S, order, index, self.levels, lacking)
+        return LevelPredictions._of_probabilities(log_p, p, q, S, order, index, self.levels, lacking)
 
     @row_property
     def fittedvalues(self) -> pd.DataFrame:
@@ -575,6 +537,58 @@ class GenerativeResults(Kept):
         codes = np.argsort(self.model._order)[y]
         return pd.DataFrame({self.model.endog_names: self.model._response.decode(codes), **features})
 
+    # ---------------------------------------------------------------------------------------------------- tests
+    def term_tests(self) -> pd.DataFrame:
+        """Likelihood ratio test of each term: does its law depend on the class?"""
+        raise NotImplementedError
+
+    def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
+        """Test of each term, as the regressions have it: `term_tests` ("LR") or Wald tests of the implied logit.
+
+        Parameters
+        ----------
+        type : {3}
+            Each term given all others.
+        test : {"LR", "wald"}
+
+        Returns
+        -------
+        DataFrame
+            By term: statistic, df, pvalue.
+        """
+        name = self.model.__class__.__name__
+        if type != 3 or isinstance(type, bool):
+            raise NotImplementedError(f"anova(type={type!r}) of {name}: each term given all others, 3")
+        if test == "LR":
+            return self.term_tests()
+        if test != "wald":
+            raise NotImplementedError(f'anova(test={test!r}) of {name}: "LR" or "wald"')
+        table = self.wald_test_terms(skip_constant=True).table
+        return table.rename(columns={"df_constraint": "df"})[["statistic", "df", "pvalue"]]
+
+    # ---------------------------------------------------------------------------------------------- error rates
+    @cached_property
+    def _error_facts(self) -> dict[str, Any]:
+        """Confusion tables and sums of log posteriors, in the order of the classes."""
+        raise NotImplementedError
+
+    def error_rates(self) -> ErrorTables:
+        """How often the classes are confused: on the rows of the fit, leaving each out, and by the posterior.
+
+        Returns
+        -------
+        ErrorTables
+            `rates` (a row a method: error, n_errors, log_score), `confusion` by method, `by_class`. Leaving one out
+            holds the priors, a pseudo-count and the intensity of shrinkage. A row whose class has no law without it is
+            left aside, and counted in `skipped`.
+
+        References
+        ----------
+        Lachenbruch & Mickey (1968), Technometrics 10, 1-11. McLachlan (1992), chapter 10.
+        """
+        warn_skipped(self._error_facts, self.model._classes)
+        return ErrorTables(self._error_facts, self)
+
     # ------------------------------------------------------------------------------------------------ comparing
     def compare_conditional(self, mnlogit_res) -> ConditionalComparison:
         """Does a logit fit the response better than chance allows if this generative model is right?
@@ -638,25 +652,6 @@ class GenerativeResults(Kept):
             )
         if self._regularised:
             raise ValueError(f"{what} is not defined for a regularised fit: fit without shrinkage= and ridge=")
-
-    # ------------------------------------------------------------------------------------------------ covariance
-    def with_cov(self, cov_type: str, **kwds):
-        """The same estimate with another covariance of the implied logit and of predictions.
-
-        Standard errors of `params`, the classes' own parameters, stay those of the inverse information.
-
-        Parameters
-        ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
-        **kwds
-            `groups` of "cluster".
-
-        Returns
-        -------
-        Results
-            A new object.
-        """
-        raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------------- presentation
     def summary(self, yname=None, xname=None, title=None, alpha: float = 0.05, discriminant: bool | None = None):

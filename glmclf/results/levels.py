@@ -220,7 +220,7 @@ class LevelPredictions:
         self._lacking = lacking if lacking is not None and lacking.any() else None
 
     @classmethod
-    def of_probabilities(cls, log_p, p, q, S, order, index, levels, lacking=None) -> LevelPredictions:
+    def _of_probabilities(cls, log_p, p, q, S, order, index, levels, lacking=None) -> LevelPredictions:
         """Of probabilities with their logs and complements (n, K), and the covariance S (n, K-1, K-1) of the log-odds,
         all with the base level first; intervals are those of log(p / (1 - p)), transformed. There is none where the log
         is NaN."""
@@ -231,7 +231,7 @@ class LevelPredictions:
         return cls(p, se, logit, spread, expit, index, levels, lacking)
 
     @classmethod
-    def of_log_odds(cls, log_odds, S, order, index, levels, lacking=None) -> LevelPredictions:
+    def _of_log_odds(cls, log_odds, S, order, index, levels, lacking=None) -> LevelPredictions:
         """Of log-odds against the base level (n, K), and their covariance S (n, K-1, K-1); both 0 for it. Infinite ones
         have no interval."""
         with np.errstate(invalid="ignore"):  # a variance below 0 (two-way clusters) is NaN

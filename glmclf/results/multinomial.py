@@ -386,8 +386,8 @@ class MultinomialResults(LevelEstimates, Results):
         if which == "linear":
             log_odds = np.column_stack([np.zeros(len(eta)), eta])
             log_odds[np.isnan(eta).any(axis=1)] = np.nan
-            return LevelPredictions.of_log_odds(log_odds, S, order, index, self.levels)
-        return LevelPredictions.of_probabilities(*Multinomial.probabilities(eta), S, order, index, self.levels)
+            return LevelPredictions._of_log_odds(log_odds, S, order, index, self.levels)
+        return LevelPredictions._of_probabilities(*Multinomial.probabilities(eta), S, order, index, self.levels)
 
     def _log_odds_covariance(self, X: ndarray) -> ndarray:
         """Covariance of the linear predictors of rows in the fit's coordinates, (n, K-1, K-1)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -15,9 +14,8 @@ from scipy.special import chdtrc
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.naive_bayes import NaiveBayesFit
-from glmclf.errors import InferenceWarning
 from glmclf.inference import wald
-from glmclf.inference.covariance import Covariance, check, covariance
+from glmclf.inference.covariance import Covariance, covariance
 from glmclf.inference.naive_bayes import Parts, PartsContext, log_joint_without
 from glmclf.results import discriminant_tables, saving
 from glmclf.results import naive_bayes_tables as tables
@@ -28,7 +26,7 @@ from glmclf.results.implied_logit import LogitLabels
 
 ASSUMED = (
     "Features count as independent given the class. Where they are not, the standard errors of one feature's "
-    "coefficients hold, but those of intercepts and of predictions are too small: see independence_audit(), and use "
+    "coefficients hold, but those of intercepts and of predictions may be too small: see independence_audit(), and use "
     'cov_type="HC0".'
 )
 
@@ -213,28 +211,9 @@ class NaiveBayesResults(GenerativeResults):
         columns = pd.Index(self.model._equations, dtype=object)
         return pd.DataFrame(values, index=["(priors)", *self.feature_names], columns=columns)
 
-    def with_cov(self, cov_type: str, **kwds) -> NaiveBayesResults:
-        """The same estimate with another covariance of the implied logit and of predictions.
-
-        Standard errors of `params`, the classes' own parameters, stay those of the inverse information.
-
-        Parameters
-        ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
-        **kwds
-            `groups` of "cluster".
-
-        Returns
-        -------
-        NaiveBayesResults
-            A new object.
-        """
-        check(cov_type)
-        groups = self.model._groups(cov_type, kwds)
-        other = copy.copy(self)
-        other.__dict__ = {name: value for name, value in self.__dict__.items() if name != "discriminant"}
-        other._cov, other._group_names = _covariance(self.model, self._fit, cov_type, groups)
-        return other
+    def _set_covariance(self, cov_type: str, groups) -> None:
+        self.__dict__.pop("discriminant", None)
+        self._cov, self._group_names = _covariance(self.model, self._fit, cov_type, groups)
 
     # ------------------------------------------------------------------------------------------------- predicting
     def _values(self, newdata) -> tuple[list[ndarray], pd.Index]:
@@ -273,29 +252,6 @@ class NaiveBayesResults(GenerativeResults):
         rows = [(float(statistic[at].sum()), int(df[at].sum())) for at in terms.values()]
         table = pd.DataFrame(rows, index=pd.Index(terms, dtype=object), columns=["statistic", "df"])
         return table.assign(pvalue=chdtrc(table.df, np.maximum(table.statistic, 0.0)))
-
-    def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
-        """Test of each term, as the regressions have it: `term_tests` ("LR") or Wald tests of the implied logit.
-
-        Parameters
-        ----------
-        type : {3}
-            Each term given all others, of which it is independent within classes.
-        test : {"LR", "wald"}
-
-        Returns
-        -------
-        DataFrame
-            By term: statistic, df, pvalue.
-        """
-        if type != 3 or isinstance(type, bool):
-            raise NotImplementedError(f"anova(type={type!r}) of NaiveBayes: each term given all others, 3")
-        if test == "LR":
-            return self.term_tests()
-        if test != "wald":
-            raise NotImplementedError(f'anova(test={test!r}) of NaiveBayes: "LR" or "wald"')
-        table = self.wald_test_terms(skip_constant=True).table
-        return table.rename(columns={"df_constraint": "df"})[["statistic", "df", "pvalue"]]
 
     def compare_lr_test(self, restricted: NaiveBayesResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted law of the same features.
@@ -377,23 +333,6 @@ class NaiveBayesResults(GenerativeResults):
     def _error_facts(self) -> dict[str, Any]:
         """Confusion tables and sums of log posteriors, in the order of the classes."""
         return discriminant_tables.error_facts(tables.error_rates(self._fit, self._blocks(), self.model._frequency))
-
-    def error_rates(self) -> discriminant_tables.ErrorTables:
-        """How often the classes are confused: on the rows of the fit, leaving each out, and by the posterior.
-
-        Returns
-        -------
-        ErrorTables
-            `rates` (a row a method: error, n_errors, log_score), `confusion` by method, `by_class`. Leaving one out
-            holds the priors, and estimates every feature's law anew. A row whose class has no law without it is left
-            aside, and counted in `skipped`.
-
-        References
-        ----------
-        Lachenbruch & Mickey (1968), Technometrics 10, 1-11. McLachlan (1992), chapter 10.
-        """
-        discriminant_tables.warn_skipped(self._error_facts, self.model._classes, InferenceWarning)
-        return discriminant_tables.ErrorTables(self._error_facts, self)
 
     def leave_one_out(self) -> pd.DataFrame:
         """Posterior probabilities of each row of the fit under the classes estimated from all others.
