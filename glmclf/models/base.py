@@ -16,7 +16,7 @@ from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basi
 from glmclf.core.objective import Objective
 from glmclf.data.frame import align
 from glmclf.errors import CollinearityError, ConvergenceWarning, DataError, EstimationError, InferenceWarning, warn
-from glmclf.inference.covariance import Context, Covariance, check, covariance
+from glmclf.inference.covariance import Context, Covariance, covariance
 from glmclf.models.inputs import Inputs
 
 
@@ -219,7 +219,7 @@ class Model(Inputs):
         """
         _refuse_later_options(bias_reduction, separation, collinear, progress)
         cov_type = cov_type or ("HC0" if self._pseudo else "nonrobust")
-        check(cov_type)
+        self._check_covariance(cov_type)
         groups = self._groups(cov_type, cov_kwds)
         if len(self._rows) < len(self.exog_names):
             raise CollinearityError(

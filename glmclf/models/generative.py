@@ -13,7 +13,6 @@ from glmclf.data.priors import read_priors
 from glmclf.data.response import MultinomialResponse
 from glmclf.data.sample import Sample
 from glmclf.errors import DataError, DataWarning, warn
-from glmclf.inference.covariance import check
 from glmclf.models.inputs import Inputs
 from glmclf.results.generative import GenerativeResults
 from glmclf.results.levels import Levels
@@ -200,7 +199,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
             cov_type = "HC0" if self._pseudo else "nonrobust"
         if not isinstance(cov_type, str):
             raise ValueError(f"cov_type={cov_type!r}: give its name")
-        check(cov_type)
+        self._check_covariance(cov_type)
         return cov_type
 
 

@@ -526,7 +526,7 @@ class Results(Kept):
 
     def _notes(self) -> list[str]:
         """Lines under the summary."""
-        notes = [self._cov.description, *self.model._summary_notes()]
+        notes = [*self._covariance_notes(), *self.model._summary_notes()]
         if not self.converged:
             notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}.")
         if (np.diag(self._V) < 0).any():

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.inference import wald
-from glmclf.inference.covariance import Covariance, check
+from glmclf.inference.covariance import Covariance
 from glmclf.results import frames, saving
 from glmclf.results.hypotheses import constraints
 
@@ -305,7 +305,7 @@ class Kept(Estimates):
         Results
             A new object.
         """
-        check(cov_type)
+        self.model._check_covariance(cov_type)
         groups = self.model._groups(cov_type, kwds)
         other = copy.copy(self)
         other._set_covariance(cov_type, groups)
@@ -314,6 +314,10 @@ class Kept(Estimates):
     def _set_covariance(self, cov_type: str, groups) -> None:
         """Replace the covariance, and forget what came of it."""
         raise NotImplementedError
+
+    def _covariance_notes(self) -> list[str]:
+        doubt = self.model._doubt(self._cov.name)
+        return [self._cov.description, *([doubt] if doubt else [])]
 
     def summary(self, yname=None, xname=None, title=None, alpha: float = 0.05, exponentiate: bool = False):
         """The fit in one table, in statsmodels' layout, with what was modelled.

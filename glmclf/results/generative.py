@@ -699,7 +699,7 @@ class GenerativeResults(Kept):
         return facts
 
     def _notes(self) -> list[str]:
-        notes = [self._cov.description, *self.model._summary_notes()]
+        notes = [*self._covariance_notes(), *self.model._summary_notes()]
         notes.append("Priors estimated." if self._priors_free else "Priors fixed.")
         notes.append("Joint and conditional log-likelihoods and criteria are not comparable.")
         if self._cov.name not in ("nonrobust", "expected") and not self.model._pseudo:
