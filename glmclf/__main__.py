@@ -11,7 +11,74 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-MODELS = {"logit": "Logit", "probit": "Probit", "cloglog": "CLogLog", "mnlogit": "MNLogit"}
+MODELS = {
+    "logit": "Logit",
+    "probit": "Probit",
+    "cloglog": "CLogLog",
+    "mnlogit": "MNLogit",
+    "lda": "LDA",
+    "qda": "QDA",
+    "naivebayes": "NaiveBayes",
+}
+BINARY, REGRESSIONS = ("logit", "probit", "cloglog"), ("logit", "probit", "cloglog", "mnlogit")
+GENERATIVE = ("lda", "qda", "naivebayes")
+DISCRIMINANTS = ("lda", "qda")
+#: the models that have an option which not all have
+HAVE = {
+    "event": BINARY,
+    "reference": ("mnlogit", *GENERATIVE),
+    "offset": REGRESSIONS,
+    "method": REGRESSIONS,
+    "exponentiate": REGRESSIONS,
+    "priors": GENERATIVE,
+    "prior_smoothing": GENERATIVE,
+    "discriminant": GENERATIVE,
+    "covariance": GENERATIVE,
+    "divisor": DISCRIMINANTS,
+    "shrinkage": DISCRIMINANTS,
+    "target": DISCRIMINANTS,
+    "ridge": DISCRIMINANTS,
+    "bias_reduction": ("lda",),
+    "families": ("naivebayes",),
+    "multinomial": ("naivebayes",),
+    "pooled": ("naivebayes",),
+    "smoothing": ("naivebayes",),
+    "unknown": ("naivebayes",),
+}
+#: value and meaning of each option but for --format and --version; one without a value is a switch
+OPTIONS = {
+    "event": ("LEVEL", "level of the response whose probability is modelled"),
+    "reference": ("LEVEL", "level to compare the others with"),
+    "offset": ("COL", "column added to the linear predictor"),
+    "freq_weights": ("COL", "column of counts: how many equal rows a row stands for"),
+    "weights": ("COL", "column of sampling weights"),
+    "missing": ("HOW", "drop or raise; naivebayes also skip (its default) or level"),
+    "subset": ("QUERY", "rows to use, as in \"age > 20 and region == 'north'\""),
+    "cov_type": ("TYPE", "nonrobust (default), expected, HC0, HC1 or cluster"),
+    "groups": ("COL", "column of clusters; twice for two-way clusters"),
+    "method": ("M", "solver: irls (default), newton, bfgs or lbfgs"),
+    "exponentiate": (None, "odds ratios (mnlogit: relative risk ratios) for coefficients"),
+    "priors": ("P", "equal, or as in a=0.2,b=0.8 or 0.2,0.8"),
+    "prior_smoothing": ("X", "pseudo-count of each class, for priors that are estimated"),
+    "covariance": ("KIND", "full (default), diag or spherical (naivebayes: diag)"),
+    "divisor": ("HOW", "mle (default) or unbiased"),
+    "shrinkage": ("X", "0 to 1, ledoit_wolf or oas"),
+    "target": ("T", "what to shrink to: diag (default) or identity"),
+    "ridge": ("X", "added to each variance"),
+    "bias_reduction": ("B", "exact: slopes that are unbiased"),
+    "families": ("F", "families of features, as in visits=poisson,income=gamma"),
+    "multinomial": ("COLS", "columns of counts that make one block, as in w1,w2,w3"),
+    "pooled": (None, "gaussian features have one variance for all classes"),
+    "smoothing": ("X", "pseudo-count of each cell of a table"),
+    "unknown": ("HOW", "raise (default) or missing: what a level is that the rows of the fit do not have"),
+    "discriminant": (None, "print the implied logit even where it has many coefficients (qda: the quadratic one)"),
+}
+NUMBERS = ("prior_smoothing", "ridge", "smoothing")
+WORDS = ("offset", "freq_weights", "weights", "missing", "covariance", "divisor", "target", "unknown", "pooled")
+#: a keyword of Python with its value, if any; not within a formula, as in C(g, Treatment(reference=1))
+KEYWORD = re.compile(
+    rf"""(?<![\w(."'])(?P<name>{"|".join(OPTIONS)})=(?!=)(?P<value>"[^"]*"|'[^']*'|[{{\[][^]}}]*[]}}]|[-+\w.]*\w)?"""
+)
 FORMATS = ("text", "latex", "html", "csv", "markdown")
 SUFFIXES = (".csv", ".parquet", ".dta")
 BAD_INPUT, NO_ESTIMATE = 2, 1
@@ -26,6 +93,10 @@ examples:
   python -m glmclf probit fair "I(affairs > 0) ~ age + yrs_married + religious" --cov-type HC0
   python -m glmclf cloglog beetles "killed + survived ~ dose" --format markdown
   python -m glmclf mnlogit penguins "species ~ bill_length_mm + sex" --reference Chinstrap --exponentiate
+  python -m glmclf lda penguins "species ~ bill_length_mm + body_mass_g" --priors equal --cov-type HC0
+  python -m glmclf qda penguins "species ~ bill_length_mm + body_mass_g" --shrinkage 0.1 --discriminant
+  python -m glmclf naivebayes penguins "species ~ bill_length_mm + sex + C(year)" --smoothing 0.5
+  python -m glmclf naivebayes fair "I(affairs > 0) ~ age + yrs_married" --families age=gamma --pooled
   cut -d, -f1-5 survey.csv | python -m glmclf logit - "answer ~ age" --event yes
 
 exit status: 0, 1 where the data give no estimate, 2 where the input cannot be used
@@ -37,6 +108,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"glmclf: error: {message}; see python -m glmclf --help\n")
+
+
+def spelled(name: str) -> str:
+    """An option as the shell has it."""
+    return f"--{name.replace('_', '-')}"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -54,18 +130,12 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("model", metavar="MODEL", choices=list(MODELS), help=", ".join(MODELS))
     p.add_argument("data", metavar="DATA", help="shipped data set, .csv, .parquet or .dta file or - (csv on stdin)")
     p.add_argument("formula", metavar="FORMULA", help='as in "y ~ x1 + C(g)"')
-    p.add_argument("--event", metavar="LEVEL", help="level of the response whose probability is modelled")
-    p.add_argument("--reference", metavar="LEVEL", help="mnlogit: level that the others are compared with")
-    p.add_argument("--offset", metavar="COL", help="column added to the linear predictor")
-    p.add_argument("--freq-weights", metavar="COL", help="column of counts: how many equal rows a row stands for")
-    p.add_argument("--weights", metavar="COL", help="column of sampling weights")
-    p.add_argument("--subset", metavar="QUERY", help="rows to use, as in \"age > 20 and region == 'north'\"")
-    p.add_argument("--cov-type", metavar="TYPE", help="nonrobust (default), expected, HC0, HC1 or cluster")
-    p.add_argument("--groups", metavar="COL", action="append", help="column of clusters; twice for two-way clusters")
-    p.add_argument("--method", metavar="M", default="irls", help="solver: irls (default), newton, bfgs or lbfgs")
-    p.add_argument(
-        "--exponentiate", action="store_true", help="odds ratios (mnlogit: relative risk ratios) for coefficients"
-    )
+    for name, (metavar, meaning) in OPTIONS.items():
+        whose = f"{', '.join(HAVE[name])}: " if name in HAVE else ""
+        takes: dict[str, Any] = {"action": "store_true"} if metavar is None else {"metavar": metavar}
+        if name == "groups":
+            takes["action"] = "append"
+        p.add_argument(spelled(name), help=f"{whose}{meaning}", **takes)
     p.add_argument("--format", choices=FORMATS, default="text", help="form of the summary (default: text)")
     p.add_argument("--version", action="version", version=f"glmclf {__version__}")
     return p
@@ -186,22 +256,75 @@ def chosen(query: str, frame: Any) -> Any:
         raise ValueError(f"--subset {query!r}: {error}; the columns are {', '.join(map(str, frame.columns))}") from None
 
 
+def number(text: str, option: str) -> float:
+    """A number of the command line."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{spelled(option)} {text!r}: a number is wanted") from None
+
+
+def prior_probabilities(text: str, formula: str, frame: Any) -> Any:
+    """Probabilities of the levels: "equal", numbers in the order of the levels, or level=number."""
+    if text == "equal":
+        return text
+    parts = text.split(",")
+    if "=" not in text:
+        return [number(part, "priors") for part in parts]
+    pairs = [part.rpartition("=") for part in parts]
+    priors = {response_level(level, formula, frame): number(p, "priors") for level, _, p in pairs}
+    if len(priors) < len(parts):
+        raise ValueError(f"--priors {text!r} names a level twice")
+    return priors
+
+
+def families(text: str) -> dict[str, str]:
+    """Family of each feature that is named; a name, as C(g, levels=[1, 2]), may hold commas and = itself."""
+    pair = r"(.+?)=(\w+) *(?:,|$)"
+    pairs = re.findall(pair, text)
+    if not pairs or re.sub(pair, "", text):
+        raise ValueError(f"--families {text!r}: feature=family is wanted, as in visits=poisson,income=gamma")
+    found = {name.strip(): family for name, family in pairs}
+    if len(found) < len(pairs):
+        raise ValueError(f"--families {text!r} names a feature twice")
+    return found
+
+
+def options(args: argparse.Namespace, frame: Any) -> dict[str, Any]:
+    """Keywords of the model."""
+    found = {name: getattr(args, name) for name in WORDS}
+    given = {name: text for name, text in vars(args).items() if name in OPTIONS and text is not None}
+    found |= {name: number(given[name], name) for name in NUMBERS if name in given}
+    levels = [name for name in ("event", "reference") if name in given]
+    found |= {name: response_level(given[name], args.formula, frame) for name in levels}
+    if "subset" in given:
+        found["subset"] = chosen(args.subset, frame)
+    if "priors" in given:
+        found["priors"] = prior_probabilities(args.priors, args.formula, frame)
+    if "families" in given:
+        found["families"] = families(args.families)
+    if "multinomial" in given:
+        found["multinomial"] = next(csv.reader([args.multinomial], skipinitialspace=True)) or [""]
+    if "shrinkage" in given:
+        word = args.shrinkage.isidentifier() and args.shrinkage not in ("nan", "inf")
+        found["shrinkage"] = args.shrinkage if word else number(args.shrinkage, "shrinkage")
+    return {name: value for name, value in found.items() if value is not None and value is not False}
+
+
 def fit(args: argparse.Namespace) -> Any:
     """The results that the arguments ask for."""
     import glmclf
 
     frame = read(args.data)
-    keywords = {name: getattr(args, name) for name in ("offset", "freq_weights", "weights")}
-    coding = "reference" if args.model == "mnlogit" else "event"
-    text = getattr(args, coding)
-    keywords[coding] = None if text is None else response_level(text, args.formula, frame)
-    keywords["subset"] = None if args.subset is None else chosen(args.subset, frame)
-    fit_keywords: dict[str, Any] = {"method": args.method, "cov_type": args.cov_type}
+    fit_keywords: dict[str, Any] = {"cov_type": args.cov_type}
+    for name in ("method", "bias_reduction"):
+        if getattr(args, name) is not None:
+            fit_keywords[name] = getattr(args, name)
     if args.groups:
         groups = args.groups[0] if len(args.groups) == 1 else args.groups
         fit_keywords |= {"cov_type": args.cov_type or "cluster", "cov_kwds": {"groups": groups}}
     model = getattr(glmclf, MODELS[args.model])
-    return model._from_formula(args.formula, frame, {}, restricted=True, **keywords).fit(**fit_keywords)
+    return model._from_formula(args.formula, frame, {}, restricted=True, **options(args, frame)).fit(**fit_keywords)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -212,7 +335,13 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("ignore", PendingDeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
         results = fit(args)
-        text = getattr(results.summary(exponentiate=args.exponentiate), f"as_{args.format}")()
+        form = {name: True for name in ("exponentiate", "discriminant") if getattr(args, name)}
+        summary = results.summary(**form)
+        if summary.extra_txt:
+            summary.extra_txt = in_shell(summary.extra_txt)
+        text = getattr(summary, f"as_{args.format}")()
+        if args.format == "latex":
+            text = re.sub(r"--(?=[a-z])", "-{}-", text)  # two hyphens in a row would be set as a dash
     for message in dict.fromkeys(one_line(w.message) for w in caught):
         print(f"glmclf: warning: {message}", file=sys.stderr)
     print(text, flush=True)
@@ -220,8 +349,46 @@ def run(args: argparse.Namespace) -> int:
 
 
 def one_line(message: object) -> str:
-    """A message on a single line."""
-    return " ".join(str(message).split())
+    """A message on a single line, with options as the shell has them."""
+    return in_shell(" ".join(str(message).split()))
+
+
+def in_shell(text: str) -> str:
+    """Advice with the options of the shell for Python's keywords: ``smoothing=.5`` is --smoothing .5."""
+    text = text.replace("summary(discriminant=True)", "--discriminant")
+    return KEYWORD.sub(lambda found: " ".join([spelled(found["name"]), *value_in_shell(found["value"])]), text)
+
+
+def value_in_shell(text: str | None) -> list[str]:
+    """The value of a keyword as the shell takes it; nothing where there is none, or the option is a switch."""
+    if text is None or text == "True":
+        return []
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return [text]
+    if isinstance(value, dict):
+        text = ",".join(f"{key}={item}" for key, item in value.items())
+    elif isinstance(value, list):
+        text = ",".join(map(str, value))
+    elif isinstance(value, str):
+        text = value
+    return [f'"{text}"' if not text or set(text) & set(" \t'();&|<>*$`") else text]
+
+
+def misfit(args: argparse.Namespace) -> str | None:
+    """What is wrong with a set of options that are each known."""
+    for name, models in HAVE.items():
+        if getattr(args, name) in (None, False) or args.model in models:
+            continue
+        if name == "reference":
+            return f"--reference is for {', '.join(models)}; the level that {args.model} models is --event LEVEL"
+        if name == "event":
+            return f"--event is for {', '.join(models)}; the base level of {args.model} is --reference LEVEL"
+        return f"{spelled(name)} is for {', '.join(models)}; {args.model} has no such option"
+    if args.cov_type == "cluster" and not args.groups:
+        return "--cov-type cluster needs --groups COL"
+    return None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -249,12 +416,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter is no error
     args = parser().parse_args(argv)
-    if args.reference is not None and args.model != "mnlogit":
-        parser().error(f"--reference is for mnlogit; the level that {args.model} models is --event LEVEL")
-    if args.event is not None and args.model == "mnlogit":
-        parser().error("--event is for two levels; the base level of mnlogit is --reference LEVEL")
-    if args.cov_type == "cluster" and not args.groups:
-        parser().error("--cov-type cluster needs --groups COL")
+    wrong = misfit(args)
+    if wrong is not None:
+        parser().error(wrong)
     try:
         return run(args)
     except BrokenPipeError:

@@ -4,6 +4,9 @@ Bad input is a `DataError` (a `ValueError`); data for which an estimate does not
 `EstimationError` (also a `ValueError`). Existing ``except ValueError`` clauses therefore work.
 """
 
+import sys
+import warnings
+
 
 class DataError(ValueError):
     """Input that no model can use: the message names the column, the values and the rows."""
@@ -76,3 +79,17 @@ class ZeroCellWarning(UserWarning):
 
 class InferenceWarning(UserWarning):
     """Standard errors or tests that rest on an assumption the data may not bear out."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called the package, however deep in it the reason was found.
+
+    Parameters
+    ----------
+    message : str
+    category : type of Warning
+    """
+    depth, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("glmclf", "functools"):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=depth)

@@ -71,9 +71,10 @@ def test_summary_of_a_shipped_data_set(shell):
 def test_every_model(shell, name):
     status, out, err = shell(name, "spector", "GRADE ~ GPA + PSI")
     res = getattr(glmclf, command.MODELS[name]).from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
-    gpa = res.params.loc["GPA", 1] if name == "mnlogit" else res.params["GPA"]
+    logit = getattr(res, "discriminant", res)
+    gpa = logit.params["GPA"] if name in command.BINARY else logit.params.loc["GPA", 1]
     assert (status, err) == (0, "")
-    assert f"{res.llf:.3f}" in out and f"{gpa:.4f}" in out
+    assert f"{res.llf:#.5g}" in out and f"{gpa:.4f}" in out
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "dta"])
@@ -233,6 +234,283 @@ def test_mnlogit_refusals(shell):
     warned(shell("mnlogit", "penguins", separated), "separation", "species")
 
 
+SPECIES = "species ~ bill_length_mm + body_mass_g"
+
+
+def block(out, level, name):
+    """The numbers of a row in the table of a level."""
+    lines = iter(out.splitlines())
+    next(line for line in lines if line.strip().startswith(f"species={level} "))
+    return next(line for line in lines if line.split()[:1] == [name]).split()[1:]
+
+
+@pytest.mark.parametrize("options, keywords", [
+    (["--reference", "Gentoo"], {"reference": "Gentoo"}),
+    (["--priors", "equal"], {"priors": "equal"}),
+    (["--priors", "0.2,0.3,0.5"], {"priors": [0.2, 0.3, 0.5]}),
+    (["--priors", "Gentoo=.5,Adelie=.2,Chinstrap=.3"], {"priors": [0.2, 0.3, 0.5]}),
+    (["--covariance", "diag"], {"covariance": "diag"}),
+    (["--freq-weights", "times"], {"freq_weights": "times"}),
+    (["--weights", "share"], {"weights": "share"}),
+    (["--subset", "year > 2007"], {"subset": datasets.load("penguins")["year"] > 2007}),
+])
+@pytest.mark.parametrize("model", ["lda", "qda", "naivebayes"])
+def test_options_of_generative_models(shell, tmp_path, model, options, keywords):
+    if model == "naivebayes" and "covariance" in keywords:
+        keywords = {}  # the only one it has
+    frame = datasets.load("penguins")
+    frame["times"], frame["share"] = np.arange(344) % 3, 0.5 + np.arange(344) % 4
+    file = tmp_path / "penguins.csv"
+    frame.to_csv(file, index=False)
+    res = getattr(glmclf, command.MODELS[model]).from_formula(SPECIES, frame, **keywords).fit()
+    status, out, err = shell(model, file, SPECIES, *options)
+    assert (status, err) == (0, "")
+    level = res.discriminant.params.columns[-1]
+    b, se = (t.loc["bill_length_mm", level] for t in (res.discriminant.params, res.discriminant.bse))
+    assert block(out, level, "bill_length_mm")[:2] == [f"{b:.4f}", f"{se:.3f}"]
+    assert f"species={res.reference} " not in out
+
+
+@pytest.mark.parametrize("model, options, keywords", [
+    ("lda", ["--shrinkage", "0.25"], {"shrinkage": 0.25}),
+    ("qda", ["--shrinkage", "ledoit_wolf"], {"shrinkage": "ledoit_wolf"}),
+    ("lda", ["--missing", "drop"], {}),
+    ("naivebayes", ["--missing", "drop"], {"missing": "drop"}),
+    ("naivebayes", ["--smoothing", "0.5"], {"smoothing": 0.5}),
+    ("naivebayes", ["--pooled"], {"pooled": True}),
+    ("naivebayes", ["--families", "body_mass_g=gamma, bill_length_mm=exponential"],
+     {"families": {"body_mass_g": "gamma", "bill_length_mm": "exponential"}}),
+    ("naivebayes", ["--unknown", "missing"], {"unknown": "missing"}),
+    ("naivebayes", ["--prior-smoothing", "40"], {"prior_smoothing": 40}),
+    ("lda", ["--prior-smoothing", "40"], {"prior_smoothing": 40}),
+    ("qda", ["--prior-smoothing", "40"], {"prior_smoothing": 40}),
+    ("lda", ["--divisor", "unbiased"], {"divisor": "unbiased"}),
+    ("qda", ["--divisor", "unbiased"], {"divisor": "unbiased"}),
+    ("lda", ["--ridge", "2.5"], {"ridge": 2.5}),
+    ("qda", ["--ridge", ".5"], {"ridge": 0.5}),
+    ("lda", ["--shrinkage", "1e-5", "--target", "identity"], {"shrinkage": 1e-5, "target": "identity"}),
+])
+def test_options_of_one_generative_model(shell, model, options, keywords):
+    formula = SPECIES + " + sex"
+    res = getattr(glmclf, command.MODELS[model]).from_formula(formula, datasets.load("penguins"), **keywords).fit()
+    status, out, err = shell(model, "penguins", formula, *options)
+    assert (status, err) == (0, "") and f"{res.llf:#.5g}" in out
+    for name in ("Intercept", "sex[T.male]"):
+        b, se = (t.loc[name, "Gentoo"] for t in (res.discriminant.params, res.discriminant.bse))
+        assert block(out, "Gentoo", name)[:2] == [f"{b:.4f}", f"{se:.3f}"]
+
+
+def test_unbiased_slopes(shell):
+    res = glmclf.LDA.from_formula(SPECIES, datasets.load("penguins")).fit(bias_reduction="exact")
+    status, out, err = shell("lda", "penguins", SPECIES, "--bias-reduction", "exact")
+    b, se = (t.loc["bill_length_mm", "Gentoo"] for t in (res.discriminant.params, res.discriminant.bse))
+    assert (status, err) == (0, "") and "unbiased slopes" in out
+    assert block(out, "Gentoo", "bill_length_mm")[:2] == [f"{b:.4f}", f"{se:.3f}"]
+
+
+AUSTEN = pathlib.Path(__file__).parent.parent / "examples" / "data" / "austen.csv"
+
+
+@pytest.mark.parametrize("formula", ["novel ~ 1", 'novel ~ the + to + Q("and")'])
+def test_a_block_of_counts(shell, formula):
+    res = glmclf.NaiveBayes.from_formula(formula, pd.read_csv(AUSTEN), multinomial=["the", "to", "and"]).fit()
+    status, out, err = shell("naivebayes", AUSTEN, formula, "--multinomial", "the, to,and")
+    assert (status, err) == (0, "") and f"{res.llf:#.5g}" in out
+    assert "multinomial" in out and "prob[to]" in out
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("npreg=poisson,ped=gamma", {"npreg": "poisson", "ped": "gamma"}),
+    (" npreg=poisson , ped=gamma ", {"npreg": "poisson", "ped": "gamma"}),
+    ("C(g, levels=[1, 2])=categorical,x=gamma", {"C(g, levels=[1, 2])": "categorical", "x": "gamma"}),
+])
+def test_families_by_name(text, expected):
+    assert command.families(text) == expected
+
+
+FIVE = "species ~ bill_length_mm + bill_depth_mm + flipper_length_mm + body_mass_g + year"
+
+
+def test_the_quadratic_table(shell):
+    status, out, err = shell("qda", "penguins", FIVE)
+    assert (status, err) == (0, "") and "year^2" not in out
+    assert "print them by --discriminant, or" in " ".join(out.split()) and "discriminant=True" not in out
+    status, out, err = shell("qda", "penguins", FIVE, "--discriminant")
+    res = glmclf.QDA.from_formula(FIVE, datasets.load("penguins")).fit()
+    z = res.discriminant.tvalues.loc["body_mass_g:year", "Gentoo"]
+    assert (status, err) == (0, "") and block(out, "Gentoo", "body_mass_g:year")[2] == f"{z:.3f}"
+    for model in ("lda", "naivebayes"):
+        assert shell(model, "penguins", SPECIES, "--discriminant")[0] == 0
+
+
+@pytest.mark.parametrize("options, keywords", [
+    (["--cov-type", "HC0"], {"cov_type": "HC0"}),
+    (["--cov-type", "HC1"], {"cov_type": "HC1"}),
+    (["--groups", "year"], {"cov_type": "cluster", "cov_kwds": {"groups": "year"}}),
+])
+@pytest.mark.parametrize("model", ["lda", "qda", "naivebayes"])
+def test_robust_errors_of_generative_models(shell, model, options, keywords):
+    res = getattr(glmclf, command.MODELS[model]).from_formula(SPECIES, datasets.load("penguins")).fit(**keywords)
+    status, out, err = shell(model, "penguins", SPECIES, *options)
+    z = res.discriminant.tvalues.loc["body_mass_g", "Chinstrap"]
+    assert (status, err) == (0, "") and block(out, "Chinstrap", "body_mass_g")[2] == f"{z:.3f}"
+
+
+def test_a_prior_by_a_level_that_is_a_number(shell):
+    res = glmclf.LDA.from_formula("GRADE ~ GPA", datasets.load("spector"), priors={0: 0.5, 1: 0.5}).fit()
+    status, out, err = shell("lda", "spector", "GRADE ~ GPA", "--priors", "1=0.5,0=0.5")
+    assert (status, err) == (0, "") and f"{res.llf:#.5g}" in out
+
+
+@pytest.mark.parametrize("form, mark", [
+    ("latex", r"\begin{tabular}"), ("html", "<table"), ("csv", ","), ("markdown", "|"),
+])
+@pytest.mark.parametrize("model", ["lda", "qda", "naivebayes"])
+def test_formats_of_generative_models(shell, model, form, mark):
+    status, out, err = shell(model, "penguins", SPECIES, "--format", form)
+    assert (status, err) == (0, "") and mark in out
+
+
+@pytest.mark.parametrize("model, args, words", [
+    ("lda", ["--event", "Adelie"], ["--event", "--reference"]),
+    ("lda", ["--offset", "year"], ["--offset", "lda", "mnlogit"]),
+    ("qda", ["--exponentiate"], ["--exponentiate", "qda"]),
+    ("naivebayes", ["--method", "newton"], ["--method", "naivebayes"]),
+    ("naivebayes", ["--shrinkage", "0.1"], ["--shrinkage", "lda, qda"]),
+    ("qda", ["--smoothing", "0.5"], ["--smoothing", "naivebayes"]),
+    ("mnlogit", ["--priors", "equal"], ["--priors", "mnlogit"]),
+    ("logit", ["--covariance", "diag"], ["--covariance", "logit"]),
+    ("lda", ["--reference", "Emperor"], ["Emperor", "Adelie"]),
+    ("lda", ["--priors", "0.5,0.6"], ["priors", "3"]),
+    ("lda", ["--priors", "0.5,0.6,x"], ["--priors", "x"]),
+    ("lda", ["--priors", "0.5,0.6,0.3"], ["add up to 1.4"]),
+    ("lda", ["--priors", "Adelie=0.5,Emperor=0.5"], ["Emperor"]),
+    ("lda", ["--priors", "Adelie=0.5,Adelie=0.5"], ["Adelie", "twice"]),
+    ("lda", ["--priors", ""], ["--priors"]),
+    ("qda", ["--shrinkage", "guess"], ["guess", "oas"]),
+    ("qda", ["--shrinkage", "1.5"], ["1.5"]),
+    ("qda", ["--shrinkage", "nan"], ["nan"]),
+    ("qda", ["--covariance", "banded"], ["banded", "spherical"]),
+    ("naivebayes", ["--covariance", "full"], ["full", "QDA"]),
+    ("naivebayes", ["--smoothing", "-1"], ["smoothing", "-1"]),
+    ("naivebayes", ["--smoothing", "much"], ["--smoothing", "much"]),
+    ("naivebayes", ["--missing", "wait"], ["wait", "skip"]),
+    ("lda", ["--missing", "skip"], ["skip", "drop"]),
+    ("lda", ["--missing", "raise"], ["bill_length_mm"]),
+    ("lda", ["--weights", "nowhere"], ["weights", "nowhere"]),
+    ("lda", ["--cov-type", "HC9"], ["HC9"]),
+    ("lda", ["--cov-type", "cluster"], ["--groups"]),
+    ("lda", ["--families", "year=poisson"], ["--families", "naivebayes"]),
+    ("qda", ["--multinomial", "year,body_mass_g"], ["--multinomial", "naivebayes"]),
+    ("lda", ["--pooled"], ["--pooled", "naivebayes"]),
+    ("mnlogit", ["--pooled"], ["--pooled", "naivebayes"]),
+    ("lda", ["--unknown", "missing"], ["--unknown", "naivebayes"]),
+    ("mnlogit", ["--prior-smoothing", "1"], ["--prior-smoothing is for lda, qda, naivebayes; mnlogit"]),
+    ("naivebayes", ["--divisor", "mle"], ["--divisor", "lda, qda"]),
+    ("naivebayes", ["--ridge", "1"], ["--ridge", "lda, qda"]),
+    ("naivebayes", ["--target", "diag"], ["--target", "lda, qda"]),
+    ("qda", ["--bias-reduction", "exact"], ["--bias-reduction is for lda; qda"]),
+    ("mnlogit", ["--discriminant"], ["--discriminant", "naivebayes"]),
+    ("naivebayes", ["--families", "bill_length_mm"], ["--families", "feature=family"]),
+    ("naivebayes", ["--families", ""], ["--families", "feature=family"]),
+    ("naivebayes", ["--families", "bill_length_mm=gamma,body_mass_g"], ["--families", "feature=family"]),
+    ("naivebayes", ["--families", "year=gamma,year=poisson"], ["--families", "twice"]),
+    ("naivebayes", ["--families", "mass=gamma"], ["mass", "body_mass_g"]),
+    ("naivebayes", ["--families", "body_mass_g=normal"], ["normal", "gamma"]),
+    ("naivebayes", ["--families", "bill_length_mm=poisson"], ["whole numbers", "with --families"]),
+    ("naivebayes", ["--multinomial", ""], ["--multinomial"]),
+    ("naivebayes", ["--multinomial", "year"], ["--multinomial", "year"]),
+    ("naivebayes", ["--multinomial", "year,mass"], ["mass", "body_mass_g"]),
+    ("naivebayes", ["--unknown", "skip"], ["--unknown skip", "missing"]),
+    ("qda", ["--prior-smoothing", "-1"], ["--prior-smoothing -1"]),
+    ("qda", ["--prior-smoothing", "some"], ["--prior-smoothing", "some"]),
+    ("lda", ["--prior-smoothing", "1", "--priors", "equal"], ["--prior-smoothing", "--priors"]),
+    ("lda", ["--divisor", "n"], ["--divisor n", "unbiased"]),
+    ("lda", ["--ridge", "much"], ["--ridge", "much"]),
+    ("lda", ["--ridge", "-1"], ["--ridge -1"]),
+    ("lda", ["--target", "zero"], ["--target zero", "identity"]),
+    ("lda", ["--bias-reduction", "firth"], ["--bias-reduction firth", "exact"]),
+    ("lda", ["--bias-reduction", "exact", "--cov-type", "HC0"], ["--bias-reduction exact", "--cov-type HC0"]),
+    ("lda", ["--ridge", "1", "--covariance", "diag"], ["--ridge", "--covariance diag"]),
+])
+def test_generative_refusals(shell, model, args, words):
+    refused(shell(model, "penguins", SPECIES, *args), *words)
+
+
+@pytest.mark.parametrize("model", ["lda", "qda", "naivebayes"])
+@pytest.mark.parametrize("formula", [
+    "species ~ __import__('os').system('true')", "species ~ bill_length_mm.to_csv('x')", "species ~ np.load('x.npy')",
+    "species ~ I(exec('1'))",
+])
+def test_a_formula_of_a_generative_model_runs_no_code(shell, model, formula):
+    refused(shell(model, "penguins", formula))
+
+
+def test_no_law_is_status_1(shell):
+    doubled = "species ~ bill_length_mm + I(2 * bill_length_mm)"
+    refused(shell("lda", "penguins", doubled), "bill_length_mm", status=1)
+    refused(shell("qda", "penguins", "species ~ bill_length_mm + island"), "island", "Gentoo", status=1)
+    refused(shell("naivebayes", "penguins", "species ~ year", "--subset", "year == 2008"), "year", status=1)
+
+
+def test_a_zero_cell_is_a_warning(shell):
+    status, out, err = shell("naivebayes", "penguins", "species ~ island")
+    assert status == 0 and "island" in out
+    assert err.startswith("glmclf: warning: ") and err.count("\n") == 1 and err.endswith("Use --smoothing .5.\n")
+
+
+# ---------------------------------------------------------------- advice
+
+@pytest.mark.parametrize("advice, expected", [
+    ("Use smoothing=.5.", "Use --smoothing .5."),
+    ("use ridge=, or shrinkage= with target=\"identity\".", "use --ridge, or --shrinkage with --target identity."),
+    ("a larger shrinkage=", "a larger --shrinkage"),
+    ("use pooled=True, one variance", "use --pooled, one variance"),
+    ("use missing=\"drop\", or fill them", "use --missing drop, or fill them"),
+    ("missing='raise' leaves none out", "--missing raise leaves none out"),
+    ("use cov_type=\"HC0\".", "use --cov-type HC0."),
+    ("Name the event, event='very good', or", "Name the event, --event \"very good\", or"),
+    ("event=5 is not a level", "--event 5 is not a level"),
+    ("reference='Emperor' is not", "--reference Emperor is not"),
+    ("with families={\"year\": \"categorical\"}", "with --families year=categorical"),
+    ("with families={\"C(g)\": \"categorical\"}", "with --families \"C(g)=categorical\""),
+    ("priors=[0.5, 0.6] add up to 1.1", "--priors 0.5,0.6 add up to 1.1"),
+    ("one row a class with its count as freq_weights=, or", "one row a class with its count as --freq-weights, or"),
+    ("prior_smoothing= smooths", "--prior-smoothing smooths"),
+    ("print them by summary(discriminant=True)", "print them by --discriminant"),
+    # what is no keyword, or has no option, stays
+    ("Raise maxiter=, or start elsewhere.", "Raise maxiter=, or start elsewhere."),
+    ("\"C(g, Treatment(reference=2))\" is", "\"C(g, Treatment(reference=2))\" is"),
+    ("get_prediction(priors=\"estimate\")", "get_prediction(priors=\"estimate\")"),
+    ("no column \"weights=1\"", "no column \"weights=1\""),
+    ("my_weights=1 and weights == 1", "my_weights=1 and weights == 1"),
+])
+def test_advice_in_the_words_of_the_shell(advice, expected):
+    assert command.in_shell(advice) == expected
+
+
+@pytest.mark.parametrize("args, words, status", [
+    (["qda", "penguins", "species ~ bill_length_mm + island"], ["--ridge, or --shrinkage with --target identity"], 1),
+    (["naivebayes", "penguins", "species ~ year + body_mass_g", "--subset", "year == 2008 or species == 'Gentoo'"],
+     ["--pooled", "--families year=categorical"], 1),
+    (["lda", "penguins", "species ~ bill_length_mm", "--missing", "raise"], ["--missing drop"], 2),
+    (["logit", "penguins", "sex ~ body_mass_g", "--event", "chick"], ["--event chick", "female"], 2),
+    (["lda", "penguins", SPECIES, "--reference", "Emperor"], ["--reference Emperor", "Adelie"], 2),
+])
+def test_advice_of_errors(shell, args, words, status):
+    result = shell(*args)
+    refused(result, *words, status=status)
+    assert not any(f"{name}=" in result[2] for name in command.OPTIONS)
+
+
+@pytest.mark.parametrize("form", command.FORMATS)
+def test_advice_of_notes(shell, form):
+    status, out, err = shell("naivebayes", "penguins", SPECIES, "--format", form)
+    words = " ".join(out.replace("\\", "").split())
+    assert (status, err) == (0, "") and "cov_type=" not in words and "HC0" in words
+    assert ("-{}-cov-type HC0" if form == "latex" else "--cov-type HC0") in words
+
+
 # ---------------------------------------------------------------- the process
 
 @pytest.mark.slow
@@ -254,6 +532,15 @@ def test_help_lists_data_sets_and_examples():
     assert done.returncode == 0 and done.stderr == ""
     for word in [*datasets.names(), "examples:", "GRADE ~ GPA + TUCE + PSI", *command.MODELS]:
         assert word in done.stdout
+
+
+def test_help_says_which_models_take_an_option(shell):
+    status, out, err = shell("--help")
+    words = " ".join(out.split())
+    for name, models in command.HAVE.items():
+        option, (value, _) = command.spelled(name), command.OPTIONS[name]
+        assert f" {option} {value or ''}".rstrip() + f" {', '.join(models)}: " in words
+    assert "(naivebayes: diag)" in words and set(command.HAVE) < set(command.OPTIONS)
 
 
 @pytest.mark.slow
@@ -368,9 +655,9 @@ def test_a_warning_is_one_line(shell, monkeypatch):
     import warnings
 
     class Results:
-        converged = False
+        converged, extra_txt = False, None
 
-        def summary(self, exponentiate):
+        def summary(self):
             return self
 
         def as_text(self):

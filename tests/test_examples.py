@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -64,6 +65,21 @@ def test_an_example_is_a_notebook(script):
     text = script.read_text(encoding="utf-8")
     assert text.startswith('"""') and text.count("\n# %%\n") >= 3
     assert len(text.splitlines()) < 150
+
+
+def test_data_of_the_examples():
+    austen = pd.read_csv(ROOT / "examples" / "data" / "austen.csv")
+    assert austen.groupby("novel").size().sort_index().tolist() == [55, 48, 31, 24, 61, 50]
+    assert (austen.drop(columns=["novel", "chapter", "words"]).sum(axis=1) == austen["words"]).all()
+    crabs = pd.read_csv(ROOT / "examples" / "data" / "crabs.csv")
+    expected = pd.read_csv(ROOT / "tests" / "reference" / "data" / "crabs.csv")
+    pd.testing.assert_frame_equal(crabs, expected[list(crabs.columns)])
+
+
+def test_the_source_of_all_data_is_named():
+    sources = (ROOT / "examples" / "data" / "SOURCES.md").read_text(encoding="utf-8")
+    files = {path.name for path in (ROOT / "examples" / "data").iterdir()} - {"SOURCES.md"}
+    assert files and all(f"| `{name}` |" in sources for name in files)
 
 
 @pytest.mark.parametrize("found, expected, same", [

@@ -146,9 +146,29 @@ def public(owner):
 
 
 def results_classes():
-    from glmclf.results import binary, multinomial
+    from glmclf.results import (
+        binary,
+        comparison,
+        discriminant,
+        discriminant_tables,
+        implied_logit,
+        levels,
+        multinomial,
+        naive_bayes,
+    )
 
-    return [binary.BinaryResults, multinomial.MultinomialResults, multinomial.LevelPredictions, multinomial.Equation]
+    return [
+        binary.BinaryResults,
+        multinomial.MultinomialResults,
+        levels.LevelPredictions,
+        levels.Equation,
+        discriminant.DiscriminantResults,
+        naive_bayes.NaiveBayesResults,
+        implied_logit.ImpliedLogit,
+        discriminant_tables.CanonicalTables,
+        discriminant_tables.ErrorTables,
+        comparison.ConditionalComparison,
+    ]
 
 
 def everything_public():
@@ -164,12 +184,12 @@ def everything_public():
 
 
 def test_public_names():
-    assert set(glmclf.__all__) >= {"Logit", "Probit", "CLogLog", "MNLogit", "load"}
+    assert set(glmclf.__all__) >= {"Logit", "Probit", "CLogLog", "MNLogit", "LDA", "QDA", "NaiveBayes", "load"}
     assert all(hasattr(glmclf, name) for name in glmclf.__all__)
     assert re.fullmatch(r"\d+\.\d+\.\d+", glmclf.__version__)
     from glmclf.formula import api
 
-    assert {"logit", "probit", "cloglog", "mnlogit"} <= set(api.__all__)
+    assert {"logit", "probit", "cloglog", "mnlogit", "lda", "qda", "naivebayes"} <= set(api.__all__)
 
 
 def test_version_is_the_one_of_the_distribution(repository):

@@ -13,7 +13,9 @@ from glmclf.core.gaussian import Gaussian
 from glmclf.core.moments import ClassMoments
 
 
-def influence(g: Gaussian, X: ndarray, y: ndarray, moments: ClassMoments | None = None) -> ndarray:
+def influence(
+    g: Gaussian, X: ndarray, y: ndarray, moments: ClassMoments | None = None, seen: ndarray | None = None
+) -> ndarray:
     """First-order influence of each row on the coefficients in x minus the grand mean.
 
     psi_i is N times the derivative of the estimate in the weight of row i, with the factors N/(N-K) or n_k/(n_k-1) of
@@ -31,6 +33,9 @@ def influence(g: Gaussian, X: ndarray, y: ndarray, moments: ClassMoments | None 
         Their classes, 0..K-1.
     moments : ClassMoments, optional
         Of all rows of the fit; needed where the covariances are shrunk or carry a ridge.
+    seen : (p,) bool ndarray, optional
+        The features whose marginal law the discriminant is of; all by default. A variance that all features share is
+        estimated from all.
 
     Returns
     -------
@@ -61,18 +66,26 @@ def influence(g: Gaussian, X: ndarray, y: ndarray, moments: ClassMoments | None 
            [ 0.,  2.]])
     """
     s, D = g.shifted(), X - g.means[y]
+    law = s if seen is None else s.marginal(seen)
     if g.pooled:
-        psi = _linear(s, D, y, _Change.of(s, 0, D, moments))
+        psi = _linear(law, y, _Change.of(s, 0, D, moments).on(seen))
     else:
-        psi = np.zeros((len(X), g.K - 1, quadratic.size(g.kind, g.p)))
+        psi = np.zeros((len(X), g.K - 1, quadratic.size(g.kind, law.p)))
         for k in range(g.K):
             rows = np.flatnonzero(y == k)
-            part = _of_class(s, k, D[rows], _Change.of(s, k, D[rows], moments))
+            part = _of_class(law, k, _Change.of(s, k, D[rows], moments).on(seen))
             _add(psi, rows, k, s.counts.sum() / s.counts[k] * part)
     if g.priors_free:
-        for k in range(g.K):
-            _add(psi[:, :, :1], np.flatnonzero(y == k), k, s.counts.sum() / s.prior_counts[k])
+        psi[:, :, 0] += odds_influence(g, y)
     return psi.reshape(len(X), -1)
+
+
+def odds_influence(g: Gaussian, y: ndarray) -> ndarray:
+    """Influence of each row on the estimated log prior odds, (n, K-1): the part that `influence` of intercepts has."""
+    odds = np.zeros((len(y), g.K - 1, 1))
+    for k in range(g.K):
+        _add(odds, np.flatnonzero(y == k), k, g.counts.sum() / g.prior_counts[k])
+    return odds[:, :, 0]
 
 
 def _add(psi: ndarray, rows: ndarray, k: int, part: ndarray | float) -> None:
@@ -126,6 +139,14 @@ class _Change:
             t = weights["diag"] * t + weights["spherical"] * t.mean(axis=1, keepdims=True)
         return cls(spread, C, D, weights["full"], ratio, t)
 
+    def on(self, seen: ndarray | None) -> _Change:
+        """The change of the covariance of some features."""
+        if seen is None or seen.all():
+            return self
+        t = None if self.t is None else self.t[:, seen]
+        C = self.C[np.ix_(seen, seen)]
+        return _Change(self.spread.marginal(seen), C, self.D[:, seen], self.share, self.ratio, t)
+
     def applied(self, b: ndarray, Z: ndarray) -> ndarray:
         """W dS_i b, (n, p); Z has rows W d_i."""
         out = np.zeros_like(Z) if self.t is None else self.spread.solve(self.t * b)
@@ -139,7 +160,9 @@ class _Change:
         if self.spread.kind != "full":
             t = self.t if self.t is not None else np.zeros_like(self.D)
             out = t / self.spread.root**4 / 2
-            return out[:, :1] if self.spread.kind == "spherical" else out
+            if self.spread.kind != "spherical":
+                return out
+            return out[:, :1] if out.shape[1] else np.zeros((len(out), 1))
         W, (i, j) = self.spread.inverse, np.triu_indices(Z.shape[1])
         WCW = W if self.C is self.spread.matrix else W @ self.C @ W
         out = self.share * (self.ratio * Z[:, i] * Z[:, j] - WCW[i, j])
@@ -168,9 +191,9 @@ def _unshrunk(g: Gaussian, k: int, moments: ClassMoments | None) -> tuple[ndarra
     return (moments.within if g.pooled else moments.scatter[k]) / divisor, n / divisor
 
 
-def _linear(g: Gaussian, D: ndarray, y: ndarray, change: _Change) -> ndarray:
+def _linear(g: Gaussian, y: ndarray, change: _Change) -> ndarray:
     """[y=k] N/n_k J(m_k)'z - [y=0] N/n_0 J(m_0)'z - J(h_k)'W dS b_k, with z = W d and J(m) = [-m, I]."""
-    spread, N = g.dispersion(0), g.counts.sum()
+    spread, N, D = g.dispersion(0), g.counts.sum(), change.D
     Z = spread.solve(D)
     psi = np.zeros((len(D), g.K - 1, g.p + 1))
     for k in range(g.K):
@@ -183,9 +206,9 @@ def _linear(g: Gaussian, D: ndarray, y: ndarray, change: _Change) -> ndarray:
     return psi
 
 
-def _of_class(g: Gaussian, k: int, D: ndarray, change: _Change) -> ndarray:
+def _of_class(g: Gaussian, k: int, change: _Change) -> ndarray:
     """Influence of a class's rows on its own coefficients, (n_k, m), without prior part and factor N/n_k."""
-    spread, m = g.dispersion(k), g.means[k]
+    spread, m, D = g.dispersion(k), g.means[k], change.D
     Z, b = spread.solve(D), spread.solve(m[None, :])[0]
     u = change.applied(b, Z)
     c = -D @ b - change.trace(Z) / 2 + u @ m / 2

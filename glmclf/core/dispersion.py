@@ -93,6 +93,12 @@ class Dispersion:
             return D / self.root
         return D @ self._half_inverse if self._tame else _solve(self.root, D.T, "T").T
 
+    def whiten_columns(self, D: ndarray) -> ndarray:
+        """`whiten` of the columns of D (p, n), for many of them."""
+        if not self.full:
+            return D / self.root[:, None]
+        return self._half_inverse.T @ D if self._tame else _solve(self.root, D, "T")
+
     def solve(self, D: ndarray) -> ndarray:
         """Rows Sigma^-1 d of D (n, p)."""
         if not self.full:

@@ -98,6 +98,22 @@ class FittedPoisson(_Scalar):
     def _variance(self) -> ndarray:
         return np.where(self.mean > 0, self.mean, np.nan)
 
+    # a rate of 0 has no log, but -A = -rate = 0 has variance 0, and so has log f(0)
+    def _class_covariance(self) -> ndarray:
+        V = super()._class_covariance()
+        V[self.mean == 0, :, 0, 0] = 0.0
+        return V
+
+    def score_variance(self, values: ndarray) -> ndarray:
+        out = super().score_variance(values)
+        out[np.ix_(np.asarray(values) == 0, self.mean == 0)] = 0.0
+        return out
+
+    def influence(self, values: ndarray, y: ndarray) -> ndarray:
+        psi = super().influence(values, y)
+        psi[self.mean[y] == 0, :, 0] = 0.0
+        return psi
+
     def log_density(self, values: ndarray) -> ndarray:
         """Loader's form: rounding is that of the distance of x from the rate, not of log x!."""
         x, missing = self._x(values)

@@ -168,6 +168,22 @@ class FittedTable(Fitted):
         psi[codes < 0] = 0.0
         return psi
 
+    def indicators(self, values: ndarray) -> ndarray:
+        """[x = l] of every level, (n, L); 0 where missing."""
+        return self._last(np.eye(self.family.levels), self.family.codes(values))
+
+    def level_influence(self, values: ndarray, y: ndarray) -> ndarray:
+        """n/N times the influence of each row on log theta_l of its class, (n, L): [x = l]/theta_l - 1.
+
+        Level by level a zero cell leaves the others alone; it has 0 itself, as does a missing value.
+        """
+        codes = self.family.codes(values)
+        psi = np.where(self.cells[y] > 0, -1.0, 0.0)
+        rows = np.flatnonzero(codes >= 0)
+        psi[rows, codes[rows]] += self.n[y[rows], 0] * np.nan_to_num(self._inverse[y[rows], codes[rows]], nan=0.0)
+        psi[codes < 0] = 0.0
+        return psi
+
     def zero_cells(self) -> list[ZeroCell]:
         return [ZeroCell(0, int(l), int(k)) for k, l in np.argwhere(self.cells == 0)]
 

@@ -15,7 +15,8 @@ from glmclf.core.dispersion import Dispersion
 
 LOG_2PI = float(np.log(2 * np.pi))
 NEAR = 1e-8  # a tolerance below this leaves few digits of the data themselves
-CHUNK = 100_000  # numbers of X that are handled at a time, so that they stay in the cache
+CHUNK = 32_000  # numbers of X that are handled at a time, so that they stay in the cache
+ROWS = 8_192  # rows of scores that are handled at a time, likewise
 
 
 @dataclass(frozen=True)
@@ -115,11 +116,15 @@ class Gaussian:
 
         Where pooled, from scores linear in x: what the classes share is never computed.
         """
-        return self._by_blocks(X, lambda rows: log_softmax(self._scores(rows)), n_threads)
+        return self._by_blocks(X, self._log_posterior, n_threads)
+
+    def scores(self, X: ndarray, n_threads: int | None = None) -> ndarray:
+        """log pi_k f_k(x) of rows of X (n, p) less what all classes have in common, (n, K)."""
+        return self._by_blocks(X, self._scores, n_threads)
 
     def posterior(self, X: ndarray, n_threads: int | None = None) -> ndarray:
         """p(y = k | x) of rows of X (n, p), (n, K)."""
-        return self._by_blocks(X, lambda rows: softmax(self._scores(rows)), n_threads)
+        return self._by_blocks(X, self._posterior, n_threads)
 
     def marginal(self, observed: ndarray) -> Gaussian:
         """The law of the features where `observed` (p,) is true; of none, the priors."""
@@ -130,47 +135,60 @@ class Gaussian:
         """The law of x - centre, where arithmetic keeps more digits."""
         return replace(self, means=self.means - self.centre, centre=np.zeros(self.p))
 
-    def _by_blocks(self, X: ndarray, f: Callable[[ndarray], ndarray], n_threads: int | None = None) -> ndarray:
-        out = np.empty((len(X), self.K))
+    def _by_blocks(self, X: ndarray, f: Callable[[ndarray, ndarray], None], n_threads: int | None = None) -> ndarray:
+        """(n, K) by column; f fills a (K, rows) part of it from rows of X."""
+        out = np.empty((self.K, len(X)))
 
-        def fill(block: Dense, rows: ndarray) -> int:
-            out[rows[0] : rows[-1] + 1] = f(block.X)
-            return len(rows)
+        def fill(block: Dense, part: ndarray) -> int:
+            f(block.X, part.T)
+            return 0
 
         if len(X):
             size = max(256, CHUNK // max(self.p, self.K))
-            Blocks(Dense(X), np.arange(len(X)), size=size, n_threads=n_threads).sum(fill)
-        return out
+            Blocks(Dense(X), out.T, size=size, n_threads=n_threads).sum(fill)
+        return out.T
 
-    def _distances(self, X: ndarray) -> ndarray:
-        out = np.empty((len(X), self.K))
-        X = X - self.centre
+    def _distances(self, X: ndarray, out: ndarray) -> None:
+        # rows lie side by side: loops over them are long, those over features short
+        D = np.subtract(X.T, self.centre[:, None], order="C")
         means = self.means - self.centre
         if self.pooled:  # whitened once; squared distances of whitened points do not cancel
-            X, means = self.dispersions[0].whiten(X), self.dispersions[0].whiten(means)
+            D, means = self.dispersions[0].whiten_columns(D), self.dispersions[0].whiten(means)
+        Z = np.empty_like(D)
         for k, mean in enumerate(means):
-            Z = X - mean if self.pooled else self.dispersion(k).whiten(X - mean)
-            np.einsum("ij,ij->i", Z, Z, out=out[:, k])
-        return out
+            np.subtract(D, mean[:, None], out=Z)
+            white = Z if self.pooled else self.dispersions[k].whiten_columns(Z)
+            np.einsum("ji,ji->i", white, white, out=out[k])
 
-    def _log_joint(self, X: ndarray) -> ndarray:
+    def _log_joint(self, X: ndarray, out: ndarray) -> None:
         logdet = np.array([d.logdet for d in self.dispersions])
-        return (self.log_priors - 0.5 * (logdet + self.p * LOG_2PI)) - 0.5 * self._distances(X)
+        self._distances(X, out)
+        out *= -0.5
+        out += (self.log_priors - 0.5 * (logdet + self.p * LOG_2PI))[:, None]
 
-    def _scores(self, X: ndarray) -> ndarray:
-        """log pi_k f_k(x) less what all classes have in common."""
+    def _scores(self, X: ndarray, out: ndarray) -> None:
         if not self.pooled:
-            return self._log_joint(X)
+            return self._log_joint(X, out)
         slopes, constants = self._linear
-        return (X - self.centre) @ slopes + constants
+        np.matmul(slopes, (X - self.centre).T, out=out)
+        out += constants[:, None]
+
+    def _log_posterior(self, X: ndarray, out: ndarray) -> None:
+        self._scores(X, out)
+        out -= out.max(axis=0)
+        out -= np.log(np.exp(out).sum(axis=0))
+
+    def _posterior(self, X: ndarray, out: ndarray) -> None:
+        self._scores(X, out)
+        _to_probabilities(out)
 
     @cached_property
     def _linear(self) -> tuple[ndarray, ndarray]:
-        """Slopes (p, K) and constants (K,) of the scores in x - centre, of each class against class 0."""
+        """Slopes (K, p) and constants (K,) of the scores in x - centre, of each class against class 0."""
         means = self.means - self.centre
         slopes = self.dispersions[0].solve(means - means[0])
         middles = 0.5 * (means + means[0])
-        return slopes.T, self.log_priors - np.einsum("ij,ij->i", slopes, middles)
+        return slopes, self.log_priors - np.einsum("ij,ij->i", slopes, middles)
 
 
 def log_softmax(scores: ndarray) -> ndarray:
@@ -179,7 +197,16 @@ def log_softmax(scores: ndarray) -> ndarray:
     return top - np.log(np.exp(top).sum(axis=1, keepdims=True))
 
 
-def softmax(scores: ndarray) -> ndarray:
-    """Probabilities proportional to exp(scores), by rows of an (n, K) array."""
-    p = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return p / p.sum(axis=1, keepdims=True)
+def softmax(scores: ndarray, overwrite: bool = False) -> ndarray:
+    """Probabilities proportional to exp(scores), by rows of an (n, K) array; by column in memory, perhaps in place."""
+    p = (np.asarray if overwrite else np.array)(scores.T, dtype=float, order="C")
+    for start in range(0, p.shape[1], ROWS):
+        _to_probabilities(p[:, start : start + ROWS])
+    return p.T
+
+
+def _to_probabilities(scores: ndarray) -> None:
+    """Softmax of the columns of scores (K, n), in place."""
+    scores -= scores.max(axis=0)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=0)

@@ -145,6 +145,14 @@ class Multinomial:
         return cls.softmax(np.column_stack([np.zeros(len(eta)) if base is None else base, eta]))
 
     @staticmethod
+    def log_odds(z: ndarray) -> ndarray:
+        """Linear predictors (n, K) against that of class 0, whose own are 0; NaN between two that are ruled out."""
+        with np.errstate(invalid="ignore"):
+            difference = z - z[:, :1]
+        difference[:, 0] = np.where(np.isnan(z).any(axis=1), np.nan, 0.0)
+        return difference
+
+    @staticmethod
     def softmax(z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """log p, p and 1 - p of all K classes, (n, K) each, by the largest exponent: exact for z (n, K) of any size.
 

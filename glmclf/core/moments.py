@@ -43,7 +43,7 @@ class ClassMoments:
     >>> from glmclf.core.columns import Dense
     >>> X, y = np.array([[1.0], [3.0], [10.0], [14.0]]), np.array([0, 0, 1, 1])
     >>> moments = class_moments(Blocks(Dense(X), y, None), 2)
-    >>> moments.means.ravel().tolist(), moments.within.tolist(), moments.between.tolist()
+    >>> moments.means.ravel().tolist(), moments.within.tolist(), moments.between.round(9).tolist()
     ([2.0, 12.0], [[10.0]], [[100.0]])
     """
 

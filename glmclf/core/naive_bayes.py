@@ -92,7 +92,23 @@ def _gathered(family: Family, first: Any, rest: Iterator[Any]) -> Any:
         width += _width(columns[-1])
     if len(columns) == 1:
         return first
-    return Stacked([c if len(c.shape) == 1 else c[:, j] for c in columns for j in range(_width(c))])
+    singles = [c if len(c.shape) == 1 else c[:, j] for c in columns for j in range(_width(c))]
+    whole = _neighbours(singles)
+    return Stacked(singles) if whole is None else whole
+
+
+def _neighbours(columns: Sequence[Any]) -> ndarray | None:
+    """The matrix that these are the columns of, where they lie side by side in one array; gathering them is slow."""
+    first = columns[0]
+    if not all(isinstance(c, ndarray) and c.base is not None and c.base is first.base for c in columns):
+        return None
+    if any((c.shape, c.strides, c.dtype) != (first.shape, first.strides, first.dtype) for c in columns):
+        return None
+    steps = np.diff([c.__array_interface__["data"][0] for c in columns])
+    if (steps != steps[0]).any() or steps[0] <= 0:
+        return None
+    strides = (first.strides[0], int(steps[0]))
+    return np.lib.stride_tricks.as_strided(first, (len(first), len(columns)), strides, writeable=False)
 
 
 def _width(values: Any) -> int:
@@ -107,9 +123,10 @@ def _rows(groups: Sequence[Family], values: Sequence[Any], n_threads: int | None
 
 
 def _record(groups: Sequence[Family], K: int, y: ndarray, w: ndarray | None, *values: Any) -> Record:
-    """Statistics of one block."""
+    """Statistics of one block; those of values too large for their squares are not finite."""
     counts = np.bincount(y, w, minlength=K).astype(float)
-    return Record(counts, tuple(f.statistics(v, y, w, K) for f, v in zip(groups, values)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return Record(counts, tuple(f.statistics(v, y, w, K) for f, v in zip(groups, values)))
 
 
 def class_statistics(
@@ -288,7 +305,7 @@ class NaiveBayesFit:
     def _by_rows(self, f: Callable[[Sequence[ndarray]], ndarray], values: Sequence[Any], shape: tuple) -> ndarray:
         """f of every block of rows, (n, *shape)."""
         values = self.packed(values)
-        out = np.empty((values[0].shape[0], *shape))
+        out = np.moveaxis(np.empty((*shape, values[0].shape[0])), -1, 0)  # by column
 
         def write(part: ndarray, *block: ndarray) -> int:
             part[...] = f(block)
@@ -314,12 +331,13 @@ class NaiveBayesFit:
         """Covariance of the estimated log-odds against class 0, (n, K-1, K-1).
 
         Classes are estimated independently, but for the variance of pooled gaussians, which adds
-        sum_j (d_kj^2 - d_0j^2)(d_lj^2 - d_0j^2)/(2 n_j).
+        sum_j (d_kj^2 - d_0j^2)(d_lj^2 - d_0j^2)/(2 n_j). A class that is impossible in a row, by an estimate of 0, adds
+        nothing: contrasts of the other classes are right.
         """
         return self._by_rows(self._log_odds_covariance, values, (self.K - 1, self.K - 1))
 
     def _log_odds_covariance(self, values: Sequence[ndarray]) -> ndarray:
-        v = self._score_variance(values)
+        v = np.nan_to_num(self._score_variance(values), nan=0.0, posinf=np.inf)
         V = np.repeat(v[:, :1, None], self.K - 1, axis=1) * np.ones(self.K - 1)
         at = np.arange(self.K - 1)
         V[:, at, at] += v[:, 1:]

@@ -6,7 +6,7 @@ The terms of a formula are evaluated as factors, not as columns of a design: ``x
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from glmclf.data.factors import Factor
 from glmclf.data.frame import Column, quoted
 from glmclf.data.reading import scattered
 from glmclf.data.terms import Variable
-from glmclf.errors import DataError
+from glmclf.errors import DataError, UnseenLevelError
 
 MISSING_LEVEL = "(missing)"
 
@@ -45,14 +45,17 @@ class Feature:
     xnames : tuple of str
         Names of its statistics T, the columns of the implied logit.
     levels : tuple or None
-        What the codes of a table stand for (tuples where factors are crossed), the columns of a block of counts,
-        (False, True) of a bool.
+        What the codes of a table stand for (tuples where factors are crossed), each with at least one row; the columns
+        of a block of counts; (False, True) of a bool.
     sizes : tuple of int
-        Levels of each factor of a table.
+        Levels of each factor of a table; their product may exceed `cells`.
     place : int
         Which column of a factor that has several.
     variables : tuple of str or None
         The columns whose values the feature, or each of its factors, has as they are; None where it is computed.
+    observed : tuple of int or None
+        Where factors are crossed: which places of the grid of `sizes` (the last factor fastest) the levels are, in
+        increasing order; None where every place has a row.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Feature:
     sizes: tuple[int, ...] = ()
     place: int = 0
     variables: tuple[str, ...] | None = None
+    observed: tuple[int, ...] | None = None
 
     @property
     def kind(self) -> str:
@@ -81,17 +85,53 @@ class Feature:
         """How many statistics T it has."""
         return len(self.xnames)
 
+    def word(self, code: int) -> str:
+        """What a level of a table, a column of a block, or 0 or 1 is called."""
+        return level_word((self.levels or (0, 1))[code], len(self.sizes) > 1)
+
     def values(self, coded: Mapping[str, ndarray]) -> ndarray:
-        """The feature's values, from the codes or numbers of each factor; missing: NaN, or -1."""
+        """The feature's values, from the codes or numbers of each factor; missing, or an unseen cell: NaN, or -1."""
         parts = [coded[code] for code in self.factors]
         if self.kind == "counts":
             return np.column_stack([_as_numbers(part)[:, 0] for part in parts])
         if self.kind == "numbers":
             return _as_numbers(parts[0])[:, self.place]
-        codes = parts[0]
-        for part, size in zip(parts[1:], self.sizes[1:]):
-            codes = np.where((codes < 0) | (part < 0), -1, codes * size + part)
-        return codes
+        codes = grid_codes(parts, self.sizes)
+        if self.observed is None:
+            return codes
+        known = np.array(self.observed)
+        place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+        return np.where(known[place] == codes, place, -1)
+
+    def unseen(self, coded: Mapping[str, ndarray]) -> list[tuple[int, ...]]:
+        """Combinations of the factors' codes that some row has and the table has not."""
+        if self.observed is None:
+            return []
+        codes = grid_codes([coded[code] for code in self.factors], self.sizes)
+        found = np.setdiff1d(codes[codes >= 0], self.observed)
+        return list(zip(*(axis.tolist() for axis in np.unravel_index(found, self.sizes))))
+
+
+def grid_codes(parts: Sequence[ndarray], sizes: Sequence[int]) -> ndarray:
+    """Codes of crossed levels, the last factor fastest; -1 where one is missing."""
+    codes = parts[0]
+    for part, size in zip(parts[1:], sizes[1:]):
+        codes = np.where((codes < 0) | (part < 0), -1, codes.astype(np.intp) * size + part)
+    return codes
+
+
+def level_word(level: Any, joint: bool) -> str:
+    """A level as a name; those of crossed factors are joined by a colon, in quotes where they would be misread.
+
+    Examples
+    --------
+    >>> level_word(("a", "b:c"), True), level_word(("a:b", "c"), True), level_word("a:b", False)
+    ("a:'b:c'", "'a:b':c", 'a:b')
+    """
+    if not joint:
+        return str(level)
+    words = [str(label) for label in level]
+    return ":".join(repr(w) if ":" in w or w[:1] in ("'", '"') else w for w in words)
 
 
 def _as_numbers(part: ndarray) -> ndarray:
@@ -165,7 +205,7 @@ class FeatureDesign(TableDesign):
         Raises
         ------
         UnseenLevelError
-            Naming the factor, the level and the known ones.
+            Naming the factor, the level and the known ones; or the combination of levels that a joint table has not.
         DataError
             A column that is not there, or holds another kind of values.
         """
@@ -173,7 +213,25 @@ class FeatureDesign(TableDesign):
             raise ValueError(f'unknown={unknown!r}: choose "raise" or "missing".')
         columns, n = self._columns_of(newdata)
         coded = {code: self._coded(code, columns, n, unknown == "missing") for code in self.factors}
+        if unknown == "raise":
+            for feature in self.features:
+                self._refuse_unseen(feature, coded)
         return [feature.values(coded) for feature in self.features]
+
+    def _refuse_unseen(self, feature: Feature, coded: Mapping[str, ndarray]) -> None:
+        """Raise UnseenLevelError where a row has a cell that no training row had."""
+        levels = [self.factors[code].levels or [] for code in feature.factors]
+        cells = [tuple(own[i] for own, i in zip(levels, places)) for places in feature.unseen(coded)]
+        # a missing value is missing, not unseen, where no training row has that cell
+        cells = [cell for cell in cells if not (self.missing == "level" and MISSING_LEVEL in map(str, cell))]
+        if not cells:
+            return
+        plural = "combinations" if len(cells) > 1 else "combination"
+        known = quoted(feature.word(code) for code in range(feature.cells))
+        raise UnseenLevelError(
+            f'"{feature.name}" has the {plural} {quoted(level_word(cell, True) for cell in cells)}, which no row had '
+            f"when the model was fitted; it knows {known}."
+        )
 
     def _coded(self, code: str, columns: Mapping[str, Column], n: int, any_level: bool) -> ndarray:
         """One factor on the rows that have it, and what stands for missing in the others."""
@@ -188,6 +246,11 @@ class FeatureDesign(TableDesign):
     def _columns_of(self, newdata: Any) -> tuple[dict[str, Column], int]:
         """The columns of new data that the features use, and how many rows there are."""
         if self.formula is not None:
+            if isinstance(newdata, (list, tuple)) or (isinstance(newdata, ndarray) and not newdata.dtype.names):
+                raise DataError(
+                    f"the model was fitted by a formula and needs a table with the columns {quoted(self.columns)}; "
+                    f"found {type(newdata).__name__}, which has no names."
+                )
             frame = table_of(newdata)
             return self._read(frame), len(frame)
         names = list(self.columns)

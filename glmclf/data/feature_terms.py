@@ -14,7 +14,7 @@ from patsy import Treatment
 
 from glmclf.data import expressions
 from glmclf.data.factors import Expression, Factor, Value, as_value, fit_factor
-from glmclf.data.feature_design import MISSING_LEVEL, Feature, everywhere
+from glmclf.data.feature_design import MISSING_LEVEL, Feature, everywhere, grid_codes, level_word
 from glmclf.data.frame import close_to, quoted, row_labels
 from glmclf.data.reading import Reading
 from glmclf.errors import DataError, FormulaError, MissingDataError
@@ -239,6 +239,10 @@ class Builder:
         asked = self.families.of(term.name, term, columns)
         kinds, what = _kinds(value, code)
         family = _fitting(asked, kinds, term.name, what)
+        if family == "bernoulli" and _is_constant(value):
+            if self.missing == "level":
+                self._check_observed(code, self.found[code].keep)
+            return self._table(term)  # one level: left out, with a note
         if family == "categorical":
             return self._table(term)
         self._fix(code, value, labels=False)
@@ -251,7 +255,12 @@ class Builder:
         for j in range(width):
             name = f"{term.name}[{j}]"
             asked = self.families.of(name, term, self.reading.bound[code].columns)
-            made.append(self._number(term, name, _fitting(asked, NUMBERS, name, "a column of numbers"), j))
+            family = _fitting(asked, NUMBERS, name, "a column of numbers")
+            column = self.found[code].value.data[:, [j]]
+            if family == "bernoulli" and _is_constant(Value(column)):
+                self.notes.append(_one_level(name, column[0]))
+                continue
+            made.append(self._number(term, name, family, j))
         return made
 
     def _number(self, term: Term, name: str, family: str, place: int) -> Feature:
@@ -271,23 +280,48 @@ class Builder:
         return names.get(family, (f"{name}[T.True]" if boolean else name,))
 
     def _table(self, term: Term) -> list[Feature]:
-        """One feature with levels, or the crossed levels of several factors; none if there is one level only."""
+        """One feature with levels, or the observed cells of several factors; none if there is one only."""
         for code in term.codes:
             self._fix(code, self._labelled(code), labels=True)
         levels = [self.factors[code].levels or [] for code in term.codes]
         sizes = tuple(len(each) for each in levels)
         if math.prod(sizes) > MOST_CELLS:
             raise FormulaError(f'"{term.name}" is a table of {math.prod(sizes):,} cells: more than {MOST_CELLS:,}.')
-        if math.prod(sizes) == 1:
-            self.notes.append(f"{term.name} has one level, {quoted(levels[0])}, in the rows used: it is left out")
-            return []
-        cells = tuple(levels[0]) if len(levels) == 1 else tuple(itertools.product(*levels))
-        words = [str(cell) if len(levels) == 1 else ":".join(map(str, cell)) for cell in cells]
-        xnames = tuple(f"{term.name}[T.{word}]" for word in words[1:])
+        joint = len(levels) > 1
+        observed = self._observed_cells(term, sizes) if joint else None
+        cells = tuple(_crossed(levels, observed) if joint else levels[0])
+        if len(cells) == 1:
+            return self._left_out(term, cells[0] if joint else cells)
+        xnames = tuple(f"{term.name}[T.{level_word(cell, joint)}]" for cell in cells[1:])
         columns = tuple(dict.fromkeys(name for code in term.codes for name in self.reading.bound[code].columns))
         plain = tuple(_plain_columns(term, self.reading.bound))
         variables = plain if len(plain) == len(term.codes) else None
-        return [Feature(term.name, term.name, "categorical", term.codes, columns, xnames, cells, sizes, 0, variables)]
+        shared = (term.name, term.name, "categorical", term.codes, columns, xnames, cells, sizes, 0, variables)
+        return [Feature(*shared, observed=observed)]
+
+    def _observed_cells(self, term: Term, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Places in the grid of a joint table that have a row; None where all have."""
+        codes = grid_codes([self.coded[code] for code in term.codes], sizes)
+        n, there = math.prod(sizes), np.flatnonzero(np.bincount(codes[codes >= 0]))
+        if not len(there):
+            raise MissingDataError(f'"{term.name}" is missing in all {len(codes)} rows: leave it out.')
+        if len(there) == n:
+            return None
+        if len(there) > 1:
+            plural = ("have", "were") if n - len(there) > 1 else ("has", "was")
+            self.notes.append(
+                f"{n - len(there):,} of {n:,} cells of {term.name} {plural[0]} no rows and {plural[1]} left out"
+            )
+        return tuple(there.tolist())
+
+    def _left_out(self, term: Term, levels: tuple[Any, ...]) -> list[Feature]:
+        """No feature; new data are still checked to have the one level, of each factor, that there was."""
+        for code, level in zip(term.codes, levels):
+            factor = self.factors[code]
+            factor.left_out += [other for other in factor.levels or [] if other not in (level, MISSING_LEVEL)]
+            factor.levels = [level]
+        self.notes.append(_one_level(term.name, [level_word(levels, True)] if len(levels) > 1 else levels))
+        return []
 
     def _check_interaction(self, term: Term) -> None:
         asked = self.families.of(term.name, term, ())
@@ -334,6 +368,7 @@ class Builder:
             self.notes.append(note)
         if labels:
             coded = _base_first(factor, coded, value.contrast, self.notes)
+            coded = _only_observed(factor, coded, value.contrast, self.notes)
             if self.missing == "level" and not keep.all():
                 _add_missing_level(factor)
         self.factors[code], self.coded[code] = factor, everywhere(coded, keep, factor, self.missing)
@@ -363,6 +398,24 @@ def _kinds(value: Value, code: str) -> tuple[tuple[str, ...], str]:
     return ("bernoulli" if binary else "gaussian", *NUMBERS, "categorical"), "numbers"
 
 
+def _is_constant(value: Value) -> bool:
+    """Whether a bool, or one column of zeros and ones, is the same in all rows."""
+    data = np.asarray(value.data.codes) if value.labelled else value.data[:, 0]
+    return bool(data[0] in (0, 1) and (data == data[0]).all())
+
+
+def _one_level(name: str, levels: Iterable[Any]) -> str:
+    return f"{name} has one level, {quoted(levels)}, in the rows used: it is left out"
+
+
+def _crossed(levels: list[list[Any]], observed: tuple[int, ...] | None) -> Iterable[tuple[Any, ...]]:
+    """Cells of crossed levels, all or those at some places of the grid."""
+    if observed is None:
+        return itertools.product(*levels)
+    places = np.unravel_index(observed, [len(own) for own in levels])
+    return zip(*([own[i] for i in axis] for own, axis in zip(levels, places)))
+
+
 def _is_categorical(code: str) -> bool:
     """Whether the code is ``C(...)``."""
     tree = expressions.parse(code)
@@ -383,6 +436,22 @@ def _base_first(factor: Factor, codes: ndarray, contrast: Any, notes: list[str])
     order = np.array([place, *(i for i in range(len(levels)) if i != place)])
     factor.levels = [levels[i] for i in order]
     return np.argsort(order)[codes]
+
+
+def _only_observed(factor: Factor, codes: ndarray, contrast: Any, notes: list[str]) -> ndarray:
+    """Codes after the levels without rows were left out: those of ``C(g, levels=)``, or one of a bool."""
+    levels = factor.levels or []
+    used = np.bincount(codes, minlength=len(levels)) > 0
+    if used.all():
+        return codes
+    code, lost = factor.expression.code, [level for level, there in zip(levels, used) if not there]
+    if isinstance(contrast, Treatment) and contrast.reference is not None and not used[0]:
+        raise FormulaError(f'"{code}": the base level {quoted(levels[:1])} has no rows; choose another.')
+    if sum(used) > 1:
+        plural = ("levels", "have", "were") if len(lost) > 1 else ("level", "has", "was")
+        notes.append(f"{plural[0]} {quoted(lost)} of {code} {plural[1]} no rows and {plural[2]} left out")
+    factor.left_out, factor.levels = [*factor.left_out, *lost], [v for v, there in zip(levels, used) if there]
+    return (np.cumsum(used) - 1)[codes]
 
 
 def _add_missing_level(factor: Factor) -> None:

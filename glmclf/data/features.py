@@ -34,7 +34,7 @@ from glmclf.data.formula import no_features, parse_formula
 from glmclf.data.frame import Column, as_frame, close_to, quoted, read_column
 from glmclf.data.reading import Reading, bind, left_value, raw_missing, settle, value_of, variable
 from glmclf.data.sample import Respond, Rows, Sample, check_missing_option, respond, weigh
-from glmclf.errors import DataError, MissingDataError
+from glmclf.errors import DataError, FormulaError, MissingDataError
 
 __all__ = ["FAMILIES", "MISSING_LEVEL", "Feature", "FeatureDesign", "read_feature_arrays", "read_features"]
 
@@ -62,7 +62,7 @@ def read_features(
     ----------
     formula : str
         patsy's language. The intercept does not matter; ``a:b`` of categories is one table over their crossed levels,
-        which absorbs ``a`` and ``b``.
+        which absorbs ``a`` and ``b``; cells and levels without rows are left out.
     data, namespace, subset, extras, response, restricted
         As in `glmclf.data.design.read_formula`.
     missing : {"skip", "drop", "raise", "level", "none"}
@@ -109,6 +109,7 @@ def read_features(
         extras=extras,
         safe=restricted,
     )
+    _refuse_response(parsed.left, right, reading.bound)
     notes: list[str] = []
     terms = choose_terms([codes for codes in parsed.right if codes], block, reading.bound, {}, notes)
     found = _settled(reading, parsed.left, right, missing, notes)
@@ -180,6 +181,18 @@ def read_feature_arrays(
         raise DataError("exog has no features: every column has one level in the rows used.")
     design = FeatureDesign(features, None, " + ".join(left), builder.factors, {}, missing, dropped)
     return _sample(design, builder, made, None)
+
+
+def _refuse_response(left: list[str], right: list[str], bound: Mapping[str, Expression]) -> None:
+    """Refuse features made of the response of the same row; a lag of it is another thing."""
+    for own, code in itertools.product(left, right):
+        column = bound[own].bare or bound[own].categorised
+        if own == code or (column in bound[code].columns and not bound[code].across):
+            where = "" if code in (own, column) else f' in "{code}"'
+            raise FormulaError(
+                f'"{column or own}" is the response and cannot be a feature as well: take it out of the right '
+                f"side{where}."
+            )
 
 
 def _sample(design: FeatureDesign, builder: Builder, made: Any, frame: pd.DataFrame | None) -> Sample:

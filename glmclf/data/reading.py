@@ -86,10 +86,10 @@ def bind(
 
 def _with_arrays(frame: pd.DataFrame, codes: list[str], caller: Mapping[str, Any]) -> pd.DataFrame:
     """The table with those variables of the caller that hold a value a row; the caller's table stays as it is."""
-    borrowed = {}
+    borrowed, columns = {}, set(frame.columns)
     for code in codes:
         found = expressions.names(code)
-        for name in (found.used | found.rooted) - found.called - set(frame.columns):
+        for name in (found.used | found.rooted) - found.called - columns:
             series = _one_a_row(caller.get(name), name, frame, found, code)
             if series is not None:
                 borrowed[name] = series

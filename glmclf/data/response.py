@@ -238,7 +238,7 @@ class MultinomialResponse:
         name, series = names[0], _series(values[0])
         column = _complete(read_column(series, name), name)
         if column.kind in ("number", "bool"):
-            found, codes = np.unique(column.values, return_inverse=True)
+            found, codes = _distinct(column.values)
             levels, known = found.tolist(), found.tolist()
         else:
             known, levels = column.values.categories.tolist(), _used(column)
@@ -294,6 +294,19 @@ class MultinomialResponse:
     def without_rows(self) -> MultinomialResponse:
         """The labels alone, for predictions."""
         return replace(self, y=None, trials=None)
+
+
+def _distinct(values: ndarray) -> tuple[ndarray, ndarray]:
+    """Sorted distinct values and each row's place among them; by counting where they are few whole numbers."""
+    if values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low < 10_000:
+            wide = values if values.dtype.itemsize == 8 else values.astype(np.int64)  # no overflow below
+            at = (wide - wide.dtype.type(low)).astype(np.int16)
+            seen = np.bincount(at, minlength=high - low + 1) > 0
+            levels = np.flatnonzero(seen).astype(wide.dtype) + wide.dtype.type(low)
+            return levels.astype(values.dtype), (np.cumsum(seen) - 1)[at]
+    return np.unique(values, return_inverse=True)
 
 
 def _several_classes(name: str, levels: list[Any]) -> None:

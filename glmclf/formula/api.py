@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from glmclf.models import binary, multinomial
+from glmclf.models import binary, discriminant, multinomial, naive_bayes
 
-__all__ = ["cloglog", "logit", "mnlogit", "probit"]
+__all__ = ["cloglog", "lda", "logit", "mnlogit", "naivebayes", "probit", "qda"]
 
 
 def logit(formula: str, data, *args: Any, **keywords: Any) -> binary.Logit:
@@ -46,3 +46,18 @@ def cloglog(formula: str, data, *args: Any, **keywords: Any) -> binary.CLogLog:
 def mnlogit(formula: str, data, *args: Any, **keywords: Any) -> multinomial.MNLogit:
     """`MNLogit.from_formula`; see `logit`."""
     return multinomial.MNLogit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+
+
+def lda(formula: str, data, *args: Any, **keywords: Any) -> discriminant.LDA:
+    """`LDA.from_formula`; see `logit`."""
+    return discriminant.LDA.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+
+
+def qda(formula: str, data, *args: Any, **keywords: Any) -> discriminant.QDA:
+    """`QDA.from_formula`; see `logit`."""
+    return discriminant.QDA.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+
+
+def naivebayes(formula: str, data, *args: Any, **keywords: Any) -> naive_bayes.NaiveBayes:
+    """`NaiveBayes.from_formula`; see `logit`."""
+    return naive_bayes.NaiveBayes.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})

@@ -18,9 +18,10 @@ from glmclf.errors import EstimationError
 from glmclf.inference.leave_one_out import LeaveOneOut
 from glmclf.inference.manova import scatter_root
 
+SATURATED = 1e-12  # average weight of a chi-squared that is rounding
+
+
 # ---------------------------------------------------------------------------------------------------- distances
-
-
 @dataclass(frozen=True)
 class Mahalanobis:
     """Distances between class means, each attribute a symmetric (K, K) matrix.
@@ -144,7 +145,8 @@ def _typicality(g: Gaussian, distances: ndarray, width: int, y: ndarray | None =
     df = (g.n - g.K if g.pooled else g.counts - 1) - lost
     spherical = g.kind == "spherical"
     df2 = np.broadcast_to(width * df if spherical else df - g.p + 1, distances.shape)
-    divisor = np.array([d.n for d in g.dispersions]) - lost
+    # of a part of a spherical law, n counts the elements of the whole
+    divisor = np.array([d.n * (g.p / width if spherical else 1) for d in g.dispersions]) - lost
     with np.errstate(divide="ignore", invalid="ignore"):
         F = distances / divisor * (df if spherical else df2) / g.p * n / (n + 1)
     valid = (n > 0) & (df2 > 0) & ~np.isnan(F)
@@ -404,6 +406,7 @@ def compare_conditional(statistic: float, information: ndarray, difference: ndar
     Returns
     -------
     WeightedChiSquare
+        With scale and df 0 and p-value 1 where the two estimates are the same by construction (one table, saturated).
 
     References
     ----------
@@ -413,6 +416,8 @@ def compare_conditional(statistic: float, information: ndarray, difference: ndar
     R = np.linalg.cholesky(information / np.outer(scale, scale)).T * scale
     weights = np.linalg.eigvalsh(R @ difference @ R.T / n**2)[::-1]
     total, squares = float(weights.sum()), float((weights**2).sum())
+    if total <= SATURATED * len(weights):
+        return WeightedChiSquare(statistic, 0.0, 0.0, 1.0, weights)
     factor, df = squares / total, total**2 / squares
     return WeightedChiSquare(statistic, factor, df, float(chdtrc(df, max(statistic, 0.0) / factor)), weights)
 

@@ -619,7 +619,8 @@ class Mardia(NamedTuple):
     """Mardia's tests of multivariate normality of the residuals.
 
     b1 and b2 are the skewness (0 for a Gaussian) and the kurtosis (p (p + 2)); `skew` the chi-squared test of b1,
-    `skew_small` the same with the small-sample factor, `z` and `kurtosis_pvalue` (two-sided) the test of b2.
+    `skew_small` the same with the small-sample factor, `z` and `kurtosis_pvalue` (two-sided) the test of b2. With a
+    covariance for each class b1 and b2 are averages over the classes, and chi-squareds are sums.
     """
 
     b1: float
@@ -641,7 +642,8 @@ def mardia(
     blocks : Blocks
         Of (X Dense, y, w): the rows that the moments summarise.
     pooled : bool
-        Whiten with W/N; else each class with its own S_k/n_k.
+        Whiten with W/N; else each class with its own S_k/n_k. Third moments then do not add up over classes, whose
+        whitened axes have nothing to do with each other: each class has its skewness, and the statistics are added.
     roots : sequence of (p, p) ndarray, optional
         Factor of W, or of each S_k, where known (see `whitened_means`).
 
@@ -661,15 +663,19 @@ def mardia(
     what = "Mardia's test is"
     if pooled:
         root = roots[0] if roots else scatter_root(moments.within, moments.n - moments.K, what)
-        factors = [root / math.sqrt(moments.n)]
+        sizes, factors = np.array([moments.n]), [root / math.sqrt(moments.n)]
     else:
-        sizes = np.sqrt(moments.counts)
-        factors = [R / n for R, n in zip(_class_roots(moments, what, roots), sizes, strict=True)]
+        sizes = moments.counts
+        factors = [R / math.sqrt(n) for R, n in zip(_class_roots(moments, what, roots), sizes, strict=True)]
 
     def part(X, y, w):
-        return _high_moments(_whitened(X.toarray(), y, moments.means, factors), w)
+        Z = _whitened(X.toarray(), y, moments.means, factors)
+        if pooled:
+            return _high_moments(Z, w)[None]
+        own = [y == k for k in range(moments.K)]
+        return np.stack([_high_moments(Z[rows], None if w is None else w[rows]) for rows in own])
 
-    return _mardia_tests(blocks.sum(part) / moments.n, moments.p, moments.n)
+    return _mardia_tests(blocks.sum(part) / sizes[:, None], moments.p, sizes)
 
 
 def _whitened(X: ndarray, y: ndarray, means: ndarray, factors: Sequence[ndarray]) -> ndarray:
@@ -692,15 +698,23 @@ def _high_moments(Z: ndarray, w: ndarray | None) -> ndarray:
     return np.concatenate([*third, [fourth]])
 
 
-def _mardia_tests(averages: ndarray, p: int, N: float) -> Mardia:
+def _mardia_tests(averages: ndarray, p: int, sizes: ndarray) -> Mardia:
+    """From moments (g, m) of the groups that were whitened together, of these sizes."""
+    N, df = float(sizes.sum()), len(sizes) * (p * (p + 1) * (p + 2) // 6)
+    skewness = np.array([_skewness(row, p) for row in averages])
+    b1, b2 = float(sizes @ skewness / N), float(sizes @ averages[:, -1] / N)
+    factor = (p + 1) * (sizes + 1) * (sizes + 3) / (sizes * ((sizes + 1) * (p + 1) - 6))
+    z = (b2 - p * (p + 2)) / math.sqrt(8 * p * (p + 2) / N)
+    skew, small = _chi_square(N * b1 / 6, df), _chi_square(float((factor * sizes) @ skewness) / 6, df)
+    return Mardia(b1, skew, small, b2, z, float(2 * ndtr(-abs(z))))
+
+
+def _skewness(averages: ndarray, p: int) -> float:
+    """Sum of squares of all third moments."""
     b1, start = 0.0, 0
     for a in range(p):
         m = averages[start : start + (p - a) ** 2].reshape(p - a, p - a) ** 2
         # every triple with smallest index a stands for its permutations
         b1 += m[0, 0] + 1.5 * (m[0, 1:].sum() + m[1:, 0].sum()) + 3.0 * m[1:, 1:].sum()
         start += (p - a) ** 2
-    b2, df = float(averages[-1]), p * (p + 1) * (p + 2) // 6
-    factor = (p + 1) * (N + 1) * (N + 3) / (N * ((N + 1) * (p + 1) - 6))
-    z = (b2 - p * (p + 2)) / math.sqrt(8 * p * (p + 2) / N)
-    skew, small = _chi_square(N * b1 / 6, df), _chi_square(factor * N * b1 / 6, df)
-    return Mardia(float(b1), skew, small, b2, z, float(2 * ndtr(-abs(z))))
+    return float(b1)

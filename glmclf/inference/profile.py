@@ -104,5 +104,5 @@ class Profile:
 
 
 def profile_interval(profile: Profile, alpha: float, se: float, centre: float) -> tuple[float, float]:
-    """Both ends of the profile likelihood interval of level 1 - alpha (Venzon & Moolgavkar 1988, Applied Statistics 37)."""
+    """Both ends of the profile interval of level 1 - alpha (Venzon & Moolgavkar 1988, Applied Statistics 37)."""
     return profile.end(-1.0, alpha, se, centre), profile.end(1.0, alpha, se, centre)

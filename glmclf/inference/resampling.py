@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks, one_blas_thread, processors
 from glmclf.core.limit import find_cone
 from glmclf.core.solvers import solve
-from glmclf.errors import InferenceWarning
+from glmclf.errors import InferenceWarning, warn
 
 FEW = 0.5  # with fewer replications than this share a covariance says little
 MAXITER = 50
@@ -68,11 +67,10 @@ def replicate(ctx: Any, weights: list[ndarray] | Any, count: int) -> Replication
             'Use another cov_type, or bias_reduction="firth"'
         )
     if len(estimates) < count:
-        warnings.warn(
+        warn(
             f"{count - len(estimates)} of {count} replications have no estimate ({separated} separated) and were left "
             "out: the standard errors are those of data that have one",
             InferenceWarning,
-            stacklevel=6,
         )
     return result
 

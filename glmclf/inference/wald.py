@@ -8,7 +8,6 @@ then the test is NaN: a hypothesis about other coefficients is not spoilt by it.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +16,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
-from glmclf.errors import InferenceWarning
+from glmclf.errors import InferenceWarning, warn
 
 if TYPE_CHECKING:
     from statsmodels.stats.contrast import ContrastResults
@@ -411,12 +410,11 @@ def term_tests(
         names.append(name)
         rows.append((statistic, columns.size))
     if failed:
-        warnings.warn(
+        warn(
             f"no joint test of {', '.join(failed)} (NaN): the covariance matrix has a lower rank than the term has "
             "coefficients (regressors close to collinear, or a cluster covariance with few clusters). Use another "
             "cov_type",
             InferenceWarning,
-            stacklevel=3,
         )
     return _term_tests(names, np.array(rows, dtype=float).reshape(-1, 2), df if use_f else None)
 

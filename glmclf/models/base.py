@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -39,8 +38,9 @@ from glmclf.errors import (
     InferenceWarning,
     PerfectSeparationError,
     SeparationWarning,
+    warn,
 )
-from glmclf.inference.covariance import Context, Covariance, check, covariance
+from glmclf.inference.covariance import Context, Covariance, covariance
 from glmclf.inference.limit import LimitContext
 from glmclf.models.bias_reduction import check_covariance, check_reduction, with_flic
 from glmclf.models.inputs import Inputs
@@ -266,7 +266,7 @@ class Model(Inputs):
         _refuse_later_options(bias_reduction, separation, collinear, progress)
         check_reduction(self, bias_reduction, flic, method)
         cov_type = cov_type or ("expected" if bias_reduction else "HC0" if self._pseudo else "nonrobust")
-        check(cov_type)
+        self._check_covariance(cov_type)
         groups = self._groups(cov_type, cov_kwds)
         _check_options(maxiter, tol, n_threads)
         options = {"maxiter": maxiter, "tol": tol, "callback": _reporter(callback, disp)}
@@ -316,11 +316,10 @@ class Model(Inputs):
                 raise CollinearityError(self._collinearity(omitted) + self._advice(omitted))
         if omitted:
             what = "it is" if len(omitted) == 1 else "they are"
-            warnings.warn(
+            warn(
                 f"{self._collinearity(omitted)}; {what} left out: a coefficient of such a column has no estimate, and "
                 "predictions do not need one where the new rows obey the same combination.",
                 CollinearityWarning,
-                stacklevel=3,
             )
         return found, objective, omitted
 
@@ -369,7 +368,7 @@ class Model(Inputs):
         report = self._report(cone, ruled_out(objective, cone, constraints), omitted)
         if separation == "raise":
             raise PerfectSeparationError(report.message("raise"))
-        warnings.warn(report.message("warn"), SeparationWarning, stacklevel=3)
+        warn(report.message("warn"), SeparationWarning)
         return limit_estimate(method, objective, cone, constraints, found.theta, **options)
 
     def _report(self, cone, gone: ndarray, omitted) -> Separation:
@@ -402,13 +401,12 @@ class Model(Inputs):
             size = (np.sqrt((T * T).sum(axis=1)).reshape(-1, len(scale)) * scale).max(axis=0)
             wild = columns[size >= 0.1 * size.max()]
             names = ", ".join(f'"{self.exog_names[j]}"' for j in wild)
-            warnings.warn(
+            warn(
                 f"the estimates exist, but the data are all but separated ({names}): standard errors and Wald tests of "
                 "such coefficients mean little. Use compare_lr_test.",
                 InferenceWarning,
-                stacklevel=3,
             )
-        _check_converged(fit, method, stacklevel=4)
+        _check_converged(fit, method)
 
     def _covariance(self, found: Estimate, objective: Objective, cov_type, groups) -> tuple[Covariance, list[str]]:
         if isinstance(found, LimitEstimate):
@@ -424,11 +422,10 @@ class Model(Inputs):
         if groups is None:
             return V, []
         if (np.diag(V.matrix) < 0).any():
-            warnings.warn(
+            warn(
                 f"the two-way covariance by {' and '.join(groups.names)} is not positive semi-definite: some standard "
                 "errors are NaN. Use one grouping, or more clusters.",
                 InferenceWarning,
-                stacklevel=3,
             )
         return V, groups.names
 
@@ -551,16 +548,15 @@ def _refuse_later_options(bias_reduction, separation, collinear, progress) -> No
             raise NotImplementedError(f"fit({option}) is not available in this version")
 
 
-def _check_converged(fit, method: str, stacklevel: int = 3) -> None:
+def _check_converged(fit, method: str) -> None:
     if fit.converged:
         return
     norm = float(np.linalg.norm(fit.evaluation.score))
-    warnings.warn(
+    warn(
         f"{method}: {fit.message} (stopped after {fit.iterations} iterations, gradient norm {norm:.3g}, "
         f"squared Newton decrement {fit.decrement:.3g}); the estimates are not a maximum. "
         "Raise maxiter=, or start elsewhere.",
         ConvergenceWarning,
-        stacklevel=stacklevel,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,10 +14,12 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense, dense
 from glmclf.core.gaussian import SingularDispersion, fit_gaussian
 from glmclf.core.moments import ClassMoments, class_moments
-from glmclf.data.arrays import read_arrays
+from glmclf.core.singular import least_variances
+from glmclf.data.arrays import read_arrays, rows_by_place
 from glmclf.data.design import read_formula
+from glmclf.data.priors import numbers
 from glmclf.data.sample import Sample
-from glmclf.errors import DataWarning, SingularCovarianceError
+from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.discriminant import DiscriminantResults, GaussianFit
 from glmclf.results.saving import MODELS
@@ -27,9 +28,10 @@ KINDS = ("full", "diag", "spherical")
 DIVISORS = ("mle", "unbiased")
 INTENSITIES = ("ledoit_wolf", "oas")
 TARGETS = ("diag", "identity")
+LEAST_SD = 1e-75  # of a feature; the largest is its inverse, so that fourth powers are floats
 
 
-class DiscriminantModel(GenerativeModel):
+class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     """x given class k is normal with mean mu_k and covariance Sigma, or Sigma_k.
 
     Parameters
@@ -118,13 +120,13 @@ class DiscriminantModel(GenerativeModel):
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         checked = super()._checked(options)
         for name, known in (("covariance", KINDS), ("divisor", DIVISORS)):
-            if options[name] not in known:
+            if not isinstance(options[name], str) or options[name] not in known:
                 raise ValueError(f"{name}={options[name]!r}: choose one of {', '.join(map(repr, known))}")
         shrinkage, target = options["shrinkage"], options["target"]
         if isinstance(shrinkage, str) and shrinkage not in INTENSITIES:
             raise ValueError(f"shrinkage={shrinkage!r}: a number from 0 to 1, {' or '.join(map(repr, INTENSITIES))}")
         checked["shrinkage"] = shrinkage if isinstance(shrinkage, str) else _number(shrinkage, "shrinkage", 0.0, 1.0)
-        checked["ridge"] = _number(options["ridge"], "ridge", 0.0)
+        checked["ridge"] = _number(options["ridge"], "ridge", 0.0, LEAST_SD**-2)
         checked["target"] = self._target(target)
         if self._regularised(checked) and options["covariance"] != "full":
             kind = options["covariance"]
@@ -145,8 +147,9 @@ class DiscriminantModel(GenerativeModel):
             if set(target.index) != set(names) or set(target.columns) != set(names):
                 raise ValueError(f"target= is labelled {list(target.columns)}; the features are {names}")
             target = target.loc[names, names]
-        T, p = np.asarray(target, dtype=float), len(self.feature_names)
-        if T.shape != (p, p) or not np.allclose(T, T.T, rtol=1e-10) or not np.isfinite(T).all():
+        p = len(self.feature_names)
+        T = numbers(target, "target", f'a ({p}, {p}) matrix, or "diag" or "identity"')
+        if T.shape != (p, p) or not np.allclose(T, T.T, rtol=1e-10) or not (np.abs(T) <= LEAST_SD**-2).all():
             raise ValueError(f"target= must be a symmetric ({p}, {p}) matrix, for {self.feature_names}")
         if np.linalg.eigvalsh(T)[0] <= 0:
             raise ValueError("target= must be positive definite")
@@ -193,66 +196,43 @@ class DiscriminantModel(GenerativeModel):
         return self._class_sizes.tolist()
 
     def _features(self, newdata) -> ndarray:
-        """The features of new rows, NaN where missing."""
-        X = self._design.matrix(newdata, partial=True)
-        return X[:, 1:] if self.formula is not None else X
+        """The features of new rows, NaN where missing; the rows themselves where they are numbers already."""
+        if self.formula is None:
+            rows = self._same_table(newdata)
+            if isinstance(rows, ndarray):
+                return np.asarray(rows_by_place(rows, self._design.xnames, self._design.dropped), dtype=float)
+            return self._design.matrix(newdata, partial=True)
+        X = self._design.matrix(newdata)
+        if np.isnan(X[:, 0]).any():  # a row that misses a value is NaN throughout
+            X = self._design.matrix(newdata, partial=True)
+        return X[:, 1:]
+
+    def _same_table(self, newdata):
+        """The numbers of a table that holds the features alone, in their order and as floats; else the table."""
+        if not isinstance(newdata, pd.DataFrame) or list(map(str, newdata.columns)) != self._design.xnames:
+            return newdata
+        return newdata.to_numpy() if set(newdata.dtypes) == {np.dtype(float)} else newdata
 
     # --------------------------------------------------------------------------------------------------- fit
     def _blocks(self, n_threads: int | None = None) -> Blocks:
         r = self._rows
         return Blocks(r.X, r.y, r.weights, n_threads=n_threads)
 
-    def fit(
-        self,
-        cov_type: str | None = None,
-        cov_kwds=None,
-        bias_reduction: str | None = None,
-        n_threads: int | None = None,
-        progress: bool = False,
-    ) -> DiscriminantResults:
-        """Closed-form maximum likelihood estimate.
-
-        Parameters
-        ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}, optional
-            Covariance of the implied logit: "nonrobust", the inverse information (both informations agree), or robust
-            to features that are not normal, with equal covariances. "HC0" under sampling weights.
-        cov_kwds : dict, optional
-            `groups` for "cluster": one or two variables, by column name or value.
-        bias_reduction : {"exact"}, optional
-            LDA with a full covariance: slopes that are unbiased given the class sizes, with their exact covariance.
-        n_threads : int, optional
-            Threads for large data; by default one a processor. The numbers do not depend on it.
-        progress : bool
-            Not available in this version.
-
-        Returns
-        -------
-        DiscriminantResults
-            A new object; the model is not changed.
-
-        Raises
-        ------
-        SingularCovarianceError
-            A feature that is constant or a combination of others, or too few rows; the message names features and
-            classes.
-        """
-        cov_type = self._check_fit(cov_type, progress, n_threads)
-        groups = self._groups(cov_type, cov_kwds)
-        self._check_bias_reduction(bias_reduction, cov_type)
+    def _fit(self, cov_type: str, groups, bias_reduction: str | None, n_threads: int | None) -> DiscriminantResults:
         blocks = self._blocks(n_threads)
-        moments = class_moments(blocks, self.J)
+        with np.errstate(over="ignore", invalid="ignore"):
+            moments = class_moments(blocks, self.J)
+        self._check_units(moments)
         try:
             fitted = self._estimate(blocks, moments)
         except SingularDispersion as singular:
             raise self._singular_error(singular, moments) from None
         if fitted.law.near:
             names = ", ".join(f'"{self.feature_names[j]}"' for j in fitted.law.near)
-            warnings.warn(
+            warn(
                 f"{names}: all but a combination of the other features within classes (tolerance below 1e-8), so that "
                 "discriminant coefficients have few digits. Drop one, or use shrinkage=",
                 DataWarning,
-                stacklevel=2,
             )
         return DiscriminantResults._fitted(self, fitted, cov_type, groups, bias_reduction, blocks)
 
@@ -282,9 +262,16 @@ class DiscriminantModel(GenerativeModel):
 
     def _intensity(self, blocks: Blocks, moments: ClassMoments):
         wanted = self._options["shrinkage"]
+        if not isinstance(wanted, str):
+            return wanted
+        if not self._frequency:  # only the ratios of sampling weights count: N is the number of rows
+            X, y, w = blocks.arrays
+            unit = len(y) / w.sum()
+            moments = ClassMoments(moments.counts * unit, moments.means, moments.scatter * unit)
+            blocks = Blocks(X, y, w * unit, n_threads=blocks.n_threads)
         if wanted == "ledoit_wolf":
             return gaussian.ledoit_wolf(blocks, moments, self._pooled)
-        return gaussian.oas(moments, self._pooled) if wanted == "oas" else wanted
+        return gaussian.oas(moments, self._pooled)
 
     def _check_bias_reduction(self, wanted: str | None, cov_type: str) -> None:
         if wanted is None:
@@ -305,11 +292,31 @@ class DiscriminantModel(GenerativeModel):
             raise NotImplementedError(f'bias_reduction="exact" has its own exact covariance, not cov_type="{cov_type}"')
 
     # ------------------------------------------------------------------------------------------------- errors
+    def _check_units(self, moments: ClassMoments) -> None:
+        """Refuse features whose squares, or those of coefficients, a float cannot hold."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            sd = np.sqrt(np.diagonal(moments.total) / moments.n)
+            large = ~(sd * LEAST_SD <= 1) | ~np.isfinite(moments.means).all(axis=0)
+        small = ~large & (sd < LEAST_SD)
+        if small.any():  # rather than constant
+            X = self.exog
+            small &= (X != X[:1]).any(axis=0)
+        if (large | small).any():
+            names = ", ".join(f'"{self.feature_names[j]}"' for j in np.flatnonzero(large | small))
+            what = " or ".join(word for word, any_ in (("large", large.any()), ("small", small.any())) if any_)
+            raise DataError(
+                f"the values of {names} are too {what} for their squares and products (standard deviations from "
+                f"{LEAST_SD:g} to {1 / LEAST_SD:g}): change the units"
+            )
+
     def _singular_error(self, s: SingularDispersion, moments: ClassMoments) -> SingularCovarianceError:
+        if s.reason == "constant within a class":
+            s = self._all_constant(s, moments)
         columns, classes = [self.feature_names[j] for j in s.columns], [self._classes[k] for k in s.classes]
         combination = {self.feature_names[j]: c for j, c in s.combination.items()}
+        verb = "is" if len(columns) == 1 else "are"
         what = ", ".join(f'"{name}"' for name in columns)
-        where = ", ".join(repr(c) for c in classes)
+        where = self._listed([repr(c) for c in classes])
         if s.reason == "too few rows":
             message = self._too_few(s, classes)
         elif s.reason == "collinear":
@@ -317,12 +324,13 @@ class DiscriminantModel(GenerativeModel):
             inside = f"in class {where} " if classes else "within classes "
             message = f"the features are linearly dependent {inside}(up to a constant of the class): {equal}"
         elif s.reason == "constant within a class":
-            message = f"{what} is constant in class {where}"
+            message = f"{what} {verb} constant in class {where}{self._almost(s, moments)}"
         else:
-            message = f"{what} is constant within every class"
-            apart = np.ptp(moments.means[:, list(s.columns)], axis=0) > 0
-            if apart.any():
-                message += ", and its means differ: it separates the classes perfectly by itself"
+            message = f"{what} {verb} constant within every class{self._almost(s, moments)}"
+            spread = np.diagonal(moments.between)[list(s.columns)] / moments.n
+            floors = least_variances(moments.total, moments.n, moments.means)[list(s.columns)]
+            if (spread > floors).any():
+                message += ", and the means of the classes differ: that alone separates them perfectly"
         return SingularCovarianceError(f"{message}. {self._advice(s)}", columns, classes, combination)
 
     def _too_few(self, s: SingularDispersion, classes: list[Any]) -> str:
@@ -335,7 +343,31 @@ class DiscriminantModel(GenerativeModel):
             f"class {c!r} has {n:g} row{'' if n == 1 else 's'}, needs at least {s.needed}"
             for c, n in zip(classes, s.rows, strict=True)
         ]
-        return f"too few rows for a covariance matrix of {p} features: {'; '.join(parts)}"
+        return f"too few rows for a covariance matrix of {p} features: {self._listed(parts, '; ')}"
+
+    @staticmethod
+    def _listed(parts: list[str], separator: str = ", ", most: int = 5) -> str:
+        more = [] if len(parts) <= most else [f"and {len(parts) - most} more classes"]
+        return separator.join([*parts[:most], *more])
+
+    @staticmethod
+    def _almost(s: SingularDispersion, moments: ClassMoments) -> str:
+        """What constant means where there is some variance."""
+        scatter = moments.scatter[list(s.classes)].sum(axis=0) if s.classes else moments.within
+        exact = (np.diagonal(scatter)[list(s.columns)] == 0).all()
+        return "" if exact else " (it varies less than rounding or 1e-10 of its overall spread)"
+
+    @staticmethod
+    def _all_constant(s: SingularDispersion, moments: ClassMoments) -> SingularDispersion:
+        """The same with all classes in which these features are constant: the first alone was met."""
+        at = list(s.columns)
+        floors = least_variances(moments.total, moments.n, moments.means)[at]
+        variances = np.diagonal(moments.scatter, axis1=1, axis2=2)[:, at] / moments.counts[:, None]
+        constant = variances <= floors
+        everywhere = constant.all(axis=0)
+        if everywhere.any():
+            return SingularDispersion("constant within every class", np.array(at)[everywhere])
+        return SingularDispersion(s.reason, at, np.flatnonzero(constant.all(axis=1)))
 
     @staticmethod
     def _join(terms) -> str:
@@ -348,14 +380,25 @@ class DiscriminantModel(GenerativeModel):
 
     def _advice(self, s: SingularDispersion) -> str:
         if s.reason == "constant within every class":
-            return "Drop it; regularising does not help a feature without variance."
-        ways = ["Drop a feature"] if s.reason != "too few rows" else ["Use fewer features"]
+            return f"Drop {'it' if len(s.columns) == 1 else 'them'}."
+        o = self._options
+        least = min(s.rows, default=np.inf) - (self.J if not s.classes else 1)  # degrees of freedom
+        ways = ["Drop a feature"]
+        if s.reason == "too few rows":
+            ways = ["Use fewer features" if least > 0 else "Join small classes, or drop their rows"]
         if not self._pooled:
             ways.append("pool the covariances (LDA)")
             dummies = [self.feature_names[j] for j in s.columns if self.feature_names[j] in self._dummies]
             if dummies:
                 ways.append(f"use NaiveBayes, which models {', '.join(dummies)} as categories")
-        return ", or ".join([*ways, 'use covariance="diag"', "shrinkage="]) + "."
+        if s.reason == "constant within a class":
+            other = 'use ridge=, or shrinkage= with target="identity"'
+            return ", or ".join([*ways, 'use covariance="spherical"' if o["covariance"] == "diag" else other]) + "."
+        if o["covariance"] == "full" and least > 0:
+            ways += ['use covariance="diag"', "a larger shrinkage=" if self._regularised(o) else "shrinkage="]
+        elif o["covariance"] == "full":
+            ways.append("use ridge=")  # without differences within classes there is no variance to shrink to
+        return ", or ".join(ways) + "."
 
     # ------------------------------------------------------------------------------------------ for the summary
     def _summary_notes(self) -> list[str]:
@@ -397,9 +440,9 @@ class LDA(DiscriminantModel):
     >>> res = LDA.from_formula("species ~ bill_length_mm + body_mass_g", penguins, reference="Gentoo").fit()
     >>> res.discriminant.params.round(4)
                      Adelie  Chinstrap
-    Intercept       47.5089    10.0562
-    bill_length_mm  -0.4944     0.5846
-    body_mass_g     -0.0058    -0.0087
+    Intercept       45.3417    -7.9628
+    bill_length_mm  -0.6234     1.1148
+    body_mass_g     -0.0042    -0.0105
     """
     _pooled = True
 
@@ -421,7 +464,7 @@ class QDA(DiscriminantModel):
     >>> from glmclf import QDA, datasets
     >>> res = QDA.from_formula("species ~ bill_length_mm + body_mass_g", datasets.load("penguins")).fit()
     >>> round(res.llf, 3), res.k_params
-    (-3627.651, 17)
+    (-3716.416, 17)
     """
     _pooled = False
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import functools
-import warnings
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.data.priors import read_priors
 from glmclf.data.response import MultinomialResponse
 from glmclf.data.sample import Sample
-from glmclf.errors import DataError, DataWarning
-from glmclf.inference.covariance import check
+from glmclf.errors import DataError, DataWarning, warn
 from glmclf.models.inputs import Inputs
+from glmclf.results.generative import GenerativeResults
 from glmclf.results.levels import Levels
 
+LEAST_WEIGHT = 1e-100
+LARGEST_SMOOTHING = 1e100
 
-class GenerativeModel(Levels, Inputs):
+Fitted = TypeVar("Fitted", bound=GenerativeResults)
+
+
+class GenerativeModel(Levels, Inputs, Generic[Fitted]):
     """What LDA, QDA and NaiveBayes share: classes, their priors, and how a fit is asked for."""
 
     _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_options")
@@ -41,52 +45,60 @@ class GenerativeModel(Levels, Inputs):
         super()._start_with(sample, keywords)
         coding, _ = self._split(keywords)
         self._options = self._checked({name: value for name, value in coding.items() if name != "reference"})
-        lost = [note for note in self._notes if "no rows, left out" in note]
-        for note in lost:
-            warnings.warn(note, DataWarning, stacklevel=4)
+        self._notes += self._levels_without_rows()
+        for note in self._lost_levels:
+            warn(note, DataWarning)
+        self._check_sampling_weights()
+
+    def _levels_without_rows(self) -> list[str]:
+        """Notes on labels of the table whose rows all lack a value or have weight 0."""
+        frame, name = self.data.frame, self.endog_names
+        if frame is None or name not in frame or len(frame) == len(self._rows):
+            return []
+        if isinstance(frame[name].dtype, pd.CategoricalDtype):  # the response knows its own levels
+            return []
+        lost = [label for label in frame[name].dropna().unique() if label not in self.levels]
+        return [f'level "{label}" of {name}: no rows, left out (all miss a value or have weight 0)' for label in lost]
+
+    @property
+    def _lost_levels(self) -> list[str]:
+        """Notes on levels without rows."""
+        return [note for note in self._notes if "no rows, left out" in note]
+
+    def _check_sampling_weights(self) -> None:
+        """Refuse sampling weights whose squares a float cannot hold."""
+        w = None if self._frequency else self._rows.weights
+        if w is not None and not LEAST_WEIGHT <= w.max() <= 1 / LEAST_WEIGHT:
+            raise DataError(
+                f"weights= are {w.max():.3g} at most: numbers of that size cannot be squared and summed. Divide them "
+                "by their mean; only their ratios matter"
+            )
 
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         """The keywords of the model, checked and in the form that is kept."""
         checked = dict(options)
-        checked["priors"] = self._prior_array(options["priors"], "priors", observed=self._class_sizes > 0)
+        checked["priors"] = self._prior_array(options["priors"], observed=self._class_sizes > 0)
         if checked["priors"] is not None:
             checked["priors"] = checked["priors"].tolist()
-        smoothing = _number(options["prior_smoothing"], "prior_smoothing", 0.0)
+        smoothing = _number(options["prior_smoothing"], "prior_smoothing", 0.0, LARGEST_SMOOTHING)
         if smoothing and checked["priors"] is not None:
             raise ValueError("prior_smoothing= smooths estimated priors; these are fixed by priors=")
         checked["prior_smoothing"] = smoothing
         return checked
 
-    def _prior_array(self, priors, what: str, observed: ndarray | None = None) -> ndarray | None:
+    def _prior_array(self, priors, observed: ndarray | None = None) -> ndarray | None:
         """Probabilities of the classes in their order, the reference first, from those a user gave by level."""
-        levels, name = self.levels, self.endog_names
         if priors is None:
             return None
-        if isinstance(priors, str):
-            if priors != "equal":
-                raise ValueError(f'{what}={priors!r}: give a probability for each of the levels {levels}, or "equal"')
-            priors = np.full(len(levels), 1.0 / len(levels))
-        if isinstance(priors, pd.Series):
-            priors = priors.to_dict() if set(priors.index) & set(levels) else priors.to_numpy()
-        if isinstance(priors, Mapping):
-            if set(priors) != set(levels):
-                raise ValueError(f"{what}= names {list(priors)}; the levels of {name} are {levels}")
-            priors = [priors[level] for level in levels]
-        try:
-            p = np.asarray(priors, dtype=float)
-        except (TypeError, ValueError):
-            raise ValueError(f"{what}={priors!r}: give numbers, one for each of the levels {levels}") from None
-        if p.shape != (len(levels),):
-            raise ValueError(f"{what}= has {p.size} values; {name} has {len(levels)} levels: {levels}")
-        if not (np.isfinite(p) & (p >= 0)).all():
-            raise ValueError(f"{what}={p.tolist()}: probabilities are not negative")
-        if abs(p.sum() - 1.0) > 1e-8:
-            raise ValueError(f"{what}={p.tolist()} add up to {p.sum():.10g}: probabilities add up to 1")
-        p = p[[levels.index(c) for c in self._classes]]
+        lost = "".join(f" ({note})" for note in self._lost_levels)
+        by_level = read_priors(priors, self.levels, self.endog_names, lost=lost)
+        p = by_level[[self.levels.index(c) for c in self._classes]]
         if observed is not None and (observed & (p == 0)).any():
             zero = [self._classes[k] for k in np.flatnonzero(observed & (p == 0))]
-            raise ValueError(f"{what}= is 0 for {zero} of {name}, which has rows: leave these rows out with subset=")
-        return p / p.sum()
+            raise ValueError(
+                f"priors= is 0 for {zero} of {self.endog_names}, which has rows: leave these rows out with subset="
+            )
+        return p
 
     # -------------------------------------------------------------------------------------------------- names
     @property
@@ -123,13 +135,71 @@ class GenerativeModel(Levels, Inputs):
         levels = ", ".join(str(level) for level in self.levels)
         return [("Levels:", levels), ("Reference:", f"{self.reference}")]
 
+    # --------------------------------------------------------------------------------------------------- fit
+    def fit(
+        self,
+        cov_type: str | None = None,
+        cov_kwds=None,
+        bias_reduction: str | None = None,
+        n_threads: int | None = None,
+        progress: bool = False,
+    ) -> Fitted:
+        """Closed-form maximum likelihood estimate (of a gamma's shape, by Newton's method).
+
+        Parameters
+        ----------
+        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}, optional
+            Covariance of the implied logit: "nonrobust", the inverse information (both informations agree), or robust
+            to features of other laws than the model's or, of NaiveBayes, that depend on each other within classes.
+            "HC0" under sampling weights.
+        cov_kwds : dict, optional
+            `groups` for "cluster": one or two variables, by column name or value.
+        bias_reduction : {"exact"}, optional
+            LDA with a full covariance: slopes that are unbiased given the class sizes, with their exact covariance.
+        n_threads : int, optional
+            Threads for large data; by default one a processor. The numbers do not depend on it.
+        progress : bool
+            Not available in this version.
+
+        Returns
+        -------
+        DiscriminantResults or NaiveBayesResults
+            A new object; the model is not changed.
+
+        Raises
+        ------
+        SingularCovarianceError
+            A feature that is constant within a class or, of LDA and QDA, a combination of others, or too few rows; the
+            message names features and classes.
+        DataError
+            NaiveBayes: values that a feature's family cannot have; the message names them.
+        EstimationError
+            NaiveBayes: a feature that a class never shows.
+        """
+        cov_type = self._check_fit(cov_type, progress, n_threads)
+        groups = self._groups(cov_type, cov_kwds)
+        self._check_bias_reduction(bias_reduction, cov_type)
+        return self._fit(cov_type, groups, bias_reduction, n_threads)
+
+    def _fit(self, cov_type: str, groups, bias_reduction: str | None, n_threads: int | None) -> Fitted:
+        """The estimate, its options checked."""
+        raise NotImplementedError
+
+    def _check_bias_reduction(self, wanted: str | None, cov_type: str) -> None:
+        """Refuse what the model does not have."""
+        raise NotImplementedError
+
     def _check_fit(self, cov_type: str | None, progress: bool, n_threads: int | None) -> str:
         if progress:
             raise NotImplementedError(f"fit(progress={progress!r}) is not available in this version")
-        if n_threads is not None and (isinstance(n_threads, bool) or not isinstance(n_threads, int) or n_threads < 1):
+        whole = isinstance(n_threads, (int, np.integer)) and not isinstance(n_threads, bool)
+        if n_threads is not None and not (whole and n_threads >= 1):
             raise ValueError(f"n_threads={n_threads!r}: a whole number of threads, 1 or more")
-        cov_type = cov_type or ("HC0" if self._pseudo else "nonrobust")
-        check(cov_type)
+        if cov_type is None:
+            cov_type = "HC0" if self._pseudo else "nonrobust"
+        if not isinstance(cov_type, str):
+            raise ValueError(f"cov_type={cov_type!r}: give its name")
+        self._check_covariance(cov_type)
         return cov_type
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,7 +18,8 @@ from glmclf.data.arrays import constant, read_arrays
 from glmclf.data.design import read_formula
 from glmclf.data.groups import Groups, label, read_groups
 from glmclf.data.sample import Sample
-from glmclf.errors import DataError
+from glmclf.errors import DataError, InferenceWarning, warn
+from glmclf.inference.covariance import check
 
 
 @dataclass(frozen=True)
@@ -230,8 +231,28 @@ class Inputs:
             return int(self._design.k_constant)
         return constant(self._rows.X.toarray())  # columns of a formula may add up to one by their values
 
+    def _check_covariance(self, cov_type: str) -> None:
+        """Refuse an unknown type; warn of one that a pseudo-likelihood does not have."""
+        check(cov_type)
+        doubt = self._doubt(cov_type)
+        if doubt:
+            warn(f'cov_type="{cov_type}": {doubt} Use "HC0" or "cluster".', InferenceWarning)
+
+    def _doubt(self, cov_type: str) -> str:
+        """Why a covariance is none, if so."""
+        if not self._pseudo or cov_type not in ("nonrobust", "expected"):
+            return ""
+        if self._frequency:
+            return "The inverse information takes fractions for outcomes of trials; standard errors may be far off."
+        return (
+            "The inverse information takes sampling weights for numbers of observations; standard errors shrink as the "
+            "unit of the weights does."
+        )
+
     def _groups(self, cov_type: str, cov_kwds) -> Groups | None:
         """Cluster codes of the kept rows from the `groups` a user gave; None for other covariances."""
+        if cov_kwds is not None and not isinstance(cov_kwds, Mapping):
+            raise TypeError(f'cov_kwds={cov_kwds!r}: a dict, as {{"groups": column name or values}}')
         keywords = dict(cov_kwds or {})
         unknown = set(keywords) - ({"groups"} if cov_type == "cluster" else set())
         if unknown:

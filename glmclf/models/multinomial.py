@@ -360,7 +360,7 @@ class MNLogit(LevelLabels, Model):
     def _transform(self, eta: ndarray, which: str) -> ndarray:
         """Predictions from the linear predictors of all classes, the reference first."""
         if which == "linear":
-            return eta[:, self._order]
+            return Multinomial.log_odds(eta)[:, self._order]
         with np.errstate(invalid="ignore"):
             _, p, q = Multinomial.softmax(eta)
         if which == "mean":

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
-import warnings
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -24,10 +22,10 @@ from glmclf.core.rank import dependencies, independent, triangular_factor
 from glmclf.core.separation import Cone
 from glmclf.core.solvers import Fit
 from glmclf.core.twofold import product
-from glmclf.errors import CollinearityError, DataWarning, InferenceWarning
+from glmclf.errors import CollinearityError, DataWarning, InferenceWarning, warn
 from glmclf.inference import anova, gof, score, wald
 from glmclf.inference.anova import Comparison
-from glmclf.inference.covariance import Context, Covariance, check
+from glmclf.inference.covariance import Context, Covariance
 from glmclf.inference.influence import Influences, influence
 from glmclf.results import saving
 from glmclf.results.bias_reduction import BiasReduction
@@ -154,7 +152,7 @@ class Results(BiasReduction, Kept):
         broken = violations(self._combinations, X[:].toarray()) if self._combinations else {}
         if broken:
             names = self.model.exog_names
-            warnings.warn(new_rows_warning(broken, self._combinations, names, X.shape[0]), DataWarning, stacklevel=4)
+            warn(new_rows_warning(broken, self._combinations, names, X.shape[0]), DataWarning)
 
     def _check_estimable(self, R: ndarray) -> None:
         """Refuse combinations that are infinite, or that columns left out make arbitrary."""
@@ -225,11 +223,6 @@ class Results(BiasReduction, Kept):
         """McFadden's pseudo-R-squared, 1 - llf/llnull, both without the binomial coefficients of counts."""
         return 1.0 - self._value / self._null_value
 
-    @property
-    def nobs(self) -> float:
-        """Rows, or the sum of the frequency weights."""
-        return self.model.nobs
-
     @cached_property
     def df_model(self) -> int:
         """Parameters, the constant and columns left out not counted."""
@@ -241,33 +234,8 @@ class Results(BiasReduction, Kept):
         return self.model.df_resid + (len(self._theta) - self._size)
 
     @property
-    def aic(self) -> float:
-        """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood."""
-        return self.info_criteria("aic")
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's criterion, -2 llf + p log(nobs); NaN for a pseudo-likelihood."""
-        return self.info_criteria("bic")
-
-    def info_criteria(self, crit: str, dk_params: float = 0) -> float:
-        """AIC or BIC with `dk_params` more parameters counted.
-
-        Parameters
-        ----------
-        crit : {"aic", "bic"}
-        dk_params : float
-
-        Returns
-        -------
-        float
-            NaN for a pseudo-likelihood.
-        """
-        p = self._size + dk_params
-        penalty = {"aic": 2.0 * p, "bic": p * np.log(float(self.nobs))}
-        if crit not in penalty:
-            raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
-        return np.nan if self.model._pseudo else float(-2.0 * self.llf + penalty[crit])
+    def _k_counted(self) -> float:
+        return self._size
 
     # ------------------------------------------------------------------------------------------------- tests
     def compare_lr_test(self, restricted: Results):
@@ -675,7 +643,7 @@ class Results(BiasReduction, Kept):
             t = gof.hosmer_lemeshow(counts, p, risk, int(groups))
             rows.append((t.statistic, t.df, t.pvalue, len(t.observed)))
         except ValueError as error:
-            warnings.warn(str(error), InferenceWarning, stacklevel=2)
+            warn(str(error), InferenceWarning)
             rows.append((np.nan, 0, np.nan, 0))
         index = pd.Index(["Pearson", "deviance", self._risk_test], dtype=object)
         return pd.DataFrame(rows, columns=["statistic", "df", "pvalue", "groups"], index=index)
@@ -735,29 +703,10 @@ class Results(BiasReduction, Kept):
         return full
 
     # ------------------------------------------------------------------------------------------- covariance
-    def with_cov(self, cov_type: str, **kwds):
-        """The same estimate with another covariance, without a new fit.
-
-        Parameters
-        ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
-        **kwds
-            `groups` of "cluster".
-
-        Returns
-        -------
-        Results
-            A new object.
-        """
-        check(cov_type)
-        if self._origin is not None:
-            return self._origin.with_cov(cov_type, **kwds).rebase(self.model.reference)
-        groups = self.model._groups(cov_type, kwds)
-        other = copy.copy(self)
-        other.__dict__ = {k: v for k, v in self.__dict__.items() if k != "_V"}
+    def _set_covariance(self, cov_type: str, groups) -> None:
+        self.__dict__.pop("_V", None)
         found = self._limit or self._found
-        other._cov, other._group_names = self.model._covariance(found, self._objective(), cov_type, groups)
-        return other
+        self._cov, self._group_names = self.model._covariance(found, self._objective(), cov_type, groups)
 
     # ---------------------------------------------------------------------------------------- presentation
     # ------------------------------------------------------------------------------------------- for the summary
@@ -771,7 +720,7 @@ class Results(BiasReduction, Kept):
 
     def _notes(self) -> list[str]:
         """Lines under the summary."""
-        notes = [self._cov.description, *self.model._summary_notes(), *self._reduction_notes()]
+        notes = [*self._covariance_notes(), *self.model._summary_notes(), *self._reduction_notes()]
         if self.separation is not None:
             notes.append(
                 f"The estimate is infinite: {self.separation}. Finite coefficients are the limit estimates; "

@@ -15,6 +15,7 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Cells, Dense
 from glmclf.core.limit import at_infinity
 from glmclf.data.frame import align, as_frame
+from glmclf.data.priors import read_priors
 from glmclf.errors import DataError
 from glmclf.inference import gof, residuals
 from glmclf.inference.prediction import Prediction, linear_se
@@ -163,7 +164,7 @@ class BinaryResults(Results):
             P(event), x'b + offset, P(event) (1 - P(event)), or the label: the event where P(event) > `threshold`.
         threshold : float
             In [0, 1].
-        priors : dict or pair, optional
+        priors : dict, Series, pair or "equal", optional
             Prevalences of the two levels to predict for, instead of those of the data: p* is proportional to
             p prior / share, level by level.
         offset : array_like, optional
@@ -269,19 +270,8 @@ class BinaryResults(Results):
 
     def _prevalences(self, priors) -> tuple[float, float]:
         levels = self.model._response.levels
-        priors = priors.to_dict() if isinstance(priors, pd.Series) else priors
-        if isinstance(priors, Mapping):
-            absent = [level for level in levels if level not in priors]
-            if absent or len(priors) != 2:
-                raise ValueError(f"priors= needs one prevalence for each of the levels {levels}; found {dict(priors)}")
-            other, event = (float(priors[level]) for level in levels)
-        else:
-            if np.shape(priors) != (2,):
-                raise ValueError(f"priors= needs two prevalences, for {levels} in this order; found {priors!r}")
-            other, event = (float(p) for p in priors)
-        if not (event > 0 and other > 0 and abs(event + other - 1.0) < 1e-8):
-            raise ValueError(f"priors= must be two positive numbers that add up to 1; found {other:g} and {event:g}")
-        return event, other
+        other, event = read_priors(priors, levels, self.model.endog_names, positive=True)
+        return float(event), float(other)
 
     # ------------------------------------------------------------------------------------------------- tables
     def pred_table(self, threshold: float = 0.5) -> pd.DataFrame:

@@ -1,18 +1,47 @@
-"""A generative model against the logit that maximises the conditional likelihood."""
+"""A generative model against the logit that maximises the conditional likelihood.
+
+The log-odds of a generative model are linear in some functions z(x) of the features. Where the regressors of a logit
+span the same functions, both estimate the same coefficients, and their difference tells whether the laws are right.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core import discriminant as logit
 from glmclf.core.blocks import Blocks
-from glmclf.core.discriminant_influence import influence
-from glmclf.core.estimation import into_basis
+from glmclf.core.columns import Dense
+from glmclf.core.estimation import estimate
+from glmclf.core.objective import MultinomialObjective
+from glmclf.errors import EstimationError
 from glmclf.inference import discriminant as diagnostics
+
+SAME = 1e-8  # of a regressor's largest value, that the functions of the features may leave of it
+
+
+@dataclass(frozen=True)
+class LogitForm:
+    """A generative model as a logit in z(x), about the features' centre.
+
+    Attributes
+    ----------
+    functions : callable
+        Features of some rows -> z (n, m), the constant first.
+    influence : callable
+        Features and classes of some rows of the fit -> influence on the coefficients, (n, (K-1) m).
+    coefficients : (K-1, m) ndarray
+    covariance : ((K-1) m, (K-1) m) ndarray
+        If the laws are right.
+    """
+
+    functions: Callable[[Any], ndarray]
+    influence: Callable[[Any, ndarray], ndarray]
+    coefficients: ndarray
+    covariance: ndarray
 
 
 @dataclass(frozen=True)
@@ -24,7 +53,7 @@ class ConditionalComparison:
     llf : float
         Of the logit, its maximum.
     llf_conditional : float
-        Of the generative model.
+        Of the generative model; with fixed priors, of its slopes with the intercepts that suit the rows best.
     statistic : float
         2 (llf - llf_conditional).
     scale, df, pvalue : float
@@ -32,7 +61,7 @@ class ConditionalComparison:
     weights : (q,) ndarray
         Of the chi-squareds.
     penalty : float
-        trace(I_c V), the optimism of llf_conditional.
+        trace(I_c V), the optimism of llf_conditional; with fixed priors that of the slopes, plus the intercepts.
     aic_conditional : float
         -2 llf_conditional + 2 penalty, which compares with the logit's aic.
     """
@@ -58,97 +87,112 @@ class ConditionalComparison:
 def compare_conditional(res: Any, other: Any) -> ConditionalComparison:
     """See `GenerativeResults.compare_conditional`."""
     other = _checked(res, other)
-    law, model, mn = res._law, res.model, other.model
-    centre = np.concatenate([[1.0], law.centre])
-    basis = np.eye(len(centre))  # X = [1, x] = [1, x - centre] basis
-    basis[0] = centre
-    objective = mn._objective().rotated(basis)
-    theta = into_basis(basis, other._theta)
-    kept = np.arange(len(theta)) if res._priors_free else _slopes(len(theta), len(centre))
+    form, values, y = res._logit_form(), res._values(None)[0], res.model._rows.y
+    Z = form.functions(values)
+    objective = other.model._objective_of(Dense(Z))
+    theta = _in_terms_of(Z, res, other).ravel(order="F")
     information = objective(theta, True).information
-    information = information if res._priors_free else _schur(information, kept)
-    n = float(law.counts.sum())
-
-    def part(X, y, m, offset, w):
-        x = X.toarray()
-        u = objective.score_factor(theta, X, y, m, offset)
-        u = u[:, None] if u.ndim == 1 else u
-        scores = (u[:, :, None] * x[:, None, :]).reshape(len(x), -1)
-        psi = influence(law, x[:, 1:] + law.centre, _codes(y, model), None)
-        full = n * np.linalg.solve(objective_information, scores.T).T
-        d = (full - psi)[:, kept]
-        return (d if w is None else d * w[:, None]).T @ d
-
-    objective_information = objective(theta, True).information
-    blocks = objective.blocks
-    difference = Blocks(*blocks.arrays, size=blocks.size).sum(part)
-    statistic = 2 * (other.llf - res.llf_conditional)
-    found = diagnostics.compare_conditional(statistic, information, difference, n)
-    V = logit.DiscriminantCovariance(law.shifted()).full()[np.ix_(kept, kept)]
-    penalty = diagnostics.conditional_penalty(information, V)
+    kept, covariance = np.arange(len(theta)), form.covariance
+    llf, fitted = res.llf_conditional, 0
+    if not res._priors_free:  # intercepts say nothing of the laws: both models take those that suit the rows best
+        kept = np.flatnonzero(np.arange(len(theta)) % Z.shape[1])
+        llf, fitted = _profiled(objective, Z, form.coefficients), len(form.coefficients)
+    n = float(res.nobs)
+    difference = _difference(objective, theta, information, form.influence, values, y, n)[np.ix_(kept, kept)]
+    reduced = _with_rest_estimated(information, kept)
+    statistic = 2 * (other.llf - llf)
+    found = diagnostics.compare_conditional(statistic, reduced, difference, n)
+    penalty = fitted + diagnostics.conditional_penalty(reduced, covariance[np.ix_(kept, kept)])
+    aic = -2 * llf + 2 * penalty
     return ConditionalComparison(
-        other.llf,
-        res.llf_conditional,
-        statistic,
-        found.scale,
-        found.df,
-        found.pvalue,
-        found.weights,
-        penalty,
-        -2 * res.llf_conditional + 2 * penalty,
+        other.llf, llf, statistic, found.scale, found.df, found.pvalue, found.weights, penalty, aic
     )
 
 
-def _codes(y: ndarray, model: Any) -> ndarray:
-    """Classes of a block of the logit's rows, which has the same reference."""
-    return y.astype(np.intp) if y.ndim == 1 else y.argmax(axis=1)
+def _difference(objective, theta: ndarray, information: ndarray, influence, values, y: ndarray, n: float) -> ndarray:
+    """Sum over rows of the outer products of what they do to one estimate less what they do to the other."""
+    total, start = np.zeros_like(information), 0
+    for X, counts, m, offset, w in objective.blocks:
+        rows = slice(start, start + len(counts))
+        start = rows.stop
+        u = objective.score_factor(theta, X, counts, m, offset)
+        u = u[:, None] if u.ndim == 1 else u
+        scores = (u[:, :, None] * X.toarray()[:, None, :]).reshape(len(u), -1)
+        psi = influence(_rows(values, rows), y[rows])
+        total += diagnostics.difference_sums(information, scores, psi, w, n)
+    return total
 
 
-def _slopes(size: int, k: int) -> ndarray:
-    return np.flatnonzero(np.arange(size) % k)
+def _rows(values: Any, rows: slice) -> Any:
+    """Some rows of features that are an array, or a list of arrays."""
+    return [v[rows] for v in values] if isinstance(values, list) else values[rows]
 
 
-def _schur(information: ndarray, kept: ndarray) -> ndarray:
+def _profiled(objective, Z: ndarray, coefficients: ndarray) -> float:
+    """Largest log-likelihood over the intercepts, with slopes as they are."""
+    slopes = Z[:, 1:] @ coefficients[:, 1:].T
+    _, y, m, _, w = objective.blocks.arrays
+    offset = slopes if isinstance(objective, MultinomialObjective) else slopes[:, 0]
+    part = type(objective)(objective.likelihood, Blocks(Dense(np.ones((len(Z), 1))), y, m, offset, w), objective.unit)
+    fit = estimate("newton", part, coefficients[:, 0], warm=False).fit
+    if not fit.converged:
+        raise EstimationError(f"the intercepts beside the slopes of the generative model: {fit.message}")
+    return float(fit.evaluation.value)
+
+
+def _with_rest_estimated(information: ndarray, kept: ndarray) -> ndarray:
     """Information on some parameters with the others estimated."""
     rest = np.setdiff1d(np.arange(len(information)), kept)
     A, B = information[np.ix_(kept, kept)], information[np.ix_(kept, rest)]
-    return A - B @ np.linalg.solve(information[np.ix_(rest, rest)], B.T)
+    return A - B @ np.linalg.solve(information[np.ix_(rest, rest)], B.T) if len(rest) else A
+
+
+def _in_terms_of(Z: ndarray, res: Any, other: Any) -> ndarray:
+    """Coefficients of a logit, (m, K-1), on the columns of Z, which its own columns must span."""
+    model = other.model
+    X = model._rows.X[:].toarray()
+    scale = np.sqrt((Z * Z).mean(axis=0))
+    B, _, rank, _ = np.linalg.lstsq(Z / scale, X, rcond=None)
+    left = np.abs(X - (Z / scale) @ B).max(axis=0) > SAME * np.abs(X).max(axis=0)
+    if left.any() or X.shape[1] != Z.shape[1] or rank < Z.shape[1]:
+        stray = ", ".join(f'"{name}"' for name, no in zip(model.exog_names, left, strict=True) if no)
+        why = f"{stray} is no combination of them" if stray else f"it has {X.shape[1]} columns, they are {Z.shape[1]}"
+        raise ValueError(
+            f"the regressors differ: those of the logit ({_few(model.exog_names)}) do not span the functions of the "
+            f"features that discriminant.params has ({_few(res.discriminant.params.index)}): {why}"
+        )
+    return (B / scale[:, None]) @ other._theta.reshape(X.shape[1], -1, order="F")
+
+
+def _few(names: Any) -> str:
+    """The first names of a list."""
+    return ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
 
 
 def _checked(res: Any, other: Any) -> Any:
-    """The logit against the same reference, if the two describe the same rows by the same regressors."""
-    name, kind = type(other).__name__, type(res.model).__name__
-    if kind not in ("LDA",):
-        raise NotImplementedError(f"compare_conditional() is for LDA, whose log-odds are linear, not {kind}")
-    if type(other.model).__name__ not in ("MNLogit", "Logit"):
-        raise TypeError(f"compare_conditional needs a fit of MNLogit or Logit, found {name}")
+    """The logit against the same reference, if the two are maxima for the same response, rows and weights."""
+    kind = type(other.model).__name__
+    if kind not in ("MNLogit", "Logit"):
+        raise TypeError(f"compare_conditional needs a fit of MNLogit or Logit, found {kind}")
     res._check_likelihood("compare_conditional()")
-    if res._law.divisor != "mle" or res._reduced is not None:
-        raise NotImplementedError('compare_conditional() is for the maximum likelihood fit: divisor="mle"')
-    other._check_likelihood("compare_conditional()", "sampling weights make none")
+    res._check_logit_form()
+    other._check_likelihood("compare_conditional()", "frequency weights, which are counts")
     other._refuse_reduced("compare_conditional()", "it compares maximum likelihood fits")
-    other = other if type(other.model).__name__ == "Logit" else other.rebase(res.reference)
-    mn = other.model
-    if mn._has_offset:
+    if other.model._has_offset:
         raise ValueError("the logit has an offset, which the generative model cannot have")
-    if list(map(str, mn._response.levels)) != list(map(str, _logit_levels(res, mn))):
-        raise ValueError(f"the levels differ: {res.levels} and {mn._response.levels}")
-    if mn.exog_names[1:] != res.feature_names or mn._constant_column() != 0:
+    levels = [*map(str, other.model._response.levels)]
+    if levels != [*map(str, res.model._classes if kind == "Logit" else res.levels)]:
         raise ValueError(
-            f"the regressors differ: {mn.exog_names} of the logit, {res.model.exog_names} of this one; both "
-            "need a constant, first, and the same features"
+            f"the levels differ: the logit has {levels} and the generative model {res.levels}, with the reference "
+            f"{res.reference!r}"
+            + (", which a Logit must have as the level that is no event" if kind == "Logit" else "")
         )
-    a, b = res.model._rows, mn._rows
-    same = (
-        len(a) == len(b) and _equal(a.weights, b.weights) and np.array_equal(a.X[:].toarray(), b.X[:].toarray()[:, 1:])
-    )
-    if not same or not np.array_equal(a.y, _codes(b.y, res.model)):
+    other = other if kind == "Logit" else other.rebase(other.levels[levels.index(str(res.reference))])
+    a, b = res.model._rows, other.model._rows
+    codes = b.y.astype(np.intp) if b.y.ndim == 1 else b.y.argmax(axis=1)
+    if b.trials is not None or not _equal(a.weights, b.weights) or not np.array_equal(a.y, codes):
         raise ValueError("the two models were fitted to different rows or weights")
     return other
-
-
-def _logit_levels(res: Any, mn: Any) -> list[Any]:
-    return res.model._classes if type(mn).__name__ == "Logit" else res.levels
 
 
 def _equal(a: ndarray | None, b: ndarray | None) -> bool:

@@ -65,17 +65,10 @@ def cost_matrix(cost: Any, levels: list[Any]) -> tuple[ndarray, list[Any] | None
     """
     K = len(levels)
     if isinstance(cost, pd.DataFrame):
-        if set(cost.index) != set(levels) or not cost.index.is_unique:
-            raise ValueError(f"cost= has the rows {list(cost.index)}; the levels are {levels}")
-        absent = [level for level in levels if level not in cost.columns]
-        extra = [c for c in cost.columns if c not in levels]
-        if absent or len(extra) > 1:
-            raise ValueError(
-                f"cost= has the columns {list(cost.columns)}: one for each of the levels {levels}, and one more at most"
-            )
-        C, names = cost.loc[levels, [*levels, *extra]].to_numpy(dtype=float), [*levels, *extra]
+        extra = _extra_decisions(cost, levels)
+        C, names = _costs(cost.loc[levels, [*levels, *extra]].to_numpy()), [*levels, *extra]
     else:
-        C = np.asarray(cost, dtype=float)
+        C = _costs(cost)
         if C.ndim != 2 or C.shape[0] != K or C.shape[1] not in (K, K + 1):
             raise ValueError(
                 f"cost= has shape {C.shape}: a row and a column for each of the levels {levels}, and one more"
@@ -84,6 +77,28 @@ def cost_matrix(cost: Any, levels: list[Any]) -> tuple[ndarray, list[Any] | None
     if not np.isfinite(C).all():
         raise ValueError("cost= holds values that are missing or infinite")
     return C, names if len(names) > K else None
+
+
+def _extra_decisions(cost: pd.DataFrame, levels: list[Any]) -> list[Any]:
+    """Columns of a labelled cost matrix that are no level: one at most."""
+    if set(cost.index) != set(levels) or not cost.index.is_unique:
+        raise ValueError(f"cost= has the rows {list(cost.index)}; the levels are {levels}")
+    extra = [c for c in cost.columns if c not in levels]
+    if set(levels) - set(cost.columns) or len(extra) > 1 or not cost.columns.is_unique:
+        raise ValueError(
+            f"cost= has the columns {list(cost.columns)}: one for each of the levels {levels}, and one more at most"
+        )
+    return extra
+
+
+def _costs(cost: Any) -> ndarray:
+    try:
+        C = np.asarray(cost)
+        if C.dtype.kind in "cSU":
+            raise TypeError
+        return C.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"cost={cost!r}: give numbers, a row for each truth and a column for each decision") from None
 
 
 def check_count(n: Any, what: str, least: int = 1) -> None:

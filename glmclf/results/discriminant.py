@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,18 +13,22 @@ from numpy import ndarray
 
 from glmclf.core import discriminant as logit
 from glmclf.core import gaussian
-from glmclf.core.discriminant_influence import influence
+from glmclf.core.discriminant_influence import influence, odds_influence
 from glmclf.core.dispersion import Dispersion
 from glmclf.core.gaussian import Gaussian, fit_gaussian
 from glmclf.core.moments import ClassMoments
-from glmclf.errors import EstimationError, InferenceWarning
+from glmclf.data.arrays import sums_up
+from glmclf.data.groups import Groups
+from glmclf.errors import DataError, EstimationError, InferenceWarning, warn
 from glmclf.inference import discriminant as diagnostics
-from glmclf.inference import manova
-from glmclf.inference.covariance import Covariance, InfluenceContext, check, covariance
+from glmclf.inference import manova, wald
+from glmclf.inference.covariance import Covariance, InfluenceContext, covariance
 from glmclf.inference.leave_one_out import LeaveOneOut
 from glmclf.results import discriminant_tables as tables
 from glmclf.results import saving
-from glmclf.results.generative import GenerativeResults
+from glmclf.results.comparison import LogitForm
+from glmclf.results.estimates import row_property
+from glmclf.results.generative import GenerativeResults, in_words
 from glmclf.results.implied_logit import ImpliedLogit, LogitLabels
 
 MODEL_BASED = {
@@ -43,25 +47,42 @@ class GaussianFit:
     factors: tuple[ndarray, ...] | None
 
 
-class CovariancesByClass(dict):
-    """Covariance matrices by level."""
+@dataclass(frozen=True)
+class PriorParts:
+    """What estimated priors add to a robust covariance of the implied logit.
 
+    Attributes
+    ----------
+    cross : (q, K-1) ndarray
+        Covariances of its coefficients, at the centre, with the log prior odds.
+    own : (K-1, K-1) ndarray
+        Covariance of the log prior odds.
+    """
 
-class LikelihoodRatio(NamedTuple):
-    """A likelihood ratio test."""
+    cross: ndarray
+    own: ndarray
 
-    statistic: float
-    df: float
-    pvalue: float
+    def without(self, V: ndarray) -> ndarray:
+        """The covariance (K-1, m, K-1, m) of coefficients less the log prior odds in their intercepts."""
+        V, cross = V.copy(), self.cross.reshape(*V.shape[:2], -1)
+        V[:, :, :, 0] -= cross
+        V[:, 0] -= cross.transpose(2, 0, 1)
+        V[:, 0, :, 0] += self.own
+        return V
 
 
 class DiscriminantResults(GenerativeResults):
     """Results of LDA and QDA."""
 
+    _impossible: ClassVar[str] = (
+        "{} so far from all classes that every density is 0 as a float: the posterior is NaN. Check the units"
+    )
     _facts: ClassVar[tuple[str, ...]] = (*GenerativeResults._facts, "_error_facts")
 
-    def __init__(self, model, fitted: GaussianFit, cov: Covariance, group_names: list[str], reduced=None):
-        self.model = model
+    def __init__(
+        self, model, fitted: GaussianFit, cov: Covariance, group_names: list[str], reduced=None, prior_parts=None
+    ):
+        self.model, self._prior_parts = model, prior_parts
         self._fitted_classes, self._cov, self._group_names = fitted, cov, group_names
         self._reduced = reduced  # coefficients and covariance at the centre, of bias_reduction="exact"
 
@@ -73,13 +94,17 @@ class DiscriminantResults(GenerativeResults):
             except ValueError as error:
                 raise EstimationError(str(error)) from None
             return cls(model, fitted, Covariance(cov_type, V, EXACT), [], b)
-        cov, names = cls._covariance(model, fitted, cov_type, groups, blocks)
-        return cls(model, fitted, cov, names)
+        cov, names, parts = cls._covariance(model, fitted, cov_type, groups, blocks)
+        self = cls(model, fitted, cov, names, None, parts)
+        self._groups = groups
+        return self
 
     @staticmethod
-    def _covariance(model, fitted: GaussianFit, cov_type: str, groups, blocks) -> tuple[Covariance, list[str]]:
+    def _covariance(
+        model, fitted: GaussianFit, cov_type: str, groups, blocks
+    ) -> tuple[Covariance, list[str], PriorParts | None]:
         if cov_type in MODEL_BASED:
-            return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), []
+            return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), [], None
         return _robust(model, fitted, cov_type, groups, blocks)
 
     # ----------------------------------------------------------------------------------------------- the classes
@@ -147,8 +172,10 @@ class DiscriminantResults(GenerativeResults):
 
     @property
     def means_bse(self) -> pd.DataFrame:
-        """Standard errors of the means, sqrt(Sigma_jj / n_k)."""
+        """Standard errors of the means, sqrt(Sigma_jj / n_k); NaN under sampling weights."""
         law = self._fitted_classes.law
+        if self.model._pseudo:
+            return self._means_table(np.full(law.means.shape, np.nan))
         se = [np.sqrt(np.diag(law.dispersion(k).matrix) / n) for k, n in enumerate(law.counts)]
         return self._means_table(np.array(se))
 
@@ -178,7 +205,7 @@ class DiscriminantResults(GenerativeResults):
         return gaussian.parameters(self._fitted_classes.law)
 
     @property
-    def _se(self) -> ndarray:
+    def _model_based_se(self) -> ndarray:
         return gaussian.standard_errors(self._fitted_classes.law)
 
     @cached_property
@@ -233,9 +260,11 @@ class DiscriminantResults(GenerativeResults):
 
     @cached_property
     def llnull(self) -> float:
-        """Joint log-likelihood with one mean and covariance, of the same structure, for all classes."""
+        """Joint log-likelihood with one mean and covariance, of the same structure, for all classes; NaN where it has
+        no maximum, with fewer rows than features."""
         f = self._fitted_classes
-        return gaussian.null_loglikelihood(f.moments, self._for_likelihood, f.factors)
+        value = gaussian.null_loglikelihood(f.moments, self._for_likelihood, f.factors)
+        return value if np.isfinite(value) else np.nan
 
     # ---------------------------------------------------------------------------------------------- discriminant
     @cached_property
@@ -263,26 +292,70 @@ class DiscriminantResults(GenerativeResults):
             names, terms = tables.quadratic_names(names, model._feature_terms, law.kind)
         return LogitLabels(model.endog_names, model.levels, model.reference, names, terms)
 
+    def _check_logit_form(self) -> None:
+        if self._law.divisor != "mle" or self._reduced is not None:
+            raise NotImplementedError('compare_conditional() is for the maximum likelihood fit: divisor="mle"')
+
+    def _logit_form(self) -> LogitForm:
+        law, f = self._law, self._fitted_classes
+        return LogitForm(
+            lambda X: tables.functions(law, X - law.centre),
+            lambda X, y: influence(law, X, y, f.moments),
+            logit.coefficients(law.shifted()),
+            logit.DiscriminantCovariance(law.shifted()).full(),
+        )
+
     # ------------------------------------------------------------------------------------------------- predicting
     def _values(self, newdata) -> tuple[ndarray, pd.Index]:
         if newdata is None:
             return self.model._rows.X[:].toarray(), self.model._rows.index
         X = self.model._features(newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else pd.RangeIndex(len(X))
-        return X, index if len(index) == len(X) else pd.RangeIndex(len(X))
+        index = index if len(index) == len(X) else pd.RangeIndex(len(X))
+        self._check_finite(X, index)
+        return X, index
+
+    def _check_finite(self, X: ndarray, index: pd.Index) -> None:
+        if sums_up(X):
+            return
+        infinite = np.isinf(X)
+        if infinite.any():
+            names = ", ".join(f'"{self.feature_names[j]}"' for j in np.flatnonzero(infinite.any(axis=0)))
+            rows = np.flatnonzero(infinite.any(axis=1))
+            where = ", ".join(map(str, index[rows[:5]])) + (", ..." if len(rows) > 5 else "")
+            raise DataError(
+                f"{names} of the new data is infinite in {len(rows)} of {len(X)} rows ({where}). Correct it, or make "
+                "it NaN: such a row is judged by its other features"
+            )
 
     def _n_missing(self, values: ndarray) -> ndarray:
         return np.isnan(values).sum(axis=1)
 
     def _log_joint(self, values: ndarray) -> ndarray:
+        return self._by_law(values, Gaussian.log_joint)
+
+    def _posterior(self, values: ndarray) -> ndarray:
+        return self._by_law(values, Gaussian.posterior)
+
+    def _log_scores(self, values: ndarray) -> ndarray:
+        """Log posteriors: where pooled they are linear in x, and distances that all classes share do not blur them."""
+        scores = self._by_law(values, Gaussian.log_posterior)
+        scores[np.isnan(scores[:, 0])] = -np.inf  # every density underflowed
+        return scores
+
+    def _by_law(self, values: ndarray, f: Callable[[Gaussian, ndarray], ndarray]) -> ndarray:
+        """f of the law of the features that a row has, and these, (n, K)."""
         law = self._law
-        if not np.isnan(values).any():
-            return law.log_joint(values)
-        return self._by_pattern(
-            ~np.isnan(values),
-            lambda seen, rows: law.marginal(seen).log_joint(values[np.ix_(rows, np.flatnonzero(seen))]),
-            (law.K,),
-        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = f(law, values)
+            # a missing value makes its row NaN: a look at (n, K) numbers in place of (n, p)
+            if sums_up(out) or not np.isnan(values).any():
+                return out
+            return self._by_pattern(
+                ~np.isnan(values),
+                lambda seen, rows: f(law.marginal(seen), values[np.ix_(rows, np.flatnonzero(seen))]),
+                (law.K,),
+            )
 
     def _log_odds_covariance(self, values: ndarray, priors_free: bool) -> ndarray:
         K = len(self.levels)
@@ -298,20 +371,24 @@ class DiscriminantResults(GenerativeResults):
     def _quadratic_form(self, seen: ndarray, X: ndarray, priors_free: bool) -> ndarray:
         """z'V z for z the functions of x that the implied logit is linear in, at the centre."""
         law = self._law.marginal(seen)
-        V = self._cov.matrix if seen.all() else self._partial_covariance(seen)
+        V, parts = (self._cov.matrix, self._prior_parts) if seen.all() else self._partial_covariance(seen)
         Z = tables.functions(law, X - law.centre)
         m, K = Z.shape[1], law.K
         V = V.reshape(K - 1, m, K - 1, m)
         if self._priors_free and not priors_free:
-            V = V.copy()
-            V[:, 0, :, 0] -= 1 / law.prior_counts[0] + np.diag(1 / law.prior_counts[1:])
+            if parts is None:  # of the exact covariance
+                own = 1 / law.prior_counts[0] + np.diag(1 / law.prior_counts[1:])
+                cross = np.zeros((K - 1, m, K - 1))
+                cross[:, 0] = own
+                parts = PriorParts(cross, own)
+            V = parts.without(V)
         out = np.empty((len(X), K - 1, K - 1))
         for start in range(0, len(X), 4096):
             z = Z[start : start + 4096]
             out[start : start + 4096] = np.einsum("ni,aibj,nj->nab", z, V, z, optimize=True)
         return out
 
-    def _partial_covariance(self, seen: ndarray) -> ndarray:
+    def _partial_covariance(self, seen: ndarray) -> tuple[ndarray, PriorParts | None]:
         """Robust covariance of the logit of some features only, from the rows of the fit."""
         if self._reduced is not None:
             raise NotImplementedError('bias_reduction="exact" has no covariance for rows with missing features')
@@ -325,34 +402,22 @@ class DiscriminantResults(GenerativeResults):
         groups = None if self._cov.name != "cluster" else self._groups
         if self._cov.name == "cluster" and groups is None:
             raise NotImplementedError("clustered intervals for rows with missing features: fit again in this session")
-        return _robust(model, self._fitted_classes, self.cov_type, groups, model._blocks(), seen)[0].matrix
+        cov, _, parts = _robust(model, self._fitted_classes, self.cov_type, groups, model._blocks(), seen)
+        return cov.matrix, parts
 
-    _groups: Any = None
+    @row_property
+    def _groups(self) -> Groups | None:
+        """The clusters of the rows of the fit, put here by who read them."""
+        return None
 
-    def with_cov(self, cov_type: str, **kwds) -> DiscriminantResults:
-        """The same estimate with another covariance of the implied logit.
-
-        Parameters
-        ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
-        **kwds
-            `groups` of "cluster".
-
-        Returns
-        -------
-        DiscriminantResults
-            A new object.
-        """
-        check(cov_type)
+    def _set_covariance(self, cov_type: str, groups) -> None:
+        self.__dict__.pop("discriminant", None)
         if self._reduced is not None:
             raise NotImplementedError('bias_reduction="exact" has its own exact covariance: fit without it')
-        groups = self.model._groups(cov_type, kwds)
-        other = copy.copy(self)
-        other.__dict__ = {k: v for k, v in self.__dict__.items() if k not in ("discriminant", "_groups")}
         blocks = None if cov_type in MODEL_BASED else self.model._blocks()
-        other._cov, other._group_names = self._covariance(self.model, self._fitted_classes, cov_type, groups, blocks)
-        other._groups = groups
-        return other
+        found = self._covariance(self.model, self._fitted_classes, cov_type, groups, blocks)
+        self._cov, self._group_names, self._prior_parts = found
+        self._groups = groups
 
     # ------------------------------------------------------------------------------------------------------ tests
     @cached_property
@@ -368,9 +433,6 @@ class DiscriminantResults(GenerativeResults):
         f = self._fitted_classes
         return f.factors if f.factors is not None and len(f.factors) == f.moments.K else None
 
-    def _check_multivariate(self, what: str) -> None:
-        self._check_likelihood(what)
-
     def manova(self) -> pd.DataFrame:
         """Tests that all class means are equal, with one covariance: Wilks, Pillai, Hotelling-Lawley and Roy.
 
@@ -383,7 +445,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Rencher (2002), Methods of Multivariate Analysis, chapter 6. Rao (1951), Bulletin of the ISI 33.
         """
-        self._check_multivariate("manova()")
+        self._check_likelihood("manova()")
         return tables.manova_table(manova.manova(self._fitted_classes.moments, self._within_root))
 
     def boxm_test(self) -> pd.Series:
@@ -398,11 +460,11 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Box (1949), Biometrika 36, 317-346. Rencher (2002), section 7.3.
         """
-        self._check_multivariate("boxm_test()")
+        self._check_likelihood("boxm_test()")
         b = manova.box_m(self._fitted_classes.moments, self._within_root, self._class_roots)
         return pd.Series({n: getattr(b, n) for n in ("M", "chi2", "df", "chi2_pvalue", "F", "df2", "pvalue")})
 
-    def compare_lr_test(self, restricted: DiscriminantResults) -> LikelihoodRatio:
+    def compare_lr_test(self, restricted: DiscriminantResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted law of the same features: LDA in QDA, "diag" in "full".
 
         Parameters
@@ -412,7 +474,7 @@ class DiscriminantResults(GenerativeResults):
 
         Returns
         -------
-        (statistic, df, pvalue) namedtuple
+        (statistic, pvalue, df) namedtuple
         """
         return tables.lr_test(self, restricted)
 
@@ -429,7 +491,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Rao (1951); Rencher (2002), section 6.11.
         """
-        self._check_multivariate("f_to_remove()")
+        self._check_likelihood("f_to_remove()")
         moments, terms = self._fitted_classes.moments, self.model._feature_terms
         tests = manova.feature_tests(moments, list(terms.values()), self._within_root)
         return tables.removal_table(terms, tests, manova.tolerances(moments, self._within_root))
@@ -443,7 +505,7 @@ class DiscriminantResults(GenerativeResults):
             By term: statistic, df, pvalue. LDA: -N log(partial lambda); QDA: means, covariances and regressions on the
             other features are all compared.
         """
-        self._check_multivariate("term_tests()")
+        self._check_likelihood("term_tests()")
         moments, terms, law = self._fitted_classes.moments, self.model._feature_terms, self._law
         if law.kind != "full":
             return tables.independent_term_tests(moments, law, terms)
@@ -454,30 +516,10 @@ class DiscriminantResults(GenerativeResults):
             tests = manova.qda_feature_tests(moments, sets, self._within_root, self._class_roots)
         return pd.DataFrame(tests, index=pd.Index(terms, dtype=object), columns=["statistic", "df", "pvalue"])
 
-    def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
-        """Test of each term, as the regressions have it: `term_tests` ("LR") or Wald tests of the implied logit.
-
-        Parameters
-        ----------
-        type : {3}
-            Each term given all others.
-        test : {"LR", "wald"}
-        """
-        if type != 3 or isinstance(type, bool):
-            raise NotImplementedError(
-                f"anova(type={type!r}) of {self.model.__class__.__name__}: each term given all others, 3"
-            )
-        if test == "LR":
-            return self.term_tests()
-        if test != "wald":
-            raise NotImplementedError(f'anova(test={test!r}) of {self.model.__class__.__name__}: "LR" or "wald"')
-        table = self.wald_test_terms(skip_constant=True).table
-        return table.rename(columns={"df_constraint": "df"})[["statistic", "df", "pvalue"]]
-
     @cached_property
     def canonical(self) -> tables.CanonicalTables:
         """Canonical discriminant functions: eigenvalues, correlations, coefficients, centroids, tests, `scores()`."""
-        self._check_multivariate("canonical")
+        self._check_likelihood("canonical")
         found = manova.canonical(self._fitted_classes.moments, self._within_root)
         return tables.CanonicalTables(found, self)
 
@@ -493,7 +535,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Mardia, Kent & Bibby (1979), Multivariate Analysis, section 3.6.
         """
-        self._check_multivariate("distances()")
+        self._check_likelihood("distances()")
         found = diagnostics.mahalanobis(self._fitted_classes.moments, self._within_root)
         return tables.distance_table(found, self.levels, self.model._order)
 
@@ -503,13 +545,14 @@ class DiscriminantResults(GenerativeResults):
         Returns
         -------
         DataFrame
-            Rows skewness, skewness (small sample) and kurtosis: coefficient, statistic, df, pvalue.
+            Rows skewness, skewness (small sample) and kurtosis: coefficient, statistic, df, pvalue. QDA adds the tests
+            of its classes, each with its own covariance matrix.
 
         References
         ----------
         Mardia (1970), Biometrika 57, 519-530.
         """
-        self._check_multivariate("mardia_test()")
+        self._check_likelihood("mardia_test()")
         f = self._fitted_classes
         roots = None if f.factors is None else f.factors
         found = manova.mardia(f.moments, self.model._blocks(), pooled=f.law.pooled, roots=roots)
@@ -526,13 +569,14 @@ class DiscriminantResults(GenerativeResults):
         Returns
         -------
         DataFrame
-            A column a level; small in every column: a row unlike all classes.
+            A column a level; small in every column: a row unlike all classes. NaN for a row of the fit that its class
+            cannot do without.
 
         References
         ----------
         McLachlan (1992), section 6.4.
         """
-        self._check_multivariate("typicality()")
+        self._check_likelihood("typicality()")
         values, index = self._values(newdata)
         y = self.model._rows.y if newdata is None else None
         f = self._fitted_classes
@@ -550,23 +594,6 @@ class DiscriminantResults(GenerativeResults):
             leave_one_out=self._reduced is None,
         )
         return tables.error_facts(found)
-
-    def error_rates(self) -> tables.ErrorTables:
-        """How often the classes are confused: on the rows of the fit, leaving each out, and by the posterior.
-
-        Returns
-        -------
-        ErrorTables
-            `rates` (a row a method: error, n_errors, log_score), `confusion` by method, `by_class`. Leaving one out
-            holds the priors and the intensity of shrinkage. A row whose class has no law without it is left aside, and
-            counted in `skipped`.
-
-        References
-        ----------
-        Lachenbruch & Mickey (1968), Technometrics 10, 1-11. McLachlan (1992), chapter 10.
-        """
-        tables.warn_skipped(self._error_facts, self.model._classes, InferenceWarning)
-        return tables.ErrorTables(self._error_facts, self)
 
     def leave_one_out(self) -> pd.DataFrame:
         """Posterior probabilities of each row of the fit under the classes estimated from all others.
@@ -593,7 +620,7 @@ class DiscriminantResults(GenerativeResults):
             llf, k_params, aic, bic; LR, df and pvalue against the law above that it contains; llf_conditional and the
             leave-one-out error. Box's M is in ``attrs["box_m"]``. A law that the data do not have is NaN.
         """
-        self._check_multivariate("ladder()")
+        self._check_likelihood("ladder()")
         return tables.ladder(self)
 
     # --------------------------------------------------------------------------------------------------- drawing
@@ -621,6 +648,7 @@ class DiscriminantResults(GenerativeResults):
             "factors": f.factors,
             "covariance": {**vars(self._cov), "groups": self._group_names},
             "reduced": self._reduced,
+            "prior_parts": None if self._prior_parts is None else vars(self._prior_parts),
             "facts": {name: getattr(self, name) for name in self._facts},
         }
 
@@ -639,17 +667,20 @@ class DiscriminantResults(GenerativeResults):
         matrix = np.array(c["matrix"], dtype=float).reshape(len(c["matrix"]), len(c["matrix"]))
         cov = Covariance(c["name"], matrix, c["description"], tuple(c["clusters"]))
         reduced = None if stored["reduced"] is None else np.array(stored["reduced"])
-        self = cls(model, GaussianFit(Gaussian(**law), moments, factors), cov, groups, reduced)
+        parts = stored["prior_parts"]
+        parts = None if parts is None else PriorParts(np.array(parts["cross"]), np.array(parts["own"]))
+        self = cls(model, GaussianFit(Gaussian(**law), moments, factors), cov, groups, reduced, parts)
         self.__dict__.update(stored["facts"])
         return self
 
 
-def _robust(model, fitted: GaussianFit, cov_type: str, groups, blocks, seen: ndarray | None = None):
+def _robust(
+    model, fitted: GaussianFit, cov_type: str, groups, blocks, seen: ndarray | None = None
+) -> tuple[Covariance, list[str], PriorParts | None]:
     """Robust covariance of the implied logit at the centre, of all features or of those `seen`."""
     law, moments = fitted.law, fitted.moments
-    if seen is not None:
-        law, moments = law.marginal(seen), tables.marginal_moments(moments, seen)
-    size = (law.K - 1) * logit.size(law)
+    shown = law if seen is None else law.marginal(seen)
+    size = (law.K - 1) * logit.size(shown)
     if size > tables.LARGEST_ROBUST:
         raise NotImplementedError(
             f'cov_type="{cov_type}" of {size} coefficients would take {8e-9 * size**2:.1f} GB: use covariance="diag", '
@@ -657,12 +688,32 @@ def _robust(model, fitted: GaussianFit, cov_type: str, groups, blocks, seen: nda
         )
 
     def psi(X, y, w, *_):
-        A = X.toarray()
-        return influence(law, A if seen is None else A[:, seen], y, moments)
+        coefficients = influence(law, X.toarray(), y, moments, seen)
+        return np.hstack([coefficients, odds_influence(law, y)]) if law.priors_free else coefficients
 
     context = InfluenceContext(
         psi, blocks, size, lambda: logit.DiscriminantCovariance(law.shifted()).full(), model.nobs, model._frequency
     )
     if groups is None:
-        return covariance(cov_type, context), []
-    return covariance(cov_type, context, groups=groups.codes), groups.names
+        found, names = in_words(covariance(cov_type, context)), []
+    else:
+        found, names = covariance(cov_type, context, groups=groups.codes), groups.names
+        _warn_one_cluster(model, groups.codes)
+    V, parts = found.matrix, None
+    if law.priors_free:
+        parts = PriorParts(V[:size, size:].copy(), V[size:, size:].copy())
+        found = replace(found, matrix=V[:size, :size].copy())
+    return found, names, parts
+
+
+def _warn_one_cluster(model, codes: list[ndarray]) -> None:
+    """Say if all rows of a class are in one cluster: residuals add up to zero there, and so would their variance."""
+    y = model._rows.y
+    alone = {k for c in codes for k in range(model.J) if np.ptp(c[y == k]) == 0}
+    if alone:
+        names = ", ".join(repr(model._classes[k]) for k in sorted(alone))
+        warn(
+            f"all rows of class {names} are in one cluster: clustered standard errors leave out the uncertainty of its "
+            "mean and covariance",
+            InferenceWarning,
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,9 @@ from glmclf.core.gaussian import (
     n_parameters,
 )
 from glmclf.core.moments import ClassMoments
-from glmclf.errors import DataWarning, EstimationError
+from glmclf.errors import DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference import discriminant as diagnostics
-from glmclf.inference import manova
+from glmclf.inference import manova, wald
 
 LARGEST_ROBUST = 12_000  # coefficients of which a robust covariance is formed: 1.2 GB
 
@@ -70,12 +69,6 @@ def functions(law: Gaussian, D: ndarray) -> ndarray:
             i, j = np.array(_products(law.kind, law.p), dtype=int).reshape(-1, 2).T
             parts.append(D[:, i] * D[:, j])
     return np.hstack(parts)
-
-
-def marginal_moments(moments: ClassMoments, seen: ndarray) -> ClassMoments:
-    """Moments of some features."""
-    scatter = moments.scatter[..., seen, :][..., seen]
-    return ClassMoments(moments.counts, moments.means[:, seen], scatter)
 
 
 # --------------------------------------------------------------------------------------------------------- tests
@@ -126,7 +119,7 @@ def independent_term_tests(moments: ClassMoments, law: Gaussian, terms: dict[str
 
 def lr_test(larger: Any, smaller: Any):
     """Likelihood ratio test of a law nested in another, on the same features and rows."""
-    from glmclf.results.discriminant import DiscriminantResults, LikelihoodRatio
+    from glmclf.results.discriminant import DiscriminantResults
 
     if not isinstance(smaller, DiscriminantResults):
         raise TypeError(
@@ -145,6 +138,9 @@ def lr_test(larger: Any, smaller: Any):
         )
     if (larger.model._options["priors"] is None) != (smaller.model._options["priors"] is None):
         raise ValueError("one model has fixed priors, the other estimated ones")
+    if not np.allclose(larger.priors, smaller.priors, rtol=1e-10):
+        priors = f"{larger.priors.to_dict()}; {smaller.priors.to_dict()}"
+        raise ValueError(f"the models have different priors ({priors}): neither contains the other")
     a, b = larger._mle, smaller._mle
     order = ["spherical", "diag", "full"]
     nested = order.index(b.kind) <= order.index(a.kind) and (b.pooled or not a.pooled)
@@ -153,7 +149,7 @@ def lr_test(larger: Any, smaller: Any):
         words = [f"{g.kind}, {'pooled' if g.pooled else 'by class'}" for g in (b, a)]
         raise ValueError(f"a covariance that is {words[0]} is not nested in one that is {words[1]}")
     statistic = max(2 * (larger.llf - smaller.llf), 0.0)
-    return LikelihoodRatio(statistic, df, float(chdtrc(df, statistic)))
+    return wald.LRTest(statistic, float(chdtrc(df, statistic)), df)
 
 
 def _same_features(a: Any, b: Any) -> bool:
@@ -230,6 +226,11 @@ class CanonicalTables:
         ----------
         newdata : DataFrame, array_like, optional
             By default the rows of the fit.
+
+        Returns
+        -------
+        DataFrame
+            A column a function.
         """
         values, index = self._res._values(newdata)
         return pd.DataFrame(self._found.scores(values), index=index, columns=self.eigenvalues.index)
@@ -259,16 +260,15 @@ def error_facts(found: diagnostics.ErrorRates) -> dict[str, Any]:
     }
 
 
-def warn_skipped(facts: dict[str, Any], classes: list[Any], category: type[Warning]) -> None:
+def warn_skipped(facts: dict[str, Any], classes: list[Any]) -> None:
     """Say which classes have rows that cannot be left out."""
     left = facts["leave-one-out"]
     if left is None or not any(left["skipped"]):
         return
     parts = ", ".join(f"{c!r}: {n:g}" for c, n in zip(classes, left["skipped"], strict=True) if n)
-    warnings.warn(
+    warn(
         f"leaving one out, some rows' classes have no law without them ({parts}): they are left aside",
-        category,
-        stacklevel=3,
+        InferenceWarning,
     )
 
 
@@ -296,7 +296,8 @@ class ErrorTables:
                 continue
             table = np.array(kept["confusion"])[np.ix_(o, o)]
             wrong, n = table.sum() - np.trace(table), table.sum()
-            rows[method] = [wrong / n, wrong, kept["score"], float(np.sum(kept["skipped"]))]
+            rate = wrong / n if n else np.nan
+            rows[method] = [rate, wrong, kept["score"], float(np.sum(kept["skipped"]))]
             with np.errstate(invalid="ignore", divide="ignore"):
                 by_class[method] = 1 - np.diag(table) / table.sum(axis=1)
             observed, decided = levels.rename("observed"), levels.rename("predicted")
@@ -356,8 +357,7 @@ def ladder(res: Any) -> pd.DataFrame:
 def warn_dummies(dummies: list[str]) -> None:
     """A normal law does not draw zeros and ones."""
     if dummies:
-        warnings.warn(
+        warn(
             f"dummy columns are modelled as Gaussian: {', '.join(dummies)} of sample() hold other values than 0 and 1",
             DataWarning,
-            stacklevel=4,
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ class Estimates:
 
     use_t = False
     _omitted: ndarray | None = None  # parameters without an estimate, as their columns repeat others
+    _no_ratios: ClassVar[str] = ""  # why exponentials of the estimates have no meaning
     model: Any
     _theta: ndarray
     _cov: Covariance
@@ -232,6 +234,59 @@ class Kept(Estimates):
         raise NotImplementedError
 
     @property
+    def llf(self) -> float:
+        """Log-likelihood."""
+        raise NotImplementedError
+
+    @property
+    def nobs(self) -> float:
+        """Rows, or the sum of the frequency weights."""
+        return self.model.nobs
+
+    @property
+    def _k_counted(self) -> float:
+        """How many parameters criteria count."""
+        raise NotImplementedError
+
+    @property
+    def _regularised(self) -> bool:
+        """Whether the estimate is drawn away from the maximum of the likelihood."""
+        return False
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood. Of a generative model that of the joint
+        likelihood: it compares laws of the same features, never a generative model with Logit or MNLogit."""
+        return self.info_criteria("aic")
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion, -2 llf + p log(nobs); NaN for a pseudo-likelihood and a regularised fit. Of a generative
+        model that of the joint likelihood."""
+        return self.info_criteria("bic")
+
+    def info_criteria(self, crit: str, dk_params: float = 0) -> float:
+        """AIC or BIC with `dk_params` more parameters counted.
+
+        Parameters
+        ----------
+        crit : {"aic", "bic"}
+        dk_params : float
+
+        Returns
+        -------
+        float
+            NaN for a pseudo-likelihood; BIC also of a regularised fit.
+        """
+        p = self._k_counted + dk_params
+        penalty = {"aic": 2.0 * p, "bic": p * np.log(float(self.nobs))}
+        if crit not in penalty:
+            raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
+        if self.model._pseudo or (crit == "bic" and self._regularised):
+            return np.nan
+        return float(-2.0 * self.llf + penalty[crit])
+
+    @property
     def cov_type(self) -> str:
         """Name of the covariance type."""
         return self._cov.name
@@ -240,6 +295,37 @@ class Kept(Estimates):
     def cov_kwds(self) -> dict[str, Any]:
         """What the covariance type was told: the names of the groupings and how many clusters each has."""
         return {"groups": self._group_names, "n_groups": list(self._cov.clusters)} if self._group_names else {}
+
+    def with_cov(self, cov_type: str, **kwds) -> Self:
+        """The same estimate with another covariance, without a new fit.
+
+        Of a generative model it is that of the implied logit and of predictions: standard errors of `params`, the
+        classes' own parameters, stay those of the inverse information.
+
+        Parameters
+        ----------
+        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
+        **kwds
+            `groups` of "cluster".
+
+        Returns
+        -------
+        Results
+            A new object.
+        """
+        self.model._check_covariance(cov_type)
+        groups = self.model._groups(cov_type, kwds)
+        other = copy.copy(self)
+        other._set_covariance(cov_type, groups)
+        return other
+
+    def _set_covariance(self, cov_type: str, groups) -> None:
+        """Replace the covariance, and forget what came of it."""
+        raise NotImplementedError
+
+    def _covariance_notes(self) -> list[str]:
+        doubt = self.model._doubt(self._cov.name)
+        return [self._cov.description, *([doubt] if doubt else [])]
 
     def summary(self, yname=None, xname=None, title=None, alpha: float = 0.05, exponentiate: bool = False):
         """The fit in one table, in statsmodels' layout, with what was modelled.

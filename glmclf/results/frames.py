@@ -51,6 +51,9 @@ def coefficients(res: Any, alpha: float = 0.05, exponentiate: bool = False) -> C
     """The columns of a result's table of coefficients, as arrays."""
     if exponentiate and getattr(getattr(res.model, "link", None), "name", "") == "probit":
         raise NotImplementedError("exponentiate=True: the exponential of a Probit coefficient is no ratio of anything")
+    reason: str = getattr(res, "_no_ratios", "")
+    if exponentiate and reason:
+        raise NotImplementedError(f"exponentiate=True: {reason}")
     low, high = np.asarray(res.conf_int(check_alpha(alpha)), dtype=float).T
     columns = (res.params, res.bse, res.tvalues, res.pvalues)  # of several equations: one after the other
     estimate, se, z, p = (np.asarray(column, dtype=float).ravel(order="F") for column in columns)

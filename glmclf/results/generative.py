@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,16 +12,23 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.core.gaussian import log_softmax
+from glmclf.core.gaussian import log_softmax, softmax
+from glmclf.data.arrays import sums_up
 from glmclf.data.frame import as_frame
-from glmclf.errors import DataWarning, EstimationError
+from glmclf.errors import DataWarning, warn
 from glmclf.inference import wald
-from glmclf.inference.prediction import level_logit_se
+from glmclf.inference.covariance import Covariance
 from glmclf.results import decisions
+from glmclf.results.comparison import ConditionalComparison, LogitForm, compare_conditional
+from glmclf.results.discriminant_tables import ErrorTables, warn_skipped
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.implied_logit import ImpliedLogit
-from glmclf.results.levels import LevelPredictions
+from glmclf.results.levels import LevelPredictions, beside, check_prediction, cross_table, drawn_labels, times_of
 
+ROBUST = {
+    "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
+    "HC1": "Standard errors hold if the laws are not as modelled (HC1: sandwich of influences times n/(n-p)).",
+}
 WHICH = ("mean", "class", "linear", "joint")
 
 
@@ -42,12 +50,25 @@ class GenerativeResults(Kept):
     method = "closed form"
     converged = True
     _estimator: ClassVar[str] = "MLE"
-    _logit_info: tuple[Any, ...]
+    _no_ratios: ClassVar[str] = (
+        "params are means, variances and probabilities of classes, no logarithms. Use odds_ratios(), or exponentiate "
+        "discriminant"
+    )
+    _impossible: ClassVar[str] = "{} with probability 0 in every class: the posterior is NaN. Use smoothing=.5"
 
     # what a subclass supplies
     def _log_joint(self, values) -> ndarray:
         """log pi_k f_k(x) of rows, (n, K), the reference first."""
         raise NotImplementedError
+
+    def _log_scores(self, values) -> ndarray:
+        """log pi_k f_k(x) of rows up to a number a row, (n, K): as precise as the posterior needs."""
+        return self._log_joint(values)
+
+    def _posterior(self, values) -> ndarray:
+        """p(k | x) of rows, (n, K); NaN where every class has probability 0."""
+        with np.errstate(invalid="ignore"):
+            return softmax(self._log_scores(values), overwrite=True)
 
     def _log_odds_covariance(self, values, priors_free: bool) -> ndarray:
         """Covariance of the log-odds of rows against the reference, (n, K-1, K-1)."""
@@ -92,8 +113,10 @@ class GenerativeResults(Kept):
 
     @property
     def priors_bse(self) -> pd.Series:
-        """Their standard errors sqrt(p (1 - p) / N); 0 where they are fixed."""
+        """Their standard errors sqrt(p (1 - p) / N); 0 where they are fixed, NaN under sampling weights."""
         p = np.exp(self._log_priors)
+        if self.model._pseudo and self._priors_free:
+            return self._by_class(np.full(len(p), np.nan))
         total = float(self._prior_counts.sum())
         return self._by_class(np.sqrt(p * (1 - p) / total) if self._priors_free else np.zeros(len(p)))
 
@@ -102,9 +125,38 @@ class GenerativeResults(Kept):
         raise NotImplementedError
 
     @property
-    def nobs(self) -> float:
-        """Rows, or the sum of the frequency weights."""
-        return self.model.nobs
+    def _model_based_se(self) -> ndarray:
+        """Standard errors of the flat parameters from the inverse information."""
+        raise NotImplementedError
+
+    @property
+    def _se(self) -> ndarray:
+        """NaN under sampling weights, whose scale the inverse information would follow."""
+        se = self._model_based_se
+        return np.full(len(se), np.nan) if self.model._pseudo else se
+
+    def cov_params(self, r_matrix=None):
+        """Covariance matrix of `params`, or of R params; the discriminant has its own.
+
+        Parameters
+        ----------
+        r_matrix : (J, p) array_like, optional
+
+        Returns
+        -------
+        DataFrame (p, p), or ndarray (J, J)
+        """
+        if self.model._pseudo:
+            self._coordinates(np.zeros((0, 0)))  # raises
+        return super().cov_params(r_matrix)
+
+    def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        if self.model._pseudo:
+            raise ValueError(
+                "under sampling weights priors, means and the parameters of laws have no model-based covariance: test "
+                "the coefficients of discriminant, whose covariance is robust"
+            )
+        return super()._coordinates(R)
 
     @property
     def k_params(self) -> float:
@@ -112,12 +164,16 @@ class GenerativeResults(Kept):
         raise NotImplementedError
 
     @property
-    def _k_null(self) -> float:
-        raise NotImplementedError
+    def k_params_effective(self) -> float:
+        """Parameters as AIC and BIC count them: less than the free ones where they are smoothed or shrunk."""
+        return self.k_params
 
     @property
-    def llf(self) -> float:
-        """Joint log-likelihood of response and features, sum of f log(pi_y f_y(x))."""
+    def _k_counted(self) -> float:
+        return self.k_params_effective
+
+    @property
+    def _k_null(self) -> float:
         raise NotImplementedError
 
     @property
@@ -158,7 +214,7 @@ class GenerativeResults(Kept):
         """Conditional log-likelihood of the response given the features, sum of f log p(y | x): what MNLogit
         maximises."""
         r = self.model._rows
-        own = log_softmax(self._log_joint(self._values(None)[0]))[np.arange(len(r.y)), r.y]
+        own = log_softmax(self._log_scores(self._values(None)[0]))[np.arange(len(r.y)), r.y]
         return float(own.sum() if r.weights is None else r.weights @ own)
 
     @cached_property
@@ -171,40 +227,6 @@ class GenerativeResults(Kept):
     def prsquared(self) -> float:
         """McFadden's pseudo-R-squared of the conditional likelihood, 1 - llf_conditional / sum n_k log(n_k / N)."""
         return 1.0 - self.llf_conditional / self._conditional_null
-
-    @property
-    def aic(self) -> float:
-        """Akaike's criterion of the joint likelihood, 2 k_params - 2 llf; NaN for a pseudo-likelihood. It compares laws
-        of the same features, never a generative model with Logit or MNLogit."""
-        return self.info_criteria("aic")
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's criterion of the joint likelihood; NaN for a pseudo-likelihood and a regularised fit."""
-        return self.info_criteria("bic")
-
-    def info_criteria(self, crit: str, dk_params: float = 0) -> float:
-        """AIC or BIC of the joint likelihood with `dk_params` more parameters counted.
-
-        Parameters
-        ----------
-        crit : {"aic", "bic"}
-        dk_params : float
-
-        Returns
-        -------
-        float
-        """
-        if crit not in ("aic", "bic"):
-            raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
-        if self.model._pseudo or (crit == "bic" and self._regularised):
-            return np.nan
-        k = self.k_params + dk_params
-        return float(-2.0 * self.llf + k * (2.0 if crit == "aic" else np.log(float(self.nobs))))
-
-    @property
-    def _regularised(self) -> bool:
-        return False
 
     # -------------------------------------------------------------------------------------------- discriminant
     @cached_property
@@ -295,35 +317,47 @@ class GenerativeResults(Kept):
         ----------
         Saerens, Latinne & Decaestecker (2002), Neural Computation 14, 21-41 (`priors="estimate"`).
         """
-        if which not in WHICH:
+        if not isinstance(which, str) or which not in WHICH:
             raise ValueError(f"which={which!r}: choose one of {', '.join(map(repr, WHICH))}")
         if which != "class" and (rule != "map" or cost is not None):
             raise ValueError('rule= and cost= are for which="class"')
         values, index = self._values(newdata)
-        joint = self._moved(self._log_joint(values), priors)
+        if which == "mean" and priors is None:
+            p = self._posterior(values)
+            if not sums_up(p):
+                self._warn_impossible(self._log_scores(values), index)
+            return self._by_level(p, index)
+        joint = self._moved(self._log_joint(values) if which == "joint" else self._log_scores(values), priors)
+        if which == "joint":
+            return self._by_level(joint, index)
         self._warn_impossible(joint, index)
         if which == "class":
             return self._decided(joint, index, rule, cost)
         if which == "linear":
-            with np.errstate(invalid="ignore"):
-                return self._by_level(joint - joint[:, :1], index)
-        return self._by_level(joint if which == "joint" else decisions.posterior(joint), index)
+            self._check_reference(priors)
+            return self._by_level(_against_first(joint), index)
+        return self._by_level(decisions.posterior(joint), index)
+
+    def _check_reference(self, priors) -> None:
+        wanted = None if priors is None or isinstance(priors, str) else self.model._prior_array(priors)
+        if wanted is not None and wanted[0] == 0:
+            raise ValueError(
+                f"priors= is 0 for the reference {self.reference!r}, against which there are no log-odds then: use "
+                'which="mean"'
+            )
 
     def _warn_impossible(self, joint: ndarray, index: pd.Index) -> None:
         impossible = np.isneginf(joint).all(axis=1)
         if impossible.any():
-            import warnings
-
-            rows = ", ".join(map(str, index[impossible][:5]))
-            warnings.warn(
-                f"{int(impossible.sum())} rows ({rows}) have probability 0 in every class: their posterior is NaN. "
-                "Use smoothing=.5",
-                DataWarning,
-                stacklevel=3,
-            )
+            rows, n = ", ".join(map(str, index[impossible][:5])), int(impossible.sum())
+            what = f"{n} row{'s' if n > 1 else ''} ({rows}{', ...' if n > 5 else ''})"
+            warn(self._impossible.format(what), DataWarning)
 
     def _by_level(self, values: ndarray, index: pd.Index) -> pd.DataFrame:
-        return pd.DataFrame(values[:, self.model._order], index=index, columns=pd.Index(self.levels, dtype=object))
+        order, columns = self.model._order, pd.Index(self.levels, dtype=object)
+        if list(order) != sorted(order):
+            values = values[:, order]
+        return pd.DataFrame(values, index=index, columns=columns, copy=False)
 
     def _moved(self, joint: ndarray, priors) -> ndarray:
         """log p(k, x) with other priors."""
@@ -331,8 +365,9 @@ class GenerativeResults(Kept):
             return joint
         bare = joint - self._log_priors
         if isinstance(priors, str) and priors == "estimate":
-            return bare + np.log(decisions.estimated_priors(bare, np.exp(self._log_priors)))
-        wanted = self.model._prior_array(priors, "priors")
+            with np.errstate(divide="ignore"):  # a class that no row is of
+                return bare + np.log(decisions.estimated_priors(bare, np.exp(self._log_priors)))
+        wanted = self.model._prior_array(priors)
         with np.errstate(divide="ignore"):
             return bare + np.log(wanted)
 
@@ -346,26 +381,26 @@ class GenerativeResults(Kept):
             C, names = decisions.cost_matrix(cost, self.levels)
             expected = np.nan_to_num(decisions.posterior(joint)[:, order]) @ C
             choice = expected.argmin(axis=1)
-            extra = C.shape[1] > len(self.levels) or names is not None
         else:
             if rule not in ("map", "ml"):
                 raise ValueError(f'rule={rule!r}: choose "map" or "ml"')
             scores = joint - self._log_priors if rule == "ml" else joint
-            choice, extra, names = np.nan_to_num(scores[:, order], nan=-np.inf).argmax(axis=1), False, None
-        if extra and names is not None:
-            labels = np.array([*names, None], dtype=object)[np.where(missing, len(names), choice)]
+            choice, names = np.nan_to_num(scores[:, order], nan=-np.inf).argmax(axis=1), None
+        if names is not None:
+            labels = np.array([*names, np.nan], dtype=object)[np.where(missing, len(names), choice)]
             return pd.Series(labels, index=index, dtype=object)
         labels = self.model._response.decode(np.where(missing, 0, choice), missing)
         return pd.Series(labels, index=index, dtype=object if str(getattr(labels, "dtype", "")) == "object" else None)
 
     def get_prediction(self, newdata=None, which: str = "mean", *, priors=None) -> LevelPredictions:
-        """Posterior probabilities with delta-method standard errors and intervals inside (0, 1).
+        """Posterior probabilities, or log-odds, with delta-method standard errors and intervals.
 
         Parameters
         ----------
         newdata
             As in `predict`.
-        which : {"mean"}
+        which : {"mean", "linear"}
+            Posterior probabilities, or log-odds against the reference, 0 for it.
         priors
             As in `predict`, but for "estimate"; such priors are known, not estimated.
 
@@ -375,25 +410,25 @@ class GenerativeResults(Kept):
             `predicted, se, conf_int(alpha), summary_frame(alpha)`; the interval of p_k is that of log(p_k / (1 - p_k)),
             transformed. `summary_frame` has the number of features a row lacks, where one lacks any.
         """
-        if which != "mean":
-            name = type(self.model).__name__
-            raise NotImplementedError(
-                f'get_prediction(which={which!r}) of {name}: only "mean", posterior probabilities'
-            )
+        check_prediction(which)
         if isinstance(priors, str) and priors == "estimate":
             raise NotImplementedError('get_prediction(priors="estimate"): their uncertainty is not known; use predict')
+        if which == "linear":
+            self._check_reference(priors)
         values, index = self._values(newdata)
-        joint = self._moved(self._log_joint(values), priors)
+        scores = self._log_scores(values)
+        joint = self._moved(scores, priors)
         self._warn_impossible(joint, index)
-        S = self._log_odds_covariance(values, self._priors_free and priors is None)
-        log_p = log_softmax(joint)
-        p, q = np.exp(log_p), decisions.complements(joint)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logit = log_p - np.log(q)
-        se = level_logit_se(S, p, q)
-        o = self.model._order
-        lacking = self._n_missing(values)
-        return LevelPredictions(logit[:, o], p[:, o], q[:, o], se[:, o], index, self.levels, lacking)
+        order, lacking = self.model._order, self._n_missing(values)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            S = self._log_odds_covariance(values, self._priors_free and priors is None)
+            if which == "linear":
+                log_odds = _against_first(joint)
+                return LevelPredictions._of_log_odds(log_odds, S, order, index, self.levels, lacking)
+            log_p = log_softmax(joint)
+            p, q = np.exp(log_p), decisions.complements(joint)
+        log_p[np.isneginf(scores)] = np.nan
+        return LevelPredictions._of_probabilities(log_p, p, q, S, order, index, self.levels, lacking)
 
     @row_property
     def fittedvalues(self) -> pd.DataFrame:
@@ -410,11 +445,10 @@ class GenerativeResults(Kept):
         """
         r, K = self.model._rows, len(self.levels)
         o = np.array(self.model._order)
-        joint = self._log_joint(self._values(None)[0])[:, o]
+        joint = self._log_scores(self._values(None)[0])[:, o]
         observed, predicted = np.argsort(o)[r.y], joint.argmax(axis=1)
         table = np.bincount(observed * K + predicted, r.weights, minlength=K * K).reshape(K, K).astype(float)
-        index = pd.Index(self.levels, name="observed", dtype=object)
-        return pd.DataFrame(table, index=index, columns=pd.Index(self.levels, name="predicted", dtype=object))
+        return cross_table(table, self.levels)
 
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
@@ -429,15 +463,9 @@ class GenerativeResults(Kept):
         DataFrame
             A copy with ``.fitted_<level>`` and ``.se_fit_<level>`` of each level and ``.class``, the most probable one.
         """
-        prediction = self.get_prediction(newdata)
-        new: dict[str, Any] = {}
-        for level in self.levels:
-            new[f".fitted_{level}"] = prediction.predicted[level].to_numpy()
-            new[f".se_fit_{level}"] = prediction.se[level].to_numpy()
-        new[".class"] = self.predict(newdata, which="class").array
-        if newdata is None:
-            return self.model._fit_table().assign(**new)
-        return as_frame(newdata, empty=True, scalars=True).assign(**new)
+        new = beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
+        table = self.model._fit_table() if newdata is None else as_frame(newdata, empty=True, scalars=True)
+        return table.assign(**new)
 
     # -------------------------------------------------------------------------------------------------- drawing
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
@@ -457,18 +485,9 @@ class GenerativeResults(Kept):
         """
         decisions.check_count(n, "responses to draw")
         r = self.model._rows
-        times = np.ones(len(r), dtype=int)
-        if r.weights is not None and self.model._frequency:
-            times = r.weights.astype(int)
+        times = times_of(r, self.model._frequency)
         p = np.repeat(self.predict().to_numpy(), times, axis=0)
-        index, generator = r.index.repeat(times), np.random.default_rng(seed)
-        cumulative = p.cumsum(axis=1)[:, :-1]
-        draws = {}
-        for i in range(n):
-            codes = (generator.random(len(p))[:, None] > cumulative).sum(axis=1)
-            labels = self.model._response.decode(codes)
-            draws[f"sim_{i + 1}"] = pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
-        return pd.DataFrame(draws, index=index)
+        return drawn_labels(p, n, np.random.default_rng(seed), self.model._response, r.index.repeat(times))
 
     def sample(self, n: int, seed=None, by_class=None) -> pd.DataFrame:
         """Rows drawn from the fitted joint law: a class by the priors, then features by its law.
@@ -497,6 +516,10 @@ class GenerativeResults(Kept):
         if by_class is None:
             decisions.check_count(n, "rows to draw")
             return generator.choice(len(classes), size=n, p=np.exp(self._log_priors))
+        if isinstance(by_class, pd.Series):
+            by_class = by_class.to_dict()
+        if not isinstance(by_class, Mapping):
+            raise ValueError(f"by_class={by_class!r}: a dict, level -> number of rows")
         unknown = [level for level in by_class if level not in classes]
         if unknown:
             raise ValueError(f"by_class= names {unknown}; the levels are {self.levels}")
@@ -514,32 +537,102 @@ class GenerativeResults(Kept):
         codes = np.argsort(self.model._order)[y]
         return pd.DataFrame({self.model.endog_names: self.model._response.decode(codes), **features})
 
-    # ------------------------------------------------------------------------------------------------ comparing
-    def compare_conditional(self, mnlogit_res):
-        """Does MNLogit fit the response better than chance allows if this generative model is right?
+    # ---------------------------------------------------------------------------------------------------- tests
+    def term_tests(self) -> pd.DataFrame:
+        """Likelihood ratio test of each term: does its law depend on the class?"""
+        raise NotImplementedError
 
-        MNLogit maximises the conditional likelihood. Twice the difference of the conditional log-likelihoods is a
+    def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
+        """Test of each term, as the regressions have it: `term_tests` ("LR") or Wald tests of the implied logit.
+
+        Parameters
+        ----------
+        type : {3}
+            Each term given all others.
+        test : {"LR", "wald"}
+
+        Returns
+        -------
+        DataFrame
+            By term: statistic, df, pvalue.
+        """
+        name = self.model.__class__.__name__
+        if type != 3 or isinstance(type, bool):
+            raise NotImplementedError(f"anova(type={type!r}) of {name}: each term given all others, 3")
+        if test == "LR":
+            return self.term_tests()
+        if test != "wald":
+            raise NotImplementedError(f'anova(test={test!r}) of {name}: "LR" or "wald"')
+        table = self.wald_test_terms(skip_constant=True).table
+        return table.rename(columns={"df_constraint": "df"})[["statistic", "df", "pvalue"]]
+
+    # ---------------------------------------------------------------------------------------------- error rates
+    @cached_property
+    def _error_facts(self) -> dict[str, Any]:
+        """Confusion tables and sums of log posteriors, in the order of the classes."""
+        raise NotImplementedError
+
+    def error_rates(self) -> ErrorTables:
+        """How often the classes are confused: on the rows of the fit, leaving each out, and by the posterior.
+
+        Returns
+        -------
+        ErrorTables
+            `rates` (a row a method: error, n_errors, log_score), `confusion` by method, `by_class`. Leaving one out
+            holds the priors, a pseudo-count and the intensity of shrinkage. A row whose class has no law without it is
+            left aside, and counted in `skipped`.
+
+        References
+        ----------
+        Lachenbruch & Mickey (1968), Technometrics 10, 1-11. McLachlan (1992), chapter 10.
+        """
+        warn_skipped(self._error_facts, self.model._classes)
+        return ErrorTables(self._error_facts, self)
+
+    # ------------------------------------------------------------------------------------------------ comparing
+    def compare_conditional(self, mnlogit_res) -> ConditionalComparison:
+        """Does a logit fit the response better than chance allows if this generative model is right?
+
+        The logit maximises the conditional likelihood. Twice the difference of the conditional log-likelihoods is a
         weighted sum of chi-squareds, not a chi-squared.
 
         Parameters
         ----------
-        mnlogit_res : MultinomialResults
-            MNLogit (two levels also: of the same response and regressors, rows and weights).
+        mnlogit_res : MultinomialResults or BinaryResults
+            MNLogit, or Logit with the reference as its other level, of the same rows and weights. Its regressors span
+            the functions of the features that `discriminant` has: the features of LDA, with squares and products of
+            QDA, the statistics of NaiveBayes.
 
         Returns
         -------
         ConditionalComparison
             llf, llf_conditional, statistic, scale, df, pvalue (Satterthwaite's approximation), and the penalty
-            trace(I_c V) of a conditional AIC.
+            trace(I_c V) of a conditional AIC. With fixed priors slopes alone are compared: both models take the
+            intercepts that suit the rows best.
 
         Raises
         ------
         ValueError
-            Other rows, weights, response or regressors; a pseudo-likelihood; a discriminant that is not linear in them.
-        """
-        from glmclf.results.comparison import compare_conditional
+            Other rows, weights, response or regressors; a pseudo-likelihood; missing features.
+        NotImplementedError
+            An estimate that is not the maximum of the likelihood.
 
+        Notes
+        -----
+        A large-sample test, which errs on the safe side: with two normal features, one a standard deviation apart, it
+        rejected a true LDA at level .05 in 0.3 % of 300 simulated samples of 200 rows, and in 4 % of 1,000 rows.
+        """
+        if not hasattr(getattr(mnlogit_res, "model", None), "_objective"):
+            raise TypeError(f"compare_conditional needs a fit of MNLogit or Logit, found {type(mnlogit_res).__name__}")
         return compare_conditional(self, mnlogit_res)
+
+    def _logit_form(self) -> LogitForm:
+        """The model as a logit in functions of the features."""
+        raise NotImplementedError
+
+    def _check_logit_form(self) -> None:
+        """Refuse a fit that is not the maximum of the likelihood, or whose log-odds are not finite."""
+        raise NotImplementedError
 
     @cached_property
     def _fingerprint(self) -> dict[str, str]:
@@ -559,23 +652,6 @@ class GenerativeResults(Kept):
             )
         if self._regularised:
             raise ValueError(f"{what} is not defined for a regularised fit: fit without shrinkage= and ridge=")
-
-    # ------------------------------------------------------------------------------------------------ covariance
-    def with_cov(self, cov_type: str, **kwds):
-        """The same estimate with another covariance of the implied logit.
-
-        Parameters
-        ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
-        **kwds
-            `groups` of "cluster".
-
-        Returns
-        -------
-        Results
-            A new object.
-        """
-        raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------------- presentation
     def summary(self, yname=None, xname=None, title=None, alpha: float = 0.05, discriminant: bool | None = None):
@@ -623,9 +699,14 @@ class GenerativeResults(Kept):
         return facts
 
     def _notes(self) -> list[str]:
-        notes = [self._cov.description, *self.model._summary_notes()]
+        notes = [*self._covariance_notes(), *self.model._summary_notes()]
         notes.append("Priors estimated." if self._priors_free else "Priors fixed.")
         notes.append("Joint and conditional log-likelihoods and criteria are not comparable.")
+        if self._cov.name not in ("nonrobust", "expected") and not self.model._pseudo:
+            notes.append(
+                "Robust standard errors are those of the discriminant and of predictions; those of the classes' own "
+                "parameters assume the laws."
+            )
         return notes
 
     _facts: ClassVar[tuple[str, ...]] = ("llf_conditional", "_conditional_null", "_fingerprint")
@@ -648,6 +729,14 @@ class GenerativeResults(Kept):
         return out
 
 
-def no_covariance(what: str) -> EstimationError:
-    """Raised where an interval needs the rows of the fit."""
-    return EstimationError(f"{what} needs the rows of the fit, which were removed or not saved")
+def _against_first(joint: ndarray) -> ndarray:
+    """log p_k / p_0, (n, K): 0 for the first, NaN for rows that no class can have."""
+    with np.errstate(invalid="ignore"):
+        odds = joint - joint[:, :1]
+    odds[:, 0] = np.where(np.isfinite(joint.max(axis=1)), 0.0, np.nan)
+    return odds
+
+
+def in_words(cov: Covariance) -> Covariance:
+    """A robust covariance with the words that fit a generative model."""
+    return replace(cov, description=ROBUST.get(cov.name, cov.description))

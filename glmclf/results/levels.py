@@ -10,6 +10,7 @@ from numpy import ndarray
 from scipy.special import expit
 
 from glmclf.inference import wald
+from glmclf.inference.prediction import level_logit_se
 from glmclf.results import frames
 from glmclf.results.estimates import Estimates
 
@@ -197,25 +198,60 @@ class LevelEstimates(Estimates):
 
 
 class LevelPredictions:
-    """Predicted probabilities of levels with standard errors and intervals, labelled by row and level."""
+    """Predictions for each level with standard errors and intervals, labelled by row and level.
 
-    def __init__(self, logit, p, q, se_logit, index, levels, lacking: ndarray | None = None):
-        self._logit, self._p, self._q, self._se_logit = logit, p, q, se_logit
+    Parameters
+    ----------
+    predicted, se : (n, K) ndarray
+    centre, spread : (n, K) ndarray
+        What is nearly normal, and its standard error: the interval of a prediction is `back` of that of `centre`.
+    back : callable
+    index : Index
+    levels : list
+    lacking : (n,) ndarray, optional
+        Features that each row lacks.
+    """
+
+    def __init__(self, predicted, se, centre, spread, back, index, levels, lacking: ndarray | None = None):
+        self._predicted, self._se = predicted, se
+        self._centre, self._spread, self._back = centre, spread, back
         self._index, self._levels = index, levels
         self._lacking = lacking if lacking is not None and lacking.any() else None
+
+    @classmethod
+    def _of_probabilities(cls, log_p, p, q, S, order, index, levels, lacking=None) -> LevelPredictions:
+        """Of probabilities with their logs and complements (n, K), and the covariance S (n, K-1, K-1) of the log-odds,
+        all with the base level first; intervals are those of log(p / (1 - p)), transformed. There is none where the log
+        is NaN."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logit, spread = log_p - np.log(q), level_logit_se(S, p, q)
+        spread[np.isnan(log_p)] = np.nan
+        p, se, logit, spread = (c[:, order] for c in (p, p * q * spread, logit, spread))
+        return cls(p, se, logit, spread, expit, index, levels, lacking)
+
+    @classmethod
+    def _of_log_odds(cls, log_odds, S, order, index, levels, lacking=None) -> LevelPredictions:
+        """Of log-odds against the base level (n, K), and their covariance S (n, K-1, K-1); both 0 for it. Infinite ones
+        have no interval."""
+        with np.errstate(invalid="ignore"):  # a variance below 0 (two-way clusters) is NaN
+            se = np.sqrt(np.diagonal(S, axis1=1, axis2=2))
+        se = np.column_stack([np.zeros(len(se)), se])
+        se[~np.isfinite(log_odds)] = np.nan
+        log_odds, se = log_odds[:, order], se[:, order]
+        return cls(log_odds, se, log_odds, se, np.asarray, index, levels, lacking)
 
     def _frame(self, values) -> pd.DataFrame:
         return pd.DataFrame(values, index=self._index, columns=pd.Index(self._levels, dtype=object))
 
     @property
     def predicted(self) -> pd.DataFrame:
-        """Probabilities, a column a level."""
-        return self._frame(self._p)
+        """Predictions, a column a level."""
+        return self._frame(self._predicted)
 
     @property
     def se(self) -> pd.DataFrame:
         """Delta-method standard errors, a column a level."""
-        return self._frame(self._p * self._q * self._se_logit)
+        return self._frame(self._se)
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Intervals of level 1 - alpha: rows (row, level), columns ci_lower and ci_upper."""
@@ -223,18 +259,56 @@ class LevelPredictions:
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """predicted, se, ci_lower and ci_upper by (row, level); also features_missing, where a row lacks some."""
-        half = wald.critical_value(alpha) * self._se_logit
-        n, K = self._p.shape
+        half = wald.critical_value(alpha) * self._spread
+        n, K = self._predicted.shape
         index = pd.MultiIndex.from_arrays(
             [self._index.repeat(K), pd.Index(self._levels * n, dtype=object)], names=[self._index.name, "level"]
         )
-        columns = (self._p, self._p * self._q * self._se_logit, expit(self._logit - half), expit(self._logit + half))
+        columns = (self._predicted, self._se, self._back(self._centre - half), self._back(self._centre + half))
         names = ("predicted", "se", "ci_lower", "ci_upper")
         table = pd.DataFrame({name: c.ravel() for name, c in zip(names, columns, strict=True)}, index=index)
         return table if self._lacking is None else table.assign(features_missing=np.repeat(self._lacking, K))
 
     def __repr__(self) -> str:
         return repr(self.summary_frame())
+
+
+def check_prediction(which: Any) -> None:
+    """Refuse what has no intervals."""
+    if not isinstance(which, str) or which not in ("mean", "linear"):
+        raise ValueError(f"which={which!r}: intervals are of 'mean' (probabilities) or 'linear' (log-odds)")
+
+
+def cross_table(table: ndarray, levels: list[Any]) -> pd.DataFrame:
+    """Counts (K, K) of observed levels (rows) by predicted ones, labelled."""
+    rows, columns = (pd.Index(levels, name=name, dtype=object) for name in ("observed", "predicted"))
+    return pd.DataFrame(table, index=rows, columns=columns)
+
+
+def beside(prediction: LevelPredictions, classes: pd.Series, levels: list[Any]) -> dict[str, Any]:
+    """Columns that `augment` puts beside a table: fitted values and standard errors of each level, and the class."""
+    new: dict[str, Any] = {}
+    for level in levels:
+        new[f".fitted_{level}"] = prediction.predicted[level].to_numpy()
+        new[f".se_fit_{level}"] = prediction.se[level].to_numpy()
+    return {**new, ".class": classes.array}
+
+
+def times_of(rows: Any, frequency: bool) -> ndarray:
+    """How many observations each row stands for, (n,)."""
+    if rows.weights is None or not frequency:
+        return np.ones(len(rows), dtype=int)
+    return rows.weights.astype(int)
+
+
+def drawn_labels(p: ndarray, n: int, generator: Any, response: Any, index: pd.Index) -> pd.DataFrame:
+    """Labels drawn n times for each row of probabilities p, in the order of the levels: columns sim_1, ..., sim_n."""
+    cumulative = p.cumsum(axis=1)[:, :-1]
+    draws = {}
+    for i in range(n):
+        labels = response.decode((generator.random(len(p))[:, None] > cumulative).sum(axis=1))
+        draws[f"sim_{i + 1}"] = pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+    return pd.DataFrame(draws, index=index)
 
 
 class Equation:

@@ -19,13 +19,22 @@ from glmclf.core.limit import at_infinity
 from glmclf.core.objective import Evaluation
 from glmclf.core.twofold import product
 from glmclf.data.frame import align, as_frame
+from glmclf.data.priors import read_priors
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference import iia, level_residuals
 from glmclf.inference.influence import Influences
-from glmclf.inference.prediction import level_logit_se
+from glmclf.results import decisions
 from glmclf.results.base import Results
 from glmclf.results.estimates import row_property
-from glmclf.results.levels import LevelEstimates, LevelPredictions
+from glmclf.results.levels import (
+    LevelEstimates,
+    LevelPredictions,
+    beside,
+    check_prediction,
+    cross_table,
+    drawn_labels,
+    times_of,
+)
 from glmclf.results.separation import renamed
 
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 3)
@@ -97,6 +106,15 @@ class MultinomialResults(LevelEstimates, Results):
             other._limit, other._origin = None, self._origin or self
         other._mark_omitted()
         return other
+
+    def _set_covariance(self, cov_type: str, groups) -> None:
+        if self._origin is None:
+            return super()._set_covariance(cov_type, groups)
+        origin: Any = copy.copy(self._origin)  # the limit estimate is in the coordinates of the fit
+        origin._set_covariance(cov_type, groups)
+        rebased = origin.rebase(self.model.reference)
+        self.__dict__.pop("_V", None)
+        self._cov, self._group_names = rebased._cov, rebased._group_names
 
     def _change_of_base(self, model, back: bool = False) -> ndarray:
         """A with params' = A params, from this model's reference to another's (or back)."""
@@ -323,7 +341,7 @@ class MultinomialResults(LevelEstimates, Results):
             As for the binary models; by default the rows of the fit.
         which : {"mean", "linear", "var", "class"}
             Probabilities p; linear predictors, 0 for the reference; p (1 - p); or the most probable level.
-        priors : dict or sequence, optional
+        priors : dict, Series, sequence or "equal", optional
             Prevalences of the levels to predict for, instead of those of the data.
         offset : array_like, optional
             Offset of the rows.
@@ -364,14 +382,7 @@ class MultinomialResults(LevelEstimates, Results):
 
     def _prior_shift(self, priors) -> ndarray:
         levels = self.levels
-        priors = priors.to_dict() if isinstance(priors, pd.Series) else priors
-        if isinstance(priors, dict):
-            if set(priors) != set(levels):
-                raise ValueError(f"priors= needs one prevalence for each of the levels {levels}; found {priors}")
-            priors = [priors[level] for level in levels]
-        wanted = np.asarray(priors, dtype=float)
-        if wanted.shape != (len(levels),) or not (wanted > 0).all() or abs(wanted.sum() - 1) > 1e-8:
-            raise ValueError(f"priors= must be {len(levels)} positive numbers that add up to 1, for {levels}")
+        wanted = read_priors(priors, levels, self.model.endog_names, positive=True)
         shift = dict(zip(levels, np.log(wanted / np.array(self._level_shares)), strict=True))
         return np.array([shift[level] - shift[self.reference] for level in self.model._equations])
 
@@ -419,7 +430,8 @@ class MultinomialResults(LevelEstimates, Results):
         ----------
         newdata, offset
             As in `predict`.
-        which : {"mean"}
+        which : {"mean", "linear"}
+            Probabilities, or log-odds against the reference, 0 for it.
 
         Returns
         -------
@@ -427,26 +439,24 @@ class MultinomialResults(LevelEstimates, Results):
             `predicted, se, conf_int(alpha), summary_frame(alpha)`; the interval of p_k is that of log(p_k / (1 - p_k)),
             transformed.
         """
-        if which != "mean":
-            raise NotImplementedError(f'get_prediction(which={which!r}) of MNLogit: only "mean", probabilities')
+        check_prediction(which)
         X, eta, index = self._linear(newdata, offset)
-        parts = [self._logit_se(x.toarray(), e) for x, e in Blocks(X, eta)]
-        log_p, p, q = Multinomial.softmax(eta)
-        se = np.concatenate(parts) if parts else np.zeros((0, len(self.levels)))
-        order = self.model._order
+        parts = [self._log_odds_covariance(x.toarray()) for (x,) in Blocks(X)]
+        q = eta.shape[1] - 1
+        S, order = np.concatenate([np.zeros((0, q, q)), *parts]), self.model._order
+        if which == "linear":
+            return LevelPredictions._of_log_odds(Multinomial.log_odds(eta), S, order, index, self.levels)
+        log_p, p, complement = Multinomial.softmax(eta)
         if self._cone is not None:  # a class that is ruled out, or the only one left, has no interval
             possible = ~np.isneginf(eta)
-            se = np.where(possible & (possible.sum(axis=1, keepdims=True) > 1), se, np.nan)
-        with np.errstate(divide="ignore"):
-            logit = log_p - np.log(q)
-        return LevelPredictions(logit[:, order], p[:, order], q[:, order], se[:, order], index, self.levels)
+            log_p = np.where(possible & (possible.sum(axis=1, keepdims=True) > 1), log_p, np.nan)
+        return LevelPredictions._of_probabilities(log_p, p, complement, S, order, index, self.levels)
 
-    def _logit_se(self, X: ndarray, eta: ndarray) -> ndarray:
-        """Standard errors of log(p_k/(1-p_k)), (n, K): d/d b_j = x (1{j=k} - p_j)/(1 - p_k)."""
-        _, p, q = Multinomial.softmax(eta)
-        k, K = X.shape[1], p.shape[1]
-        V = self._cov.matrix.reshape(K - 1, k, K - 1, k)
-        return level_logit_se(np.einsum("ni,aibj,nj->nab", X, V, X, optimize=True), p, q)
+    def _log_odds_covariance(self, X: ndarray) -> ndarray:
+        """Covariance of the linear predictors of rows in the fit's coordinates, (n, K-1, K-1)."""
+        k = X.shape[1]
+        V = self._cov.matrix.reshape(-1, k, len(self._cov.matrix) // k, k)
+        return np.einsum("ni,aibj,nj->nab", X, V, X, optimize=True)
 
     # ------------------------------------------------------------------------------------------------- tables
     def pred_table(self) -> pd.DataFrame:
@@ -457,11 +467,8 @@ class MultinomialResults(LevelEstimates, Results):
         DataFrame
             Rows observed, columns predicted, in the order of `levels`.
         """
-        K = len(self.levels)
-        predicted = np.eye(K)[self.model._transform(self._eta, "mean").argmax(axis=1)]
-        table = self.model._weighted(self.model.wendog).T @ predicted
-        index = pd.Index(self.levels, name="observed", dtype=object)
-        return pd.DataFrame(table, index=index, columns=pd.Index(self.levels, name="predicted", dtype=object))
+        predicted = np.eye(len(self.levels))[self.model._transform(self._eta, "mean").argmax(axis=1)]
+        return cross_table(self.model._weighted(self.model.wendog).T @ predicted, self.levels)
 
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
@@ -478,12 +485,7 @@ class MultinomialResults(LevelEstimates, Results):
             and, for the rows of the fit, ``.resid`` (deviance residual), ``.hat`` (trace of the leverage block) and
             ``.cooksd`` (NaN for a separated fit).
         """
-        prediction = self.get_prediction(newdata)
-        new: dict[str, Any] = {}
-        for level in self.levels:
-            new[f".fitted_{level}"] = prediction.predicted[level].to_numpy()
-            new[f".se_fit_{level}"] = prediction.se[level].to_numpy()
-        new[".class"] = self.predict(newdata, which="class").array
+        new = beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
         if newdata is not None:
             return as_frame(newdata, empty=True, scalars=True).assign(**new)
         found = self._influences if self._cone is None else _NO_INFLUENCE
@@ -506,21 +508,13 @@ class MultinomialResults(LevelEstimates, Results):
         DataFrame
             Columns sim_1, ..., sim_n of labels; of counts, (sim_i, level). A row of frequency weight f stands f times.
         """
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise ValueError(f"n={n!r}: how many responses to draw, at least 1")
-        r, response = self.model._rows, self.model._response
-        times = np.ones(len(r), dtype=int)
-        if r.weights is not None and self.model._frequency:
-            times = r.weights.astype(int)
-        index = r.index.repeat(times)
+        decisions.check_count(n, "responses to draw")
+        r = self.model._rows
+        times = times_of(r, self.model._frequency)
+        index, generator = r.index.repeat(times), np.random.default_rng(seed)
         p = np.repeat(self.model._transform(self._eta, "mean"), times, axis=0)
-        generator = np.random.default_rng(seed)
-        if r.trials is not None:
-            trials = np.repeat(r.trials, times).astype(np.int64)
-            draws = {f"sim_{i + 1}": self._by_level(generator.multinomial(trials, p), index) for i in range(n)}
-            return pd.concat(draws, axis=1)
-        cumulative = p.cumsum(axis=1)[:, :-1]
-        codes = [(generator.random(len(p))[:, None] > cumulative).sum(axis=1) for _ in range(n)]
-        labels = [response.decode(c) for c in codes]
-        series = [pd.Series(a, index=index, dtype=object if a.dtype == object else None) for a in labels]
-        return pd.DataFrame({f"sim_{i + 1}": s for i, s in enumerate(series)}, index=index)
+        if r.trials is None:
+            return drawn_labels(p, n, generator, self.model._response, index)
+        trials = np.repeat(r.trials, times).astype(np.int64)
+        draws = {f"sim_{i + 1}": self._by_level(generator.multinomial(trials, p), index) for i in range(n)}
+        return pd.concat(draws, axis=1)

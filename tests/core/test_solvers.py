@@ -134,6 +134,17 @@ def test_starting_at_the_maximum(name):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("link", LINKS)
+def test_a_fit_that_starts_at_the_maximum_ends_with_the_observed_information(link, name):
+    """Also where the start was evaluated with the expected information before."""
+    problem = objective(link)
+    best = solve("irls", problem, np.zeros(4)).theta
+    for fit in (solve(name, problem, best, opening=problem(best)), estimate(name, problem, best).fit):
+        assert fit.converged
+        np.testing.assert_allclose(fit.evaluation.information, problem(best, False).information, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
 def test_tolerance(name):
     """A looser tolerance stops no later, and at most that many standard errors (squared) away."""
     problem = objective("cloglog")

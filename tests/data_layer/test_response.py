@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from glmclf.data import response as response_module
 from glmclf.data.response import BinaryResponse
 from glmclf.errors import DataError
 
@@ -199,3 +200,15 @@ def test_without_rows():
     assert small.y is None and small.trials is None
     assert small.levels == ["yes", "no"] and small.describe() == "P(y = 'no')"
     assert list(small.decode([True, False])) == ["no", "yes"]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_whole_numbers_are_coded_as_unique_does(dtype):
+    """Counting in place of sorting, at the ends of each type and where the range is wide."""
+    info = np.iinfo(dtype)
+    near_top = [info.max, info.max - 3, info.max, info.max - 2]
+    for values in (near_top, [info.min, info.min + 5, info.min], [info.min, info.max, 0]):
+        y = np.array(values, dtype=dtype)
+        found, codes = response_module._distinct(y)
+        levels, places = np.unique(y, return_inverse=True)
+        assert found.tolist() == levels.tolist() and codes.tolist() == places.tolist()

@@ -320,10 +320,15 @@ def test_mardia_written_out():
     found = mv.mardia(m, Blocks(Dense(X), y, None, size=7))
     assert_allclose(found.b1, ((Z @ Z.T) ** 3).mean(), rtol=1e-11)
     assert_allclose(found.b2, ((Z**2).sum(axis=1) ** 2).mean(), rtol=1e-11)
-    for k in range(3):
-        Z[y == k] = E[y == k] @ np.linalg.inv(np.linalg.cholesky(m.scatter[k] / m.counts[k])).T
-    own = mv.mardia(m, Blocks(Dense(X), y, None), pooled=False)
-    assert_allclose([own.b1, own.b2], [((Z @ Z.T) ** 3).mean(), ((Z**2).sum(axis=1) ** 2).mean()], rtol=1e-11)
+    own, p = mv.mardia(m, Blocks(Dense(X), y, None, size=7), pooled=False), X.shape[1]
+    alone = [
+        mv.mardia(summary(X[y == k], y[y == k] * 0), Blocks(Dense(X[y == k]), y[y == k] * 0, None)) for k in range(3)
+    ]
+    assert_allclose(own.skew.statistic, sum(one.skew.statistic for one in alone), rtol=1e-11)
+    assert_allclose(own.skew_small.statistic, sum(one.skew_small.statistic for one in alone), rtol=1e-11)
+    assert own.skew.df == own.skew_small.df == 3 * p * (p + 1) * (p + 2) // 6
+    assert_allclose([own.b1, own.b2], m.counts @ [[one.b1, one.b2] for one in alone] / m.n, rtol=1e-11)
+    assert_allclose(own.z * np.sqrt(m.n), np.sqrt(m.counts) @ [one.z for one in alone], rtol=1e-10)
 
 
 # ---------------------------------------------------------------------------------------------- properties
@@ -355,8 +360,10 @@ def test_invariance(moments, A):
     M = np.diag([1e-8, 1e8, 1.0, -1e3, 2.0]) if A == "units" else rotation
     Z = X @ M + 10 * np.abs(M).sum(axis=0)
     a, b = moments["crabs"], summary(Z, y)
-    found = numbers(b, Blocks(Dense(Z), y, None))
-    assert_allclose(found, numbers(a, Blocks(Dense(X), y, None)), rtol=1e-8)
+    left, right = Blocks(Dense(X), y, None), Blocks(Dense(Z), y, None)
+    assert_allclose(numbers(b, right), numbers(a, left), rtol=1e-8)
+    one, two = (mv.mardia(m, block, pooled=False) for m, block in ((a, left), (b, right)))
+    assert_allclose([*one.skew, *one.skew_small, one.b1, one.z], [*two.skew, *two.skew_small, two.b1, two.z], rtol=1e-8)
     scores = mv.canonical(a).scores(X), mv.canonical(b).scores(Z)
     assert_allclose(np.abs(scores[0]), np.abs(scores[1]), atol=1e-8)
     if A == "units":

@@ -288,6 +288,29 @@ def test_standard_errors_of_predictions(cov_type, reference):
     assert list(prediction.se.columns) == LEVELS
 
 
+@pytest.mark.parametrize("reference", LEVELS)
+@pytest.mark.parametrize("cov_type", ["nonrobust", "HC1"])
+def test_predicted_log_odds(cov_type, reference):
+    """Each a contrast of the coefficients; 0 for the reference."""
+    res, new = fit(reference=reference, fit_options={"cov_type": cov_type}), toy().head(10)
+    prediction = res.get_prediction(new, "linear")
+    close(prediction.predicted, res.predict(new, which="linear"))
+    X = res.model._design.matrix(new)
+    equations = res.params.columns
+    assert list(prediction.se.columns) == LEVELS and (prediction.se[reference] == 0).all()
+    assert (prediction.predicted[reference] == 0).all()
+    for j, level in enumerate(equations):
+        test = res.t_test(np.kron(np.eye(len(equations))[j], X))
+        close(prediction.predicted[level], test.effect)
+        close(prediction.se[level], test.sd)
+        ends = prediction.conf_int(0.1).xs(level, level="level")
+        close(ends, np.column_stack([test.effect, test.effect]) + np.outer(test.sd, [-1, 1]) * 1.6448536269514722)
+    lacking = new.assign(x=np.nan)
+    assert res.get_prediction(lacking, "linear").summary_frame().isna().all(axis=None)
+    with pytest.raises(ValueError, match="which='class'.*mean.*linear"):
+        res.get_prediction(new, "class")
+
+
 def test_intervals_of_predictions():
     """Those of the logit of each probability, transformed: inside (0, 1), also where p is within rounding of 1."""
     res = fit()

@@ -64,7 +64,7 @@ def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None
         theta, evaluation = theta + length * step, moved
         if callback is not None:
             callback(iteration, theta, evaluation.value)
-    if expected or (evaluation is opening and not objective.canonical):  # that of the opening is expected, too
+    if expected or (evaluation is opening and not objective.canonical):  # an opening is of the expected information
         evaluation = objective(theta, False)
     return Fit(theta, evaluation, iteration, converged, message, float(decrement), tuple(trace))
 

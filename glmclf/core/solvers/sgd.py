@@ -30,9 +30,10 @@ def sgd(
 ) -> Fit:
     """Maximise an objective by averaged stochastic gradient, then by Newton steps unless `polish` is False.
 
-    Columns are scaled to a mean square of one. Step t of T is a_t = a (1 + 100 t / (T batch_size))^-0.6, with a = 1/(2 R^2 c), R^2
-    the mean squared length of a row and c the largest curvature of a row (1/4 for a logit): nothing needs tuning. A row's
-    step is divided by 1 + a_t w |x|^2, w its own curvature, as an implicit step would be, so that no row, however far
+    Columns are scaled to a mean square of one. Step t of T is a_t = a (1 + 100 t / (T batch_size))^-0.6, with
+    a = 1/(2 R^2 c), R^2 the mean squared length of a row and c the largest curvature of a row (1/4 for a logit):
+    nothing needs tuning. A row's step is divided by 1 + a_t w |x|^2, w its own curvature, as an implicit step would
+    be, so that no row, however far
     out, can throw the iteration off (Toulis & Airoldi 2017). The average runs over the second half of the steps. The
     record's `decrement` is the squared distance to the maximum in standard errors, s' I^-1 s at the average, from one
     pass over all rows.

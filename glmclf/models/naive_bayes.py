@@ -1,0 +1,468 @@
+"""Naive Bayes: features that are independent given the class, each from its own family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.families import FAMILIES, Categorical, Defect, Family, Gaussian, Multinomial
+from glmclf.core.naive_bayes import (
+    NaiveBayesFit,
+    Record,
+    UnusableFeatures,
+    class_statistics,
+    fit_naive_bayes,
+    grouped,
+)
+from glmclf.data.features import Feature, FeatureDesign, read_feature_arrays, read_features
+from glmclf.data.frame import quoted, row_labels
+from glmclf.data.sample import Sample
+from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
+from glmclf.models.discriminant import LEAST_SD
+from glmclf.models.generative import LARGEST_SMOOTHING, GenerativeModel, _number
+from glmclf.results.naive_bayes import NaiveBayesResults
+from glmclf.results.saving import MODELS
+
+MOST_NAMED = 6  # zero cells, or features, that a message spells out
+ROUNDING = 1e-10  # share of a feature's standard deviation below which that within a class counts as 0
+
+
+@dataclass(frozen=True)
+class FeatureValues:
+    """The features of the rows of a fit, each as it is: numbers, codes of levels, or counts.
+
+    Attributes
+    ----------
+    values : list of ndarrays
+        One a feature: (n,) numbers with NaN, (n,) codes with -1, (n, cells) counts.
+    """
+
+    values: list[ndarray]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and columns if the features were side by side."""
+        return len(self.values[0]), sum(1 if v.ndim == 1 else v.shape[1] for v in self.values)
+
+    def toarray(self) -> ndarray:
+        """The features side by side, NaN where missing."""
+        return np.column_stack([np.where(v < 0, np.nan, v) if v.dtype.kind == "i" else v for v in self.values])
+
+
+class NaiveBayes(GenerativeModel[NaiveBayesResults]):
+    """Naive Bayes: the features are independent given the class, each with its own family of distributions.
+
+    `fit` maximises the joint likelihood sum_i f_i (log pi_y + sum_j log f_jy(x_ij)). The log-odds are then linear in
+    statistics of the features (x and x^2 of a gaussian one, indicators of the levels of a categorical one), and
+    `discriminant` gives their coefficients with standard errors and tests as MNLogit does. A missing value leaves out
+    its feature, not its row.
+
+    Parameters
+    ----------
+    endog : (n,) array_like
+        Class of each row: labels of any sortable type.
+    exog : (n, p) array_like
+        Features; array or DataFrame, whose columns may hold labels. One constant column is left out (`dropped_const`).
+    reference : label, optional
+        The class that log-odds are against; by default the first of the (sorted or categorical) levels.
+    priors : array_like, dict, Series or "equal", optional
+        Prior probabilities of the classes, in the order of the levels or by level; estimated by default.
+    prior_smoothing : float
+        a >= 0: priors (n_k + a) / (N + a K).
+    families : dict, optional
+        Family of a feature by term or column: "gaussian", "bernoulli", "categorical", "poisson", "exponential" or
+        "gamma". By default bools, and numbers that are all 0 or 1, are bernoulli, labels and ``C()`` categorical, other
+        numbers gaussian. In a formula ``a:b`` of categories is one joint table over the crossed levels.
+    multinomial : list of str, optional
+        Columns of counts that make one block, conditional on their sum.
+    smoothing : float
+        a >= 0: a pseudo-count for each cell of tables and multinomials; .5 on slopes of one table is Firth's.
+    unknown : {"raise", "missing"}
+        What a level is, in rows to predict, that the rows of the fit did not have: an error, or a missing value.
+    covariance : {"diag"}
+        The only structure of naive Bayes; QDA and LDA have others.
+    pooled : bool
+        Gaussian features have one variance for all classes.
+    freq_weights : (n,) array_like or str, optional
+        How many equal observations each row stands for.
+    weights : (n,) array_like or str, optional
+        Sampling weights.
+    missing : {"skip", "drop", "raise", "level", "none"}
+        "skip" leaves out what is missing, and keeps the rest of the row; "level" makes missing a level of categories.
+
+    References
+    ----------
+    Hand & Yu (2001), Idiot's Bayes: not so stupid after all?, International Statistical Review 69, 385-398.
+
+    Examples
+    --------
+    >>> from glmclf import NaiveBayes, datasets
+    >>> penguins = datasets.load("penguins")
+    >>> res = NaiveBayes.from_formula("species ~ bill_length_mm + sex", penguins, reference="Gentoo").fit()
+    >>> res.discriminant.params.round(3)
+                      Adelie  Chinstrap
+    Intercept         13.379     10.594
+    bill_length_mm     0.462     -0.598
+    bill_length_mm^2  -0.018      0.008
+    sex[T.male]       -0.050     -0.050
+    """
+
+    _coding: ClassVar[dict[str, Any]] = {
+        "reference": None,
+        "priors": None,
+        "prior_smoothing": 0.0,
+        "families": None,
+        "multinomial": None,
+        "smoothing": 0.0,
+        "unknown": "raise",
+        "covariance": "diag",
+        "pooled": False,
+    }
+    _missing: ClassVar[str] = "skip"
+    _results_class = NaiveBayesResults
+    _kept: ClassVar[tuple[str, ...]] = (*GenerativeModel._kept, "dropped_const")
+    _design: FeatureDesign
+
+    def __init__(
+        self,
+        endog,
+        exog,
+        *,
+        reference=None,
+        priors=None,
+        prior_smoothing: float = 0.0,
+        families: Mapping[str, str] | None = None,
+        multinomial: Sequence[str] | None = None,
+        smoothing: float = 0.0,
+        unknown: str = "raise",
+        covariance: str = "diag",
+        pooled: bool = False,
+        offset=None,
+        freq_weights=None,
+        weights=None,
+        missing: str = "skip",
+    ):
+        keywords = {name: value for name, value in locals().items() if name in (*self._coding, *self._variables)}
+        self._from_arrays(endog, exog, missing, keywords)
+
+    # ------------------------------------------------------------------------------------------------- input
+    def _read(self, formula, data, namespace, coding, **options) -> Sample:
+        return read_features(formula, data, namespace=namespace, **self._reading(coding), **options)
+
+    def _read_arrays(self, endog, exog, coding, **options) -> Sample:
+        return read_feature_arrays(endog, exog, **self._reading(coding), **options)
+
+    def _reading(self, coding: dict[str, Any]) -> dict[str, Any]:
+        options = {name: coding[name] for name in ("families", "multinomial", "pooled")}
+        return {"response": self._coder(coding), **options}
+
+    def _split(self, keywords):
+        _check_words({**self._coding, **keywords})
+        return super()._split(keywords)
+
+    def _columns(self, sample: Sample) -> FeatureValues:
+        assert sample.values is not None
+        return FeatureValues(sample.values)
+
+    def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
+        super()._start_with(sample, keywords)
+        dropped = self._design.dropped
+        self.dropped_const = None if dropped is None else dropped.name
+
+    def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        checked = super()._checked(options)
+        checked["smoothing"] = _number(options["smoothing"], "smoothing", 0.0, LARGEST_SMOOTHING)
+        checked["families"] = None if options["families"] is None else dict(options["families"])
+        checked["multinomial"] = None if options["multinomial"] is None else list(options["multinomial"])
+        return checked
+
+    # ------------------------------------------------------------------------------------------------- names
+    @property
+    def features(self) -> list[Feature]:
+        """The features: name, family, levels and columns of each."""
+        return self._design.features
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features."""
+        return [feature.name for feature in self.features]
+
+    @property
+    def exog_names(self) -> list[str]:
+        """The constant's name, then the statistics of the features: the regressors of the implied logit."""
+        return [getattr(self, "dropped_const", None) or "Intercept", *self._design.xnames[1:]]
+
+    @property
+    def k_constant(self) -> int:
+        """1: the implied logit has an intercept."""
+        return 1
+
+    @property
+    def exog(self) -> ndarray:
+        """The features side by side, (n, p): codes for levels, NaN where missing."""
+        return self._rows.X.toarray()
+
+    @property
+    def _values(self) -> list[ndarray]:
+        """The features of the rows of the fit."""
+        X: Any = self._rows.X
+        return X.values
+
+    @property
+    def _families(self) -> list[Family]:
+        return [_family(feature, self._options["pooled"]) for feature in self.features]
+
+    @property
+    def _feature_terms(self) -> dict[str, list[int]]:
+        """Features of each term."""
+        terms: dict[str, list[int]] = {}
+        for j, feature in enumerate(self.features):
+            terms.setdefault(feature.term, []).append(j)
+        return terms
+
+    def _fit_table(self) -> pd.DataFrame:
+        if self.data.frame is not None:
+            return super()._fit_table()
+        r = self._rows
+        columns: dict[str, Any] = {}
+        for feature, v in zip(self.features, self._values):
+            if feature.kind == "counts":
+                columns |= {str(name): v[:, j] for j, name in enumerate(feature.levels or ())}
+            elif feature.kind == "codes":
+                levels = np.array([*(feature.levels or ()), None], dtype=object)
+                columns[feature.name] = levels[v]
+            else:
+                columns[feature.name] = v
+        labels = self._response.decode(self.endog)
+        return pd.DataFrame({**columns, self.endog_names: labels}, index=r.index)
+
+    # --------------------------------------------------------------------------------------------------- fit
+    def _check_bias_reduction(self, wanted: str | None, cov_type: str) -> None:
+        if wanted is not None:
+            raise NotImplementedError(
+                f"bias_reduction={wanted!r} of NaiveBayes is not available; smoothing=.5 removes the bias of the "
+                "slopes of tables"
+            )
+
+    def _fit(self, cov_type: str, groups, bias_reduction: str | None, n_threads: int | None) -> NaiveBayesResults:
+        r = self._rows
+        self._check_domains(self._values, r.index)
+        with np.errstate(over="ignore", invalid="ignore"):
+            record = class_statistics(self._families, self._values, r.y, r.weights, self.J, n_threads=n_threads)
+        self._check_units(record)
+        fitted = self._estimate(record)
+        self._warn_zero_cells(fitted)
+        return NaiveBayesResults._fitted(self, fitted, cov_type, groups, n_threads)
+
+    def _estimate(self, record: Record) -> NaiveBayesFit:
+        """The fit to the statistics of the rows."""
+        o = self._options
+        priors = None if o["priors"] is None else np.array(o["priors"])
+        try:
+            return fit_naive_bayes(
+                self._families,
+                record,
+                priors=priors,
+                prior_smoothing=o["prior_smoothing"],
+                smoothing=o["smoothing"],
+            )
+        except UnusableFeatures as unusable:
+            raise self._unusable_error(unusable.defects, record) from None
+
+    # ------------------------------------------------------------------------------------- errors and warnings
+    def _check_domains(self, values: Sequence[ndarray], index: pd.Index, new: bool = False) -> None:
+        """Refuse values that a family cannot have; the reader has checked that numbers are finite."""
+        for feature, family, v in zip(self.features, self._families, values):
+            if family.name == "categorical" or (family.name == "gaussian" and (not new or np.isfinite(v.sum()))):
+                continue
+            for rows, reason in family.violations(v)[:1]:
+                found = np.unique(v[rows][_OUTSIDE[reason](v[rows])])
+                mask = np.zeros(len(v), dtype=bool)
+                mask[rows] = True
+                raise DataError(
+                    f'"{feature.name}" is {family.name}, but has {reason} in {len(rows)} of {len(v)} rows '
+                    f"({row_labels(mask, index)}): {quoted(found.tolist(), 4)}. {_instead(family.name, reason, new)}"
+                )
+
+    def _check_units(self, record: Record) -> None:
+        """Refuse numbers whose squares, or those of coefficients, a float cannot hold."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            sd = np.concatenate([_spreads(f, s) for f, s in zip(grouped(self._families), record.statistics)], axis=1)
+        large = ~(sd * LEAST_SD <= 1).all(axis=0)
+        small = ~large & (sd < LEAST_SD).any(axis=0) & (sd.max(axis=0) < LEAST_SD / ROUNDING)
+        for j in np.flatnonzero(small).tolist():  # rather than constant
+            small[j] = self._varies(j, sd[:, j] < LEAST_SD)
+        if (large | small).any():
+            names = quoted([self.feature_names[j] for j in np.flatnonzero(large | small)], MOST_NAMED)
+            what = " or ".join(word for word, any_ in (("large", large.any()), ("small", small.any())) if any_)
+            raise DataError(
+                f"the values of {names} are too {what} for their squares and products (standard deviations within "
+                f"classes from {LEAST_SD:g} to {1 / LEAST_SD:g}): change the units"
+            )
+
+    def _varies(self, feature: int, classes: ndarray) -> bool:
+        """Whether a feature has different values within one of some classes."""
+        x, y = self._values[feature], self._rows.y
+        parts = [x[(y == k) & ~np.isnan(x)] for k in np.flatnonzero(classes)]
+        return any(len(part) > 0 and (part != part[0]).any() for part in parts)
+
+    def _unusable_error(self, defects: list[Defect], record: Record) -> EstimationError:
+        """The first kind of defect, its features and classes, and what to do."""
+        reason = defects[0].reason
+        same = [d for d in defects if d.reason == reason]
+        names = list(dict.fromkeys(self.feature_names[d.feature] for d in same))
+        classes = list(dict.fromkeys(self._classes[d.klass] for d in same if d.klass is not None))
+        what, where = quoted(names), ", ".join(repr(c) for c in classes)
+        if reason == "no observed value in a class":
+            return EstimationError(
+                f"{what} is never observed in class {where}: leave the feature out, or the class with subset="
+            )
+        if reason == "zero in a whole class":
+            return EstimationError(
+                f"{what} is 0 in every row of class {where}, where an exponential rate is infinite: leave it out"
+            )
+        constant = self._constant_everywhere(same)
+        if constant:
+            message = f"{quoted(constant)} is constant within every class: drop it"
+            return SingularCovarianceError(message, constant, [])
+        return SingularCovarianceError(f"{self._constant_in(names, classes)}", names, classes)
+
+    def _constant_everywhere(self, defects: list[Defect]) -> list[str]:
+        """Features that are constant in every class."""
+        found: dict[int, int] = {}
+        for d in defects:
+            found[d.feature] = found.get(d.feature, 0) + (self.J if d.klass is None else 1)
+        return [self.feature_names[j] for j, n in found.items() if n == self.J]
+
+    def _constant_in(self, names: list[str], classes: list[Any]) -> str:
+        """Features that are constant in some classes, one of which may be a single row."""
+        alone = [c for c in classes if self._row_counts[self._classes.index(c)] == 1]
+        gaussian = {f.family for f in self.features if f.name in names} == {"gaussian"}
+        pool = ["use pooled=True, one variance for all classes"] if gaussian else []
+        if alone:
+            ways = ["leave the class out with subset=", *pool]
+            return f"class {alone[0]!r} has 1 row, which gives {quoted(names)} no variance: {', or '.join(ways)}"
+        ways = ["drop it", *pool, f'make it a table with families={{"{names[0]}": "categorical"}}']
+        where = ", ".join(repr(c) for c in classes)
+        return f"{quoted(names)} is constant in class {where}, which leaves it no variance: {', or '.join(ways)}"
+
+    def _warn_zero_cells(self, fitted: NaiveBayesFit) -> None:
+        """One warning that names feature, level and class of what is estimated as 0."""
+        cells = fitted.zero_cells()
+        if not cells:
+            return
+        parts = []
+        for z in cells[:MOST_NAMED]:
+            feature = self.features[z.feature]
+            level = " > 0" if z.level is None else f" = {_level(feature, z.level)}"
+            parts.append(f"{feature.name}{level} in class {self._classes[z.klass]!r}")
+        more = f", and {len(cells) - MOST_NAMED} more" if len(cells) > MOST_NAMED else ""
+        poisson = all(z.level is None for z in cells)
+        advice = "Leave the feature out." if poisson else "Use smoothing=.5."
+        warn(
+            f"never seen: {'; '.join(parts)}{more}. The estimate is 0, its log -inf without a standard error, and a "
+            f"row that has it cannot be of that class. {advice}",
+            ZeroCellWarning,
+        )
+
+    # ------------------------------------------------------------------------------------------ for the summary
+    def _modelled(self) -> list[tuple[str, str]]:
+        kinds: dict[str, list[str]] = {}
+        for feature in self.features:
+            kinds.setdefault(feature.family, []).append(feature.name)
+        words = [f"{family}: {', '.join(_shortened(names))}" for family, names in kinds.items()]
+        facts = [*super()._modelled(), ("Families:", "; ".join(words))]
+        if self._options["smoothing"]:
+            facts.append(("Smoothing:", f"{self._options['smoothing']:g}"))
+        if self._design.missing in ("skip", "level"):
+            how = "factor dropped" if self._design.missing == "skip" else "a level of categories"
+            facts.append(("Missing:", how))
+        return facts
+
+    def _summary_notes(self) -> list[str]:
+        notes = super()._summary_notes()
+        if self.dropped_const:
+            notes.append(f'The constant column "{self.dropped_const}" was left out of the features.')
+        return notes
+
+
+def _check_words(options: Mapping[str, Any]) -> None:
+    """Refuse words that are no option, before data are read."""
+    covariance, unknown = options["covariance"], options["unknown"]
+    if covariance in ("full", "spherical"):
+        raise NotImplementedError(
+            f'covariance="{covariance}" is not naive Bayes, which takes features as independent ("diag"): use LDA or '
+            "QDA"
+        )
+    if covariance != "diag":
+        raise ValueError(f'covariance={covariance!r}: NaiveBayes has "diag" only')
+    if unknown not in ("raise", "missing"):
+        raise ValueError(f'unknown={unknown!r}: choose "raise" or "missing"')
+    if not isinstance(options["pooled"], (bool, np.bool_)):
+        raise ValueError(f"pooled={options['pooled']!r}: choose True or False")
+
+
+def _family(feature: Feature, pooled: bool) -> Family:
+    """The family of a feature, for the arrays of the core."""
+    if feature.family == "gaussian":
+        return Gaussian(pooled=pooled)
+    if feature.family == "categorical":
+        return Categorical(feature.cells)
+    if feature.family == "multinomial":
+        return Multinomial(feature.cells)
+    return FAMILIES[feature.family]()
+
+
+def _spreads(family: Family, s: Any) -> ndarray:
+    """Standard deviations within classes, (K, p), as the laws have them; 1 of tables, and of classes with no value."""
+    n = np.asarray(s.n, dtype=float).reshape(len(s.n), -1)
+    if family.name == "gaussian":
+        sd = np.sqrt(s.squares / n)
+    elif family.name == "gamma":  # nearly mean / sqrt(shape)
+        sd = (s.mean * np.sqrt(2 * s.excess / s.n))[:, None]
+    elif family.name == "exponential":
+        sd = s.sums / n
+    elif family.name == "poisson":
+        sd = np.sqrt(s.sums / n)
+    else:
+        return np.ones((len(n), 1))
+    return np.where(n > 0, sd, 1.0)
+
+
+def _level(feature: Feature, level: int) -> str:
+    """What a level is called in a message."""
+    value = (feature.levels or (0, 1))[level]
+    return feature.word(level) if isinstance(value, tuple) else repr(value)
+
+
+_OUTSIDE: dict[str, Callable[[ndarray], ndarray]] = {
+    "infinite values": np.isinf,
+    "negative values": lambda v: v < 0,
+    "negative counts": lambda v: v < 0,
+    "values that are not positive": lambda v: v <= 0,
+    "values other than 0 and 1": lambda v: (v != 0) & (v != 1) & ~np.isnan(v),
+    "values that are not whole numbers": lambda v: np.isfinite(v) & (v != np.floor(v)),
+    "counts that are not whole numbers": lambda v: np.isfinite(v) & (v != np.floor(v)),
+}
+
+
+def _instead(family: str, reason: str, new: bool) -> str:
+    """What to do about values outside a family's domain."""
+    if family == "bernoulli":
+        return "It was 0 or 1 in all rows of the fit." if new else "Choose another family with families=."
+    if reason == "infinite values" or family == "multinomial" or new:
+        return "Mend these values, or make them missing."
+    return 'Mend these values, or choose another family with families=, as "gaussian".'
+
+
+def _shortened(names: Iterable[str], most: int = 6) -> list[str]:
+    names = list(names)
+    return names if len(names) <= most else [*names[:most], f"... {len(names) - most} more"]
+
+
+MODELS["NaiveBayes"] = NaiveBayes
