@@ -141,10 +141,6 @@ def r_name(name: str) -> str:
 
 def run_r(names) -> dict[str, dict[str, tuple[float, float]]]:
     """Coefficients and standard errors by problem; empty without Rscript."""
-    program = shutil.which("Rscript")
-    if program is None:
-        print("Rscript is not installed: R is left out", file=sys.stderr)
-        return {}
     with tempfile.TemporaryDirectory() as folder:
         lines = [R_FIT]
         for i, name in enumerate(names):
@@ -155,11 +151,20 @@ def run_r(names) -> dict[str, dict[str, tuple[float, float]]]:
             keywords = references.model_keywords(case)
             extra = "".join(f', {k.replace("freq_", "")} = "{v}"' for k, v in keywords.items() if k != "event")
             lines.append(f'fit("{name}", "{path}", {r_formula(formula)}, "{case["model"].lower()}"{extra})')
-        script = pathlib.Path(folder) / "fit.R"
-        script.write_text("\n".join(lines))
-        done = subprocess.run([program, "--vanilla", str(script)], capture_output=True, text=True, check=True)
+        return run_r_lines(lines, pathlib.Path(folder))
+
+
+def run_r_lines(lines, folder: pathlib.Path) -> dict[str, dict[str, tuple[float, float]]]:
+    """What a script prints, a line a coefficient: problem, name, estimate and standard error."""
+    program = shutil.which("Rscript")
+    if program is None:
+        print("Rscript is not installed: R is left out", file=sys.stderr)
+        return {}
+    script = folder / "fit.R"
+    script.write_text("\n".join(lines))
+    done = subprocess.run([program, "--vanilla", str(script)], capture_output=True, text=True, check=True)
     found: dict[str, dict[str, tuple[float, float]]] = {}
-    for line in done.stdout.splitlines():
+    for line in filter(lambda s: "\t" in s, done.stdout.splitlines()):  # R prints the NULL of a failed fit
         name, parameter, estimate, se = line.split("\t")
         found.setdefault(name, {})[parameter] = (r_number(estimate), r_number(se))
     return found
@@ -216,7 +221,7 @@ def cell(result, quantity) -> str:
     if "error" in result:
         return "fails" if quantity == "params" else ""
     value = result[quantity]
-    return "" if value is None else f"{value:.1f}"
+    return "" if value is None else f"{abs(value):.1f}"
 
 
 def markdown(rows, programs) -> str:

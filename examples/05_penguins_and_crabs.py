@@ -75,7 +75,8 @@ def out_of_sample(formula, data, folds=10):
     for model, seed in itertools.product((LDA, QDA, NaiveBayes, MNLogit), range(1, 11)):
         fold = np.random.default_rng(seed).permutation(np.arange(len(data)) % folds)
         try:
-            fits = [model.from_formula(formula, data[fold != k]).fit() for k in range(folds)]
+            raising = {"separation": "raise"} if model is MNLogit else {}
+            fits = [model.from_formula(formula, data[fold != k]).fit(**raising) for k in range(folds)]
         except PerfectSeparationError:
             continue
         p = pd.concat([fit.predict(data[fold == k]) for k, fit in enumerate(fits)]).sort_index()
@@ -115,8 +116,7 @@ print(lda.get_prediction(new).summary_frame().round(3), logit.predict(new).round
 crabs = pd.read_csv(pathlib.Path(sys.argv[0]).parent / "data" / "crabs.csv")
 formula = "sex ~ FL + RW + CL + CW + BD"
 lda, logit = (model.from_formula(formula, crabs).fit() for model in (LDA, MNLogit))
-print(lda.boxm_test().round(4))
-print(lda.ladder()[["llf", "k_params", "aic", "llf_conditional", "error_loo"]].round(3))
+print(lda.boxm_test().round(4), lda.ladder()[["llf", "k_params", "aic", "llf_conditional", "error_loo"]].round(3), sep="\n")
 print(lda.compare_conditional(logit))
 warnings.simplefilter("ignore", InferenceWarning)  # the logit's, that some folds are all but separated
 print(found := out_of_sample(formula, crabs))
@@ -133,7 +133,7 @@ print(found := out_of_sample(formula, crabs))
 crabs["group"] = crabs["sp"] + crabs["sex"]
 four = LDA.from_formula("group ~ FL + RW + CL + CW + BD", crabs).fit()
 try:
-    MNLogit.from_formula("group ~ FL + RW + CL + CW + BD", crabs).fit()
+    MNLogit.from_formula("group ~ FL + RW + CL + CW + BD", crabs).fit(separation="raise")
 except ValueError as error:
     print(f"{type(error).__name__}: ... ({str(error).partition('infinite (')[2]}")
 print(four.error_rates().confusion["leave-one-out"])

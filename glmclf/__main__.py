@@ -30,6 +30,8 @@ HAVE = {
     "offset": REGRESSIONS,
     "method": REGRESSIONS,
     "exponentiate": REGRESSIONS,
+    "reps": REGRESSIONS,
+    "seed": REGRESSIONS,
     "priors": GENERATIVE,
     "prior_smoothing": GENERATIVE,
     "discriminant": GENERATIVE,
@@ -38,7 +40,10 @@ HAVE = {
     "shrinkage": DISCRIMINANTS,
     "target": DISCRIMINANTS,
     "ridge": DISCRIMINANTS,
-    "bias_reduction": ("lda",),
+    "bias_reduction": (*REGRESSIONS, "lda"),
+    "flic": ("logit",),
+    "separation": REGRESSIONS,
+    "collinear": REGRESSIONS,
     "families": ("naivebayes",),
     "multinomial": ("naivebayes",),
     "pooled": ("naivebayes",),
@@ -54,8 +59,11 @@ OPTIONS = {
     "weights": ("COL", "column of sampling weights"),
     "missing": ("HOW", "drop or raise; naivebayes also skip (its default) or level"),
     "subset": ("QUERY", "rows to use, as in \"age > 20 and region == 'north'\""),
-    "cov_type": ("TYPE", "nonrobust (default), expected, HC0, HC1 or cluster"),
+    "cov_type": ("TYPE", "nonrobust (default), expected, HC0 to HC3, cluster, HAC, bootstrap or jackknife"),
     "groups": ("COL", "column of clusters; twice for two-way clusters"),
+    "maxlags": ("N", "HAC: lags, rows being in the order of time"),
+    "reps": ("N", "bootstrap: replications (default: 999)"),
+    "seed": ("N", "bootstrap: of the random numbers"),
     "method": ("M", "solver: irls (default), newton, bfgs or lbfgs"),
     "exponentiate": (None, "odds ratios (mnlogit: relative risk ratios) for coefficients"),
     "priors": ("P", "equal, or as in a=0.2,b=0.8 or 0.2,0.8"),
@@ -65,7 +73,10 @@ OPTIONS = {
     "shrinkage": ("X", "0 to 1, ledoit_wolf or oas"),
     "target": ("T", "what to shrink to: diag (default) or identity"),
     "ridge": ("X", "added to each variance"),
-    "bias_reduction": ("B", "exact: slopes that are unbiased"),
+    "bias_reduction": ("B", "firth or median (mnlogit: firth): finite also for separated data; lda: exact"),
+    "flic": (None, "with --bias-reduction firth: correct the intercept, so that probabilities add up to the events"),
+    "separation": ("HOW", "where estimates are infinite: warn (default) and give the limits, or raise"),
+    "collinear": ("HOW", "columns that are combinations of others: drop (default) or raise"),
     "families": ("F", "families of features, as in visits=poisson,income=gamma"),
     "multinomial": ("COLS", "columns of counts that make one block, as in w1,w2,w3"),
     "pooled": (None, "gaussian features have one variance for all classes"),
@@ -73,6 +84,8 @@ OPTIONS = {
     "unknown": ("HOW", "raise (default) or missing: what a level is that the rows of the fit do not have"),
     "discriminant": (None, "print the implied logit even where it has many coefficients (qda: the quadratic one)"),
 }
+FIT = ("method", "bias_reduction", "flic", "separation", "collinear")  # what goes to fit()
+COVARIANCE = {"maxlags": "HAC", "reps": "bootstrap", "seed": "bootstrap"}  # numbers of a covariance type
 NUMBERS = ("prior_smoothing", "ridge", "smoothing")
 WORDS = ("offset", "freq_weights", "weights", "missing", "covariance", "divisor", "target", "unknown", "pooled")
 #: a keyword of Python with its value, if any; not within a formula, as in C(g, Treatment(reference=1))
@@ -90,6 +103,7 @@ shipped data sets:
 examples:
   python -m glmclf logit spector "GRADE ~ GPA + TUCE + PSI"
   python -m glmclf logit penguins "sex ~ body_mass_g + species" --event male --exponentiate
+  python -m glmclf logit spector "GRADE ~ GPA + PSI" --bias-reduction firth --flic
   python -m glmclf probit fair "I(affairs > 0) ~ age + yrs_married + religious" --cov-type HC0
   python -m glmclf cloglog beetles "killed + survived ~ dose" --format markdown
   python -m glmclf mnlogit penguins "species ~ bill_length_mm + sex" --reference Chinstrap --exponentiate
@@ -264,6 +278,14 @@ def number(text: str, option: str) -> float:
         raise ValueError(f"{spelled(option)} {text!r}: a number is wanted") from None
 
 
+def whole(text: str, option: str) -> int:
+    """A whole number of the command line."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{spelled(option)} {text!r}: a whole number is wanted") from None
+
+
 def prior_probabilities(text: str, formula: str, frame: Any) -> Any:
     """Probabilities of the levels: "equal", numbers in the order of the levels, or level=number."""
     if text == "equal":
@@ -317,12 +339,16 @@ def fit(args: argparse.Namespace) -> Any:
 
     frame = read(args.data)
     fit_keywords: dict[str, Any] = {"cov_type": args.cov_type}
-    for name in ("method", "bias_reduction"):
-        if getattr(args, name) is not None:
+    for name in FIT:
+        if getattr(args, name) not in (None, False):
             fit_keywords[name] = getattr(args, name)
+    given = {name: getattr(args, name) for name in COVARIANCE}
+    cov_kwds: dict[str, Any] = {name: whole(text, name) for name, text in given.items() if text is not None}
     if args.groups:
-        groups = args.groups[0] if len(args.groups) == 1 else args.groups
-        fit_keywords |= {"cov_type": args.cov_type or "cluster", "cov_kwds": {"groups": groups}}
+        cov_kwds["groups"] = args.groups[0] if len(args.groups) == 1 else args.groups
+        fit_keywords["cov_type"] = args.cov_type or "cluster"
+    if cov_kwds:
+        fit_keywords["cov_kwds"] = cov_kwds
     model = getattr(glmclf, MODELS[args.model])
     return model._from_formula(args.formula, frame, {}, restricted=True, **options(args, frame)).fit(**fit_keywords)
 
@@ -388,6 +414,9 @@ def misfit(args: argparse.Namespace) -> str | None:
         return f"{spelled(name)} is for {', '.join(models)}; {args.model} has no such option"
     if args.cov_type == "cluster" and not args.groups:
         return "--cov-type cluster needs --groups COL"
+    for name, kind in COVARIANCE.items():
+        if getattr(args, name) is not None and args.cov_type != kind:
+            return f"{spelled(name)} is for --cov-type {kind}"
     return None
 
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -111,6 +112,22 @@ def test_exponentiate(shell):
     status, out, _ = shell(*SPECTOR, "--exponentiate")
     psi = next(line for line in out.splitlines() if line.startswith("PSI")).split()
     assert status == 0 and float(psi[1]) == pytest.approx(np.exp(2.378687655093354), rel=1e-4)
+
+
+def test_errors_by_leverage_time_and_resampling(shell):
+    model = glmclf.Logit.from_formula(SPECTOR[2], datasets.load("spector"))
+    for args, kwds in (
+        (["HC3"], {}),
+        (["jackknife"], {}),
+        (["HAC", "--maxlags", "2"], {"maxlags": 2}),
+        (["bootstrap", "--reps", "20", "--seed", "3"], {"reps": 20, "seed": 3}),
+        (["bootstrap", "--reps", "20", "--seed", "3", "--groups", "TUCE"], {"reps": 20, "seed": 3, "groups": "TUCE"}),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            res = model.fit(cov_type=args[0], cov_kwds=kwds)
+        status, out, _ = shell(*SPECTOR, "--cov-type", *args)
+        assert status == 0 and f"{res.bse['GPA']:.3f}" in out and args[0] in out
 
 
 def test_robust_and_clustered_errors(shell):
@@ -346,6 +363,7 @@ def test_the_quadratic_table(shell):
 @pytest.mark.parametrize("options, keywords", [
     (["--cov-type", "HC0"], {"cov_type": "HC0"}),
     (["--cov-type", "HC1"], {"cov_type": "HC1"}),
+    (["--cov-type", "HAC", "--maxlags", "2"], {"cov_type": "HAC", "cov_kwds": {"maxlags": 2}}),
     (["--groups", "year"], {"cov_type": "cluster", "cov_kwds": {"groups": "year"}}),
 ])
 @pytest.mark.parametrize("model", ["lda", "qda", "naivebayes"])
@@ -353,7 +371,11 @@ def test_robust_errors_of_generative_models(shell, model, options, keywords):
     res = getattr(glmclf, command.MODELS[model]).from_formula(SPECIES, datasets.load("penguins")).fit(**keywords)
     status, out, err = shell(model, "penguins", SPECIES, *options)
     z = res.discriminant.tvalues.loc["body_mass_g", "Chinstrap"]
-    assert (status, err) == (0, "") and block(out, "Chinstrap", "body_mass_g")[2] == f"{z:.3f}"
+    doubt = "Few clusters (3 of year)" if "--groups" in options else ""
+    if "HAC" in options and model != "naivebayes":  # which skips missing values, not rows
+        doubt = "2 rows between"
+    assert status == 0 and doubt in err and bool(err) == bool(doubt)
+    assert block(out, "Chinstrap", "body_mass_g")[2] == f"{z:.3f}"
 
 
 def test_a_prior_by_a_level_that_is_a_number(shell):
@@ -409,7 +431,7 @@ def test_formats_of_generative_models(shell, model, form, mark):
     ("naivebayes", ["--divisor", "mle"], ["--divisor", "lda, qda"]),
     ("naivebayes", ["--ridge", "1"], ["--ridge", "lda, qda"]),
     ("naivebayes", ["--target", "diag"], ["--target", "lda, qda"]),
-    ("qda", ["--bias-reduction", "exact"], ["--bias-reduction is for lda; qda"]),
+    ("qda", ["--bias-reduction", "exact"], ["--bias-reduction is for logit, probit, cloglog, mnlogit, lda; qda"]),
     ("mnlogit", ["--discriminant"], ["--discriminant", "naivebayes"]),
     ("naivebayes", ["--families", "bill_length_mm"], ["--families", "feature=family"]),
     ("naivebayes", ["--families", ""], ["--families", "feature=family"]),
@@ -599,6 +621,12 @@ def test_formulas(shell, formula, words):
     (["--cov-type", "HC9"], ["HC9"]),
     (["--method", "guess"], ["guess"]),
     (["--groups", "nowhere"], ["nowhere"]),
+    (["--reps", "9"], ["--reps is for --cov-type bootstrap"]),
+    (["--cov-type", "HC3", "--maxlags", "2"], ["--maxlags is for --cov-type HAC"]),
+    (["--cov-type", "bootstrap", "--reps", "many"], ["--reps 'many'", "whole number"]),
+    (["--cov-type", "bootstrap", "--reps", "1"], ["--reps 1", "2 or more"]),
+    (["--cov-type", "HAC", "--maxlags", "32"], ["--maxlags 32", "32"]),
+    (["--cov-type", "HC2", "--groups", "PSI"], ["HC2", "groups"]),
     (["--cov-type", "cluster"], ["--groups"]),
     (["--subset", "GPA > 99"], []),
     (["--subset", "NOTHING > 1"], ["NOTHING", "TUCE"]),
@@ -649,6 +677,28 @@ def test_collinear_columns_are_left_out(shell):
     printed = warned(shell("logit", "beetles", "killed + survived ~ dose + I(2 * dose)"), '"I(2 * dose)" = 2 * dose')
     assert printed.count("(omitted)") == 1
     warned(shell("logit", "spector", "GRADE ~ bs(GPA, df=40)"), "linearly dependent")
+
+
+def test_separated_data(shell, tmp_path):
+    path = tmp_path / "separated.csv"
+    path.write_text("x,z,g,y\n1,3,a,no\n2,5,a,no\n3,7,b,yes\n4,9,b,no\n5,11,a,no\n6,13,a,yes\n7,15,c,yes\n8,17,c,yes\n")
+    call = ("logit", path, "y ~ x + z + g", "--event", "yes")
+    out = warned(shell(*call), '"z" = Intercept + 2 * x', '"g[T.c]" (inf)', "use --bias-reduction firth")
+    assert " inf " in out and "(omitted)" in out
+    refused(shell(*call, "--separation", "raise"), '"g[T.c]" (inf)', "--separation warn", status=1)
+    refused(shell(*call, "--collinear", "raise"), '"z" = Intercept + 2 * x', status=1)
+    refused(shell(*call, "--separation", "ignore"), "--separation ignore", "'warn'")
+    refused(shell(*call, "--flic"), "--flic", "--bias-reduction firth")
+    refused(shell("probit", *call[1:], "--bias-reduction", "firth", "--flic"), "--flic is for logit")
+    for options, words in {
+        ("firth",): "Mean BR (Firth)",
+        ("firth", "--flic"): "Mean BR (Firth), FLIC",
+        ("median",): "Median BR",
+    }.items():
+        out = warned(shell(*call, "--bias-reduction", *options), '"z" = Intercept')
+        assert words in out and " inf " not in out
+    refused(shell("mnlogit", *call[1:3], "--bias-reduction", "median"), "--bias-reduction median of MNLogit")
+    assert "bias-reduced" in warned(shell("mnlogit", *call[1:3], "--bias-reduction", "firth"), '"z"')
 
 
 def test_a_warning_is_one_line(shell, monkeypatch):

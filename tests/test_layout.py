@@ -155,6 +155,8 @@ def results_classes():
         levels,
         multinomial,
         naive_bayes,
+        regularization,
+        regularized,
     )
 
     return [
@@ -168,6 +170,10 @@ def results_classes():
         discriminant_tables.CanonicalTables,
         discriminant_tables.ErrorTables,
         comparison.ConditionalComparison,
+        regularized.RegularizedBinaryResults,
+        regularized.RegularizedMultinomialResults,
+        regularization.RegularizationPath,
+        regularization.RegularizationCV,
     ]
 
 

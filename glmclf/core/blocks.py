@@ -51,10 +51,10 @@ class Blocks:
             if self.n_threads == 1:
                 return functools.reduce(operator.add, itertools.starmap(f, self))
             with ThreadPoolExecutor(self.n_threads) as pool:
-                return functools.reduce(operator.add, _ordered_map(pool, f, iter(self), 4 * self.n_threads))
+                return functools.reduce(operator.add, ordered_map(pool, f, iter(self), 4 * self.n_threads))
 
 
-def _ordered_map(pool: ThreadPoolExecutor, f: Callable, blocks: Iterator[tuple], ahead: int) -> Iterator:
+def ordered_map(pool: ThreadPoolExecutor, f: Callable, blocks: Iterator[tuple], ahead: int) -> Iterator:
     """Results in order, with at most `ahead` blocks under way, so that partial sums don't pile up."""
     waiting = [_submit(pool, f, b) for b in itertools.islice(blocks, ahead)]
     while waiting:

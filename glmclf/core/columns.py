@@ -109,6 +109,11 @@ SMALL = 20_000  # rows below which the calls of `Cells` cost more than the arith
 MANY_CELLS = 2_000  # cells of one term above which a table of two terms' cells is no longer small
 
 
+def is_small(n: int, k: int) -> bool:
+    """Whether rows are put into another basis in twofold arithmetic unasked."""
+    return n * k * k <= EXACT
+
+
 class Dense:
     """X as an array, in C or Fortran order, float64 or float32.
 
@@ -120,10 +125,13 @@ class Dense:
         Stand for ``X @ inv(basis)`` instead: the same column space in a well-conditioned basis (section 3 of the
         architecture, "ill-conditioned designs"). A row is transformed when it is used, exactly to rounding unless the
         design is large: the fit in that basis then has all the digits that the data hold.
+    exact : bool, optional
+        Whether rows are transformed in twofold arithmetic; by default where the design is not large.
     """
 
-    def __init__(self, X: ndarray, basis: ndarray | None = None):
+    def __init__(self, X: ndarray, basis: ndarray | None = None, exact: bool | None = None):
         self.X, self.basis, self.shape = X, basis, X.shape
+        self.exact = is_small(*X.shape) if exact is None else exact
         self._inverse = None if basis is None else triangular_inverse(basis)
 
     least_rcond = 1e-6  # below this a Cholesky factor of the gram leaves standard errors fewer than ten digits
@@ -139,17 +147,16 @@ class Dense:
         if X.dtype != np.float64:
             X = X.astype(np.float64)
         if self._inverse is not None:
-            exact = X.shape[0] * self.shape[1] ** 2 <= EXACT and self.shape[0] * self.shape[1] ** 2 <= EXACT
-            X = product(X, self._inverse) if exact else X @ self._inverse
+            X = product(X, self._inverse) if self.exact else X @ self._inverse
         return Dense(X)
 
-    def rotated(self, basis: ndarray) -> Dense:
+    def rotated(self, basis: ndarray, exact: bool | None = None) -> Dense:
         """These columns in the basis that makes them ``X @ inv(basis)``."""
-        return Dense(self.X, basis)
+        return Dense(self.X, basis, exact)
 
     def subset(self, rows: ndarray) -> Dense:
         """Some rows, in the same basis."""
-        return Dense(self.X[rows], self.basis)
+        return Dense(self.X[rows], self.basis, self.exact)
 
     def __matmul__(self, b: ndarray) -> ndarray:
         return self.X @ b
@@ -318,9 +325,9 @@ class Cells:
         other.shape = (len(other.D), self.shape[1])
         return other
 
-    def rotated(self, basis: ndarray) -> Dense:
+    def rotated(self, basis: ndarray, exact: bool | None = None) -> Dense:
         """These columns in the basis that makes them ``X @ inv(basis)``."""
-        return Dense(self.toarray(), basis)
+        return Dense(self.toarray(), basis, exact)
 
     def subset(self, rows: ndarray) -> Cells:
         """Some rows."""

@@ -44,12 +44,15 @@ class Estimate:
         Whether the information has all but vanished in some direction: the symptom of separation.
     omitted : mapping of int to dict
         Columns that were left out and what they equal; see `core.omitted`.
+    exact : bool, optional
+        Whether rows are put into the basis in twofold arithmetic; by default where the design is not large.
     """
 
     fit: Fit
     basis: ndarray | None
     vanished: bool = False
     omitted: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
+    exact: bool | None = None
 
     @property
     def theta(self) -> ndarray:
@@ -72,7 +75,9 @@ def into_basis(basis: ndarray, b: ndarray) -> ndarray:
     return np.concatenate([basis @ b[i : i + k] for i in range(0, len(b), k)])
 
 
-def estimate(method: str, objective: Objective, start: ndarray, *, warm: bool = True, **options) -> Estimate:
+def estimate(
+    method: str, objective: Objective, start: ndarray, *, warm: bool = True, refine: bool | None = None, **options
+) -> Estimate:
     """Maximise `objective` from `start`.
 
     Parameters
@@ -83,6 +88,9 @@ def estimate(method: str, objective: Objective, start: ndarray, *, warm: bool = 
     start : (p,) ndarray
     warm : bool
         Whether a large problem may begin at the estimate on a fixed subsample of its rows.
+    refine : bool, optional
+        Whether the fit is in a well-conditioned basis with rows in twofold arithmetic. By default it is in such a basis
+        if the design is ill-conditioned, and in twofold arithmetic unless it is large. False: never in twofold.
     **options
         Of the solver.
 
@@ -92,20 +100,22 @@ def estimate(method: str, objective: Objective, start: ndarray, *, warm: bool = 
         The columns are linearly dependent.
     """
     with one_blas_thread() if len(start) in FACTORED_ALONE else nullcontext():
-        return _estimate(method, objective, start, warm, options)
+        return _estimate(method, objective, start, warm and method != "sgd", refine, options)
 
 
-def _estimate(method: str, objective: Objective, start: ndarray, warm: bool, options) -> Estimate:
+def _estimate(
+    method: str, objective: Objective, start: ndarray, warm: bool, refine: bool | None, options
+) -> Estimate:
     reference = None
     if warm and objective.blocks.n >= LARGE:
         start, reference = _from_subsample(objective, start)
     opening = objective(start)
-    if not well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
+    if refine or not well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
         refuse_empty_columns(objective, opening.information)
-        return _estimate_in_basis(method, objective, start, options)
+        return _estimate_in_basis(method, objective, start, refine, options)
     fit = solve(method, objective, start, opening=opening, **options)
     reference = opening.information if reference is None else reference
-    return Estimate(fit, None, _vanished(reference, fit.evaluation.information))
+    return Estimate(fit, None, vanished(reference, fit.evaluation.information))
 
 
 def scalar_maximum(objective: Objective, start: float) -> float:
@@ -142,15 +152,15 @@ def refuse_empty_columns(objective, information: ndarray) -> None:
         raise RankDeficiency({int(j): {} for j in np.flatnonzero(empty)})
 
 
-def _estimate_in_basis(method, objective, start, options) -> Estimate:
+def _estimate_in_basis(method, objective, start, refine, options) -> Estimate:
     R = triangular_factor(objective.blocks)
     combinations = dependencies(R)
     if combinations:
         raise RankDeficiency(combinations)
-    rotated, start = objective.rotated(R), into_basis(R, start)
+    rotated, start = objective.rotated(R, refine), into_basis(R, start)
     opening = rotated(start)
     fit = solve(method, rotated, start, opening=opening, **options)
-    return Estimate(fit, R, _vanished(opening.information, fit.evaluation.information))
+    return Estimate(fit, R, vanished(opening.information, fit.evaluation.information), exact=refine)
 
 
 def _from_subsample(objective, start) -> tuple[ndarray, ndarray | None]:
@@ -161,7 +171,7 @@ def _from_subsample(objective, start) -> tuple[ndarray, ndarray | None]:
     if not well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
         return start, None
     fit = solve("irls", part, start, opening=opening, tol=1e-4, maxiter=25)
-    if not fit.converged or _vanished(opening.information, fit.evaluation.information):
+    if not fit.converged or vanished(opening.information, fit.evaluation.information):
         return start, None
     return fit.theta, step * opening.information
 
@@ -174,7 +184,7 @@ def well_conditioned(information: ndarray, least: float) -> bool:
         return False
 
 
-def _vanished(before: ndarray, after: ndarray) -> bool:
+def vanished(before: ndarray, after: ndarray) -> bool:
     """Whether `after` is negligible against `before` in some direction (smallest generalised eigenvalue)."""
     try:
         T = Factor(before).root

@@ -18,7 +18,7 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
 from glmclf.core.estimation import Estimate, estimate, from_basis
 from glmclf.core.objective import Evaluation, MultinomialObjective, Objective
-from glmclf.core.separation import BinaryConstraints, Cone, MultinomialConstraints, recession_cone
+from glmclf.core.separation import BinaryConstraints, Cone, Hint, MultinomialConstraints, recession_cone
 from glmclf.core.solvers import Fit, solve
 
 INSIDE = 1e-4  # a weight above this share of the largest: no direction separates that row
@@ -153,26 +153,47 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Cone 
     theta : (p,) ndarray, optional
         Where a fit stopped: rows it leaves undecided bound the search.
     """
-    X, y, m, offset, _ = objective.blocks.arrays
-    A = X[:].toarray()
-    if not isinstance(objective, MultinomialObjective):
-        constraints: Any = BinaryConstraints(A, y, m)
-        if theta is None:
-            return recession_cone(constraints), constraints
-        eta = A @ theta if offset is None else A @ theta + offset
-        w = objective.likelihood.pointwise(y, m, eta, True)[2]
-        return recession_cone(constraints, w > INSIDE * w.max()), constraints
-    seen = y > 0 if y.ndim == 2 else y[:, None] == np.arange(objective.likelihood.K)
-    constraints = MultinomialConstraints(A, seen)
+    A, constraints = constraints_of(objective)
+    several = isinstance(objective, MultinomialObjective)
     if theta is None:
         return recession_cone(constraints), constraints
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = (_level_hint if several else _hint)(objective, theta, A, constraints)
+    return recession_cone(constraints, near), constraints
+
+
+def constraints_of(objective: Objective) -> tuple[ndarray, Any]:
+    """The design (n, k) and the constraints that the outcomes put on directions of recession."""
+    X, y, m, *_ = objective.blocks.arrays
+    A = X[:].toarray()
+    if not isinstance(objective, MultinomialObjective):
+        return A, BinaryConstraints(A, y, m)
+    seen = y > 0 if y.ndim == 2 else y[:, None] == np.arange(objective.likelihood.K)
+    return A, MultinomialConstraints(A, seen)
+
+
+def _hint(objective: Objective, theta: ndarray, A: ndarray, constraints: BinaryConstraints) -> Hint:
+    _, y, m, offset, weights = objective.blocks.arrays
+    eta = A @ theta if offset is None else A @ theta + offset
+    _, u, w = objective.likelihood.pointwise(y, m, eta, True)
+    u = np.where(y == 0, -u, u)
+    return Hint(w > INSIDE * w.max(), u if weights is None else weights * u, theta * constraints.scale)
+
+
+def _level_hint(objective: Objective, theta: ndarray, A: ndarray, constraints: MultinomialConstraints) -> Hint:
+    """The score is the sum over pairs of classes c, l of (y_c p_l - y_l p_c) (e_c - e_l) x."""
+    _, y, _, offset, weights = objective.blocks.arrays
     eta = A @ theta.reshape(A.shape[1], -1, order="F")
     if offset is not None:
         eta = eta + (offset if offset.ndim == 2 else offset[:, None])
     p = objective.likelihood.probabilities(eta)[1]
+    Y = y if y.ndim == 2 else np.eye(p.shape[1])[y.astype(np.intp)]
     c, l = np.divmod(constraints.pair, p.shape[1])
-    weight = p[constraints.row, c] * p[constraints.row, l]
-    return recession_cone(constraints, weight > INSIDE * weight.max()), constraints
+    at = constraints.row
+    inside = p[at, c] * p[at, l]
+    value = Y[at, c] * p[at, l] - Y[at, l] * p[at, c]
+    value = value if weights is None else weights[at] * value
+    return Hint(inside > INSIDE * inside.max(), value, theta * constraints.scale)
 
 
 def ruled_out(objective: Objective, cone: Cone, constraints: Any) -> ndarray:
@@ -190,12 +211,8 @@ def limit_estimate(
     method: str, objective: Objective, cone: Cone, constraints: Any, near: ndarray, **options
 ) -> LimitEstimate:
     """Maximise the limit of an objective along its recession cone; a fit that was diverging has stopped at `near`."""
-    concerned = np.flatnonzero(np.linalg.norm(cone.basis, axis=1) > 1e-9 * np.abs(cone.basis).max())
-    scaled = cone.basis[concerned] * constraints.scale[concerned, None]
-    pivots = qr(scaled.T, mode="r", pivoting=True)[1][: cone.basis.shape[1]]
-    held = concerned[pivots]
-    kept = np.setdiff1d(np.arange(len(cone.direction)), held)
-    rows, limit = _limit(objective, cone, constraints, kept)
+    held, kept = held_and_kept(cone, constraints)
+    rows, limit = limit_objective(objective, cone, constraints, kept)
     start = near - cone.basis @ np.linalg.solve(cone.basis[held], near[held])  # the same rows, with zeros for `held`
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         inner = _maximum(method, limit, start[kept], len(rows), options)
@@ -216,6 +233,15 @@ def limit_estimate(
     )
 
 
+def held_and_kept(cone: Cone, constraints: Any) -> tuple[ndarray, ndarray]:
+    """As many diverging parameters as the cone has dimensions, which the limit holds at 0, and the others."""
+    concerned = np.flatnonzero(np.linalg.norm(cone.basis, axis=1) > 1e-9 * np.abs(cone.basis).max())
+    scaled = cone.basis[concerned] * constraints.scale[concerned, None]
+    pivots = qr(scaled.T, mode="r", pivoting=True)[1][: cone.basis.shape[1]]
+    held = concerned[pivots]
+    return held, np.setdiff1d(np.arange(len(cone.direction)), held)
+
+
 def _maximum(method: str, limit: Any, start: ndarray, n: int, options) -> Estimate:
     p = len(start)
     if not p or not n:
@@ -231,7 +257,7 @@ def _from(method: str, limit: Any, start: ndarray, options) -> Estimate:
     return estimate(method, limit, start, warm=False, **options)
 
 
-def _limit(objective: Any, cone: Cone, constraints: Any, kept: ndarray) -> tuple[ndarray, Any]:
+def limit_objective(objective: Any, cone: Cone, constraints: Any, kept: ndarray) -> tuple[ndarray, Any]:
     """Rows that are left, and the likelihood of the parameters kept on them."""
     X, y, m, offset, w = objective.blocks.arrays
     if not isinstance(objective, MultinomialObjective):

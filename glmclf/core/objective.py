@@ -114,10 +114,10 @@ class Objective:
         """The objective of every `step`-th row."""
         return type(self)(self.likelihood, self.blocks.thinned(step), self.unit)
 
-    def rotated(self, basis: ndarray) -> Objective:
-        """The objective in the coordinates ``basis @ theta``."""
+    def rotated(self, basis: ndarray, exact: bool | None = None) -> Objective:
+        """The objective in the coordinates ``basis @ theta``, its rows in twofold arithmetic if `exact`."""
         X, *rest = self.blocks.arrays
-        blocks = Blocks(X.rotated(basis), *rest, size=self.blocks.size, n_threads=self.blocks.n_threads)
+        blocks = Blocks(X.rotated(basis, exact), *rest, size=self.blocks.size, n_threads=self.blocks.n_threads)
         return type(self)(self.likelihood, blocks, self.unit)
 
     def _pointwise(self, theta, X, y, m, offset, weights, expected):

@@ -15,6 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy import ndarray
 
+from glmclf.errors import EstimationError
+
 TOLERANCE = 1e-7  # HiGHS' feasibility tolerance
 SURE = 1e2 * TOLERANCE  # a gain that is no rounding
 AGAIN = 40  # rows that a round adds where many questions are asked of one cone
@@ -93,6 +95,11 @@ class Cone:
             return 0.0
         if len(t) == 1:
             return float(np.sign(t[0] * self._inner[0]))
+        if not len(self.facets):
+            raise EstimationError(
+                "what this fit, whose estimate is infinite, says of new rows or of other levels rests on many rows, which "
+                "a file does not keep: ask the fit itself, before it is saved"
+            )
         up, down = (self._reaches(s * t) for s in (1.0, -1.0))
         return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
 
@@ -157,57 +164,128 @@ def _directions(T: ndarray) -> ndarray:
     return np.round(T / np.where(size > 0, size, 1.0), 9) + 0.0
 
 
-def recession_cone(constraints: Constraints, undecided: ndarray | None = None) -> Cone | None:
+def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone | None:
     """The cone of a likelihood, or None where its maximum is at finite parameters.
 
     Parameters
     ----------
     constraints : Constraints
         Rows of A and E, their columns scaled to a largest entry of one.
-    undecided : bool ndarray, optional
-        Rows that a fit has left with probabilities well inside (0, 1): separating directions are 0 on them. Where they
-        leave few directions the programs are small. What is found is checked on all rows.
+    near : Hint, optional
+        Rows that a fit has left undecided, with their scores there. Where these prove it, all separating directions are
+        0 on the rows, and the programs are small.
 
     Returns
     -------
     Cone or None
     """
-    p = len(constraints.scale)
-    N = np.eye(p)
-    if undecided is not None and (undecided | constraints.tied).any():
-        N = _null_space(constraints.rows(undecided | constraints.tied))
-        if not N.shape[1]:
-            return _whole(constraints) if p <= 200 else None
-    found = _within(constraints, N)
-    if found is None and N.shape[1] < p:
-        found = _whole(constraints)
-    return found
+    if near is None:
+        return _whole(constraints)
+    rows = near.undecided | constraints.tied
+    if not rows.any() or not near.proves(constraints):
+        return _whole(constraints, near.theta)
+    N = _null_space(constraints.rows(rows))
+    if not N.shape[1]:
+        return None
+    return _within(constraints, N, near.theta) or _whole(constraints)
 
 
-def _whole(constraints: Constraints) -> Cone | None:
-    return _within(constraints, np.eye(len(constraints.scale)))
+def cone_where(constraints: Constraints, R: ndarray) -> Cone | None:
+    """The part of the cone where R d = 0, R (J, p) in the units of the parameters."""
+    A = R / constraints.scale
+    size = np.abs(A).max(axis=1, keepdims=True, initial=0.0)
+    N = _null_space(A / np.where(size > 0, size, 1.0))
+    return _within(constraints, N) if N.shape[1] else None
 
 
-def _within(constraints: Constraints, N: ndarray) -> Cone | None:
-    """The part of the cone in the span of N's columns."""
+@dataclass(frozen=True)
+class Hint:
+    """What the place where a fit stopped says of the cone.
+
+    Attributes
+    ----------
+    undecided : (m,) bool ndarray
+        Rows of A with probabilities well inside (0, 1).
+    multipliers : (m,) ndarray
+        How much of each row of A (>= 0) and of E (any sign) is in the score.
+    theta : (p,) ndarray
+        Where it stopped, far along a direction that may be one of the cone; for the scaled columns.
+    """
+
+    undecided: ndarray
+    multipliers: ndarray
+    theta: ndarray
+
+    def proves(self, constraints: Constraints) -> bool:
+        """Whether no direction of the cone is positive in a row that is undecided.
+
+        None is if these rows and those of E add up to 0 with positive multipliers of the former (Stiemke's lemma), as
+        they do at a maximum. At a place near one the multipliers are to be changed, by the least share of each.
+        """
+        tied = constraints.tied
+        rows = self.undecided | tied
+        value = self.multipliers[rows]
+        free = np.abs(value).max() if tied.any() else 1.0
+        size = np.where(tied[rows], free, value)
+        if not np.isfinite(size).all() or (size <= 0).any():
+            return False
+        B = size[:, None] * constraints.rows(rows)
+        change = B @ np.linalg.lstsq(B, value / size, rcond=NULL)[0]
+        return bool((change[~tied[rows]] < 0.5).all())
+
+
+def _whole(constraints: Constraints, theta: ndarray | None = None) -> Cone | None:
+    return _within(constraints, np.eye(len(constraints.scale)), theta)
+
+
+def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) -> Cone | None:
+    """The part of the cone in the span of N's columns; `theta` may be in its interior, which saves the programs."""
     T = constraints.times(N)
     if N.shape[1] < len(N):  # what is 0 in these coordinates, but for rounding
         T[np.abs(T) <= 1e-9 * max(1.0, np.abs(T).max(initial=0.0))] = 0.0
     tied = constraints.tied
-    A, of = np.unique(T[~tied], axis=0, return_inverse=True)
-    E = np.unique(T[tied], axis=0)
-    direction, strict = _interior(A, E)
+    A, of = _distinct(T[~tied])
+    E = _distinct(T[tied])[0]
+    direction, strict = _at_once(A, E, theta, N)
+    if direction is None:
+        direction, strict = _interior(A, E)
     if direction is None:
         return None
     decided = np.zeros(len(T), dtype=bool)
-    decided[~tied] = strict[np.ravel(of)]
+    decided[~tied] = strict[of]
     B = _null_space(np.vstack([A[~strict], E])) if len(E) or not strict.all() else np.eye(T.shape[1])
     direction = B @ (B.T @ direction)
     if (A[strict] @ direction).min() <= 0:
         return None
     scale = constraints.scale
-    facets = np.unique(_directions(A[strict] @ B), axis=0)
+    facets = _distinct(_directions(A[strict] @ B))[0]
     return Cone((N @ direction) / scale, (N @ B) / scale[:, None], facets, decided)
+
+
+def _distinct(rows: ndarray) -> tuple[ndarray, ndarray]:
+    """Rows without repetitions, but perhaps a few, and which of them each row is.
+
+    They are sorted by one combination of their columns: a second's work where all columns in turn take ten.
+    """
+    rows = rows + 0.0  # no negative zeros
+    order = np.argsort(rows @ np.sqrt(np.arange(2.0, rows.shape[1] + 2)), kind="stable")
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    of = np.empty(len(rows), dtype=np.intp)
+    of[order] = np.cumsum(new) - 1
+    return rows[order[new]], of
+
+
+def _at_once(A: ndarray, E: ndarray, theta: ndarray | None, N: ndarray) -> tuple[ndarray | None, ndarray]:
+    """`theta` in N's coordinates where it is > 0 in every row of A that is not 0, and these rows; else None."""
+    moved: ndarray = (A != 0).any(axis=1)
+    if theta is None or E.any() or not moved.any() or not np.isfinite(theta).all():
+        return None, moved
+    t = N.T @ theta
+    size = np.abs(t).max()
+    if not size > 0 or (A[moved] @ (t / size)).min() <= SURE:
+        return None, moved
+    return t / size, moved
 
 
 def _interior(A: ndarray, E: ndarray) -> tuple[ndarray | None, ndarray]:

@@ -68,6 +68,11 @@ class ArrayDesign:
     dropped: Dropped | None = None
 
     @property
+    def computed(self) -> list[bool]:
+        """No column was computed from others."""
+        return [False] * len(self.xnames)
+
+    @property
     def terms(self) -> dict[str, slice]:
         """Each column is a term."""
         return {name: slice(j, j + 1) for j, name in enumerate(self.xnames)}

@@ -155,6 +155,16 @@ class Design(TableDesign):
     subterms: list[Subterm]
     columns: dict[str, Variable] = field(default_factory=dict)
 
+    @property
+    def computed(self) -> list[bool]:
+        """Which columns of X hold numbers that the formula computes: of a function, or of a product."""
+        widths = {code: factor.width for code, factor in self.factors.items()}
+        return [made for s in self.subterms for made in [self._computes(s)] * s.size(widths)]
+
+    def _computes(self, subterm: Subterm) -> bool:
+        numbers = [code for code in subterm.factors if code not in subterm.contrasts]
+        return len(numbers) > 1 or any(self.factors[code].expression.bare is None for code in numbers)
+
     def pieces(self, values: Mapping[str, ndarray]) -> list[Piece]:
         """X as pieces, from the codes or numbers of each factor."""
         widths = {code: factor.width for code, factor in self.factors.items()}

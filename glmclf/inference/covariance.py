@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -19,6 +20,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {  # keywords of the types that take some
     "HAC": ("maxlags",),
     "bootstrap": ("reps", "seed", "groups"),
 }
+REGRESSIONS = ("HC2", "HC3", "bootstrap", "jackknife")  # types that take leverages of a regression, or refit one
+EXPANDED = 2**27  # entries of the scores of expanded rows
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,23 @@ class Covariance:
         One sentence for the summary.
     clusters : tuple of int
         Number of clusters of each grouping; empty unless clustered.
+    options : dict
+        What else the type was told or found, in what JSON knows: lags; replications, seed and how many were left out.
     """
 
     name: str
     matrix: ndarray
     description: str
     clusters: tuple[int, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stored: dict[str, Any]) -> tuple[Covariance, list[str]]:
+        """A covariance and the names of its groupings, from a file."""
+        V = np.array(stored["matrix"], dtype=float)
+        V = V if V.ndim == 2 else np.zeros((0, 0))
+        clusters, options = tuple(stored["clusters"]), stored.get("options", {})
+        return cls(stored["name"], V, stored["description"], clusters, options), stored["groups"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +106,7 @@ class Context:
         """A^-1 meat A^-1, of scores in the objective's unit: weights of 1e-170 must not underflow when squared."""
         root = self.objective.unit**0.5 * self.root
         half = root.T @ meat @ root
-        return root @ half @ root.T
+        return _without_rounding(root @ half @ root.T, (root * root).sum(axis=1) * np.abs(half).sum())
 
     def sum_of_outer_scores(self) -> ndarray:
         """sum_i s_i s_i' over observations."""
@@ -112,6 +126,7 @@ class Context:
     def scores(self) -> ndarray:
         """Scores of the observations in their order, (n, p), in the objective's unit."""
         parts = []
+        _check_expanded(self)
         for X, y, m, offset, weights in self.objective.blocks:
             S = _scores(X, self.objective.score_factor(self.theta, X, y, m, offset))
             if weights is not None and self.frequency:
@@ -201,6 +216,7 @@ class InfluenceContext:
     def scores(self) -> ndarray:
         """Influences of the observations in their order, (n, p)."""
         parts = []
+        _check_expanded(self)
         for block in self.blocks:
             psi, w = self.influence(*block), block[-1]
             if w is not None:
@@ -210,7 +226,7 @@ class InfluenceContext:
 
     def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
         """Leverages belong to regressions."""
-        raise NotImplementedError(f'cov_type="{kind}" is for Logit, Probit, CLogLog and MNLogit')
+        raise _of_regressions(kind)
 
     def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
         """sum_g (sum_{i in g} f_i psi_i) (sum_{i in g} f_i psi_i)'."""
@@ -233,6 +249,23 @@ def small_sample(ctx: Context | InfluenceContext) -> float:
     if n <= p:
         raise ValueError(f"the factor n/(n-p) needs more observations than parameters; here n = {n:g}, p = {p}")
     return n / (n - p)
+
+
+def _check_expanded(ctx: Context | InfluenceContext) -> None:
+    """Refuse scores of more observations than memory may hold."""
+    if ctx.frequency and ctx.nobs * ctx.size > EXPANDED:
+        raise NotImplementedError(
+            f'cov_type="HAC" with freq_weights= that add up to {ctx.nobs:g}: it takes the expanded rows one by one. '
+            'Use "HC0"'
+        )
+
+
+def _without_rounding(V: ndarray, size: ndarray) -> ndarray:
+    """V with variances that are negative by rounding of their terms, of a size (p,), at 0."""
+    at = np.arange(len(V))
+    v = V[at, at]
+    V[at, at] = np.where((v < 0) & (-v <= 8 * len(V) * np.finfo(float).eps * size), 0.0, v)
+    return V
 
 
 def _scores(X, u: ndarray) -> ndarray:
@@ -276,15 +309,14 @@ def covariance(name: str, context: Context | InfluenceContext, **keywords) -> Co
     ValueError
         Unknown type, or too few observations or clusters.
     NotImplementedError
-        A type that this version does not have.
-    TypeError
-        A keyword that the type does not take.
+        A type that the context has not.
+    RowsError
+        Rows of leverage one, or without which there is no estimate.
+    EstimationError
+        Too few replications have an estimate.
     """
     check(name)
     f, description = _TYPES[name]
-    unknown = set(keywords) - set(OPTIONS.get(name, ()))
-    if unknown:
-        raise TypeError(f'cov_type="{name}" takes no keyword {", ".join(sorted(map(repr, unknown)))}')
     result = f(context, **keywords)
     return result if isinstance(result, Covariance) else Covariance(name, result, description)
 
@@ -325,9 +357,13 @@ def _cluster(ctx: Context | InfluenceContext, groups: list[ndarray]) -> Covarian
     return Covariance("cluster", V, _TYPES["cluster"][1], counts)
 
 
-def _one_way(ctx: Context | InfluenceContext, codes: ndarray, n_clusters: int) -> ndarray:
+def _check_clusters(n_clusters: int) -> None:
     if n_clusters < 2:
-        raise ValueError("cluster-robust standard errors need at least two clusters; the groups have one")
+        raise ValueError("standard errors by clusters need at least two clusters; the groups have one")
+
+
+def _one_way(ctx: Context | InfluenceContext, codes: ndarray, n_clusters: int) -> ndarray:
+    _check_clusters(n_clusters)
     small_sample(ctx)
     factor = n_clusters / (n_clusters - 1) * (ctx.nobs - 1) / (ctx.nobs - ctx.size)
     return factor * ctx.sandwich(ctx.sum_of_outer_cluster_scores(codes, n_clusters))
@@ -351,42 +387,46 @@ def _hac(ctx: Context | InfluenceContext, maxlags: int | None = None) -> Covaria
     """sum_l (1 - l/(L+1)) (G_l + G_l'), G_l = sum_i s_i s_(i-l)', rows in the order of time (Newey & West 1987)."""
     S = ctx.scores()
     n = len(S)
-    lags = int(np.floor(4 * (n / 100) ** (2 / 9))) if maxlags is None else maxlags
-    if isinstance(lags, bool) or not isinstance(lags, (int, np.integer)) or not 0 <= lags < n:
-        raise ValueError(f"maxlags={maxlags!r}: a whole number of lags, from 0 to {n - 1}")
+    lags = min(int(4 * (n / 100) ** (2 / 9)), n - 1) if maxlags is None else int(maxlags)
+    if lags >= n:
+        raise ValueError(f"maxlags={maxlags!r}: fewer lags than observations, of which there are {n}")
     meat = S.T @ S
     for lag in range(1, lags + 1):
         G = S[lag:].T @ S[:-lag]
         meat += (1 - lag / (lags + 1)) * (G + G.T)
     words = f"{_TYPES['HAC'][1][:-2]}, {lags} lag{'' if lags == 1 else 's'})."
-    return Covariance("HAC", ctx.sandwich(meat), words)
+    return Covariance("HAC", ctx.sandwich(meat), words, options={"maxlags": lags})
 
 
 @register("bootstrap", "Standard errors are from the bootstrap.")
-def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed=None, groups=None) -> Covariance:
-    """Covariance of estimates on observations, or clusters, drawn with replacement."""
+def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed: Any = None, groups: Any = None) -> Covariance:
+    """Covariance of estimates on observations, or clusters, drawn with replacement (Efron & Tibshirani 1993)."""
     from glmclf.inference import resampling
 
-    _only_regressions(ctx, "bootstrap")
-    if isinstance(reps, bool) or not isinstance(reps, (int, np.integer)) or reps < 2:
-        raise ValueError(f"reps={reps!r}: a whole number of replications, 2 or more")
-    if groups is not None and len(groups) > 1:
-        raise NotImplementedError('cov_type="bootstrap" draws clusters of one grouping; there are two')
-    V, found = resampling.bootstrap(ctx, int(reps), seed, None if groups is None else groups[0])
-    what = "rows" if groups is None else "clusters"
-    words = f"Standard errors are from a bootstrap of {what} ({len(found.estimates)} replications{found.words})."
-    return Covariance("bootstrap", V, words, () if groups is None else (int(groups[0].max()) + 1,))
+    if isinstance(ctx, InfluenceContext):
+        raise _of_regressions("bootstrap")
+    entropy = np.random.SeedSequence().entropy if seed is None else seed
+    known = int(entropy) if isinstance(entropy, (int, np.integer)) else None  # None: whoever gave it knows
+    codes = None if groups is None else groups[0]
+    if codes is not None:
+        _check_clusters(int(codes.max()) + 1)
+    V, found = resampling.bootstrap(ctx, int(reps), np.random.default_rng(entropy), codes)
+    what = "observations" if groups is None else "clusters"
+    left_out = f"; {found.words} left out" if found.left_out else ""
+    words = f"Standard errors are from a bootstrap of {what} ({len(found.estimates)} replications{left_out})."
+    options = {"reps": int(reps), "seed": known, "used": len(found.estimates), "left_out": found.left_out}
+    return Covariance("bootstrap", V, words, () if groups is None else (int(groups[0].max()) + 1,), options)
 
 
 @register("jackknife", "Standard errors are from the jackknife: fits without each observation.")
 def _jackknife(ctx: Context | InfluenceContext) -> ndarray:
-    """(n-1)/n times the sum of squares of the estimates without each observation."""
+    """(n-1)/n times the sum of squares of the estimates without each observation (Efron 1982)."""
     from glmclf.inference import resampling
 
-    _only_regressions(ctx, "jackknife")
-    return resampling.jackknife(ctx)[0]
-
-
-def _only_regressions(ctx: Context | InfluenceContext, name: str) -> None:
     if isinstance(ctx, InfluenceContext):
-        raise NotImplementedError(f'cov_type="{name}" is for Logit, Probit, CLogLog and MNLogit')
+        raise _of_regressions("jackknife")
+    return resampling.jackknife(ctx)
+
+
+def _of_regressions(name: str) -> NotImplementedError:
+    return NotImplementedError(f'cov_type="{name}" is for Logit, Probit, CLogLog and MNLogit')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
@@ -28,6 +28,20 @@ class Influences(NamedTuple):
     leverage: ndarray
     cooks: ndarray
     change: ndarray
+
+
+class RowsError(Exception):
+    """What a covariance cannot do because of some rows.
+
+    Attributes
+    ----------
+    rows : integer ndarray
+        Places among the rows of the objective. The message has ``{rows}`` where their labels belong.
+    """
+
+    def __init__(self, message: str, rows: ndarray):
+        super().__init__(message)
+        self.rows = rows
 
 
 def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, frequency: bool) -> Influences:
@@ -83,11 +97,15 @@ def adjusted_meat(objective: Objective, theta: ndarray, root: ndarray, frequency
 
     Raises
     ------
-    ValueError
+    RowsError
         Rows of leverage one.
+
+    References
+    ----------
+    MacKinnon & White (1985), Journal of Econometrics 29, 305-325.
     """
     p, q = len(theta), objective.likelihood.n_eta
-    blocks, total, ones = objective.blocks, np.zeros((len(theta), len(theta))), 0
+    blocks, total, parts = objective.blocks, np.zeros((p, p)), []
     size = max(16, min(blocks.size, ENTRIES // (p * q)))
     for X, y, m, offset, weights in Blocks(*blocks.arrays, size=size):
         A = X.toarray()
@@ -96,26 +114,28 @@ def adjusted_meat(objective: Objective, theta: ndarray, root: ndarray, frequency
             u, W = weights[:, None] * u, weights[:, None, None] * W
         Z = np.tensordot(A, root.reshape(q, A.shape[1], p), axes=(1, 1))
         v, single = _left(u, W, Z @ Z.transpose(0, 2, 1), kind)
-        ones += single
+        parts.append(single)
         S = (v[:, :, None] * A[:, None, :]).reshape(len(A), p) / (1.0 if frequency else objective.unit)
         total += (S.T if weights is None or not frequency else S.T * weights) @ S
-    if ones:
-        raise ValueError(
-            f'cov_type="{kind}" divides by 1 - leverage, and {ones} rows have leverage one (each alone determines a '
-            'coefficient): use "HC1"'
+    ones = np.flatnonzero(np.concatenate(parts))
+    if len(ones):
+        raise RowsError(
+            f'cov_type="{kind}" divides by 1 - leverage, which is 0 for {{rows}}: each alone determines a coefficient. '
+            'Use "HC1", or leave such a coefficient out',
+            ones,
         )
     return total
 
 
-def _left(u: ndarray, W: ndarray, G: ndarray, kind: str) -> tuple[ndarray, int]:
-    """(I - W G)^-c u, and how many rows have leverage one.
+def _left(u: ndarray, W: ndarray, G: ndarray, kind: str) -> tuple[ndarray, Any]:
+    """(I - W G)^-c u, and which rows have leverage one.
 
     (I - W G)^-c = I + W^(1/2) f(H) W^(1/2) G with H = W^(1/2) G W^(1/2) and f(h) = ((1 - h)^-c - 1)/h.
     """
     values, vectors = np.linalg.eigh(W)
     half = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)
     h, U = np.linalg.eigh(half @ G @ half)
-    single = int((h > 1 - 1e-10).any(axis=1).sum())
+    single = np.any(h > 1 - 1e-10, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         left = 1.0 - h
         f = 1.0 / left if kind == "HC3" else 1.0 / (np.sqrt(left) * (1.0 + np.sqrt(left)))

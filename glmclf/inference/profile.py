@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
-from scipy.special import chdtri
+from scipy.special import chdtrc, chdtri
 
+from glmclf.core.objective import Evaluation
 from glmclf.core.solvers import solve
 from glmclf.core.subspace import Within, constrained
 
-TOL = 1e-10  # of the drop in log-likelihood, and of a step in standard errors
-MOST = 60
-FAR = 1e4  # standard errors beyond which an end counts as infinite
+TOL = 1e-9  # of the drop in log-likelihood: the step that follows squares it
+MOST = 100
 
 
 @dataclass(frozen=True)
@@ -30,31 +31,74 @@ class Profile:
     value : float
         Log-likelihood at the maximum, or its supremum.
     r : (p,) ndarray
+    shift : float
+        A number to add to r'theta.
     """
 
     objective: Any
     theta: ndarray
     value: float
     r: ndarray
+    shift: float = 0.0
+
+    @cached_property
+    def _opening(self) -> Evaluation:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.objective(self.theta)
+
+    @cached_property
+    def _scale(self) -> ndarray:
+        """Units in which the information has a diagonal of ones."""
+        diagonal = np.diag(self._opening.information)
+        ok = np.isfinite(diagonal) & (diagonal > 0)
+        return np.where(ok, 1.0 / np.sqrt(np.where(ok, diagonal, 1.0)), 1.0)
+
+    @cached_property
+    def _direction(self) -> ndarray:
+        """How theta moves with r'theta along the profile, V r / r'V r, at the beginning."""
+        try:
+            d = self._opening.factor.solve(self.r)
+        except np.linalg.LinAlgError:
+            d = self._scale**2 * self.r
+        d = d / (self.r @ d)
+        return d if np.isfinite(d).all() else np.zeros_like(d)
+
+    @property
+    def centre(self) -> float:
+        """r'theta at the beginning."""
+        return float(self.r @ self.theta) + self.shift
+
+    @property
+    def se(self) -> float:
+        """Its standard error by the information there: the size of a first step."""
+        try:
+            variance = float(self.r @ self._opening.factor.solve(self.r))
+        except np.linalg.LinAlgError:
+            variance = float(((self._scale * self.r) ** 2).sum())
+        return float(np.sqrt(variance)) if variance > 0 and np.isfinite(variance) else 1.0
 
     def at(self, c: float, start: ndarray) -> tuple[float, float, ndarray] | None:
-        """Profile log-likelihood at r'theta = c, its derivative in c, and where it is; None if there is no maximum."""
-        Q, origin = constrained(self.r[None, :], np.array([c]))
+        """Profile log-likelihood at r'theta = c, its derivative in c, and where it is; None if no maximum was found."""
+        s = self._scale
+        Q, origin = constrained((s * self.r)[None, :], np.array([c - self.shift]))
+        Q, origin = s[:, None] * Q, s * origin
         part = Within(self.objective, Q, origin)
         with np.errstate(over="ignore", invalid="ignore"):
+            theta = origin
             if Q.shape[1]:
-                fit = solve("irls", part, Q.T @ (start - origin), tol=1e-16, maxiter=MOST)  # type: ignore[arg-type]
-                if not fit.converged and fit.decrement > 1e-6:
+                first = (Q / (s * s)[:, None]).T @ (start - origin)
+                fit = solve("irls", part, first, tol=1e-16, maxiter=MOST)  # type: ignore[arg-type]
+                if not fit.converged and not fit.decrement <= 1e-12:
                     return None
                 theta = part.theta(fit.theta)
-            else:
-                theta = origin
             e = self.objective.gradient(theta)
+        if not np.isfinite(e.value):
+            return None
         # the envelope theorem: along r the score is the multiplier of the constraint
-        slope = float(self.r @ e.score / (self.r @ self.r))
-        return float(e.value), slope, theta
+        r = s * s * self.r
+        return float(e.value), float(r @ e.score / (r @ self.r)), theta
 
-    def end(self, sign: float, alpha: float, se: float, centre: float) -> float:
+    def end(self, sign: float, alpha: float, se: float, centre: float, attained: bool = True) -> float:
         """Where the profile log-likelihood has fallen by chi-squared(1; 1 - alpha)/2, above or below the maximum.
 
         Parameters
@@ -65,42 +109,74 @@ class Profile:
             Size of a first step.
         centre : float
             Of the combination: its estimate, or where the search begins.
+        attained : bool
+            Whether the maximum is at `centre`, or at infinity on the other side.
 
         Returns
         -------
         float
-            Infinite where the profile does not fall that far.
+
+        Raises
+        ------
+        ArithmeticError
+            The search found none.
         """
         drop = 0.5 * float(chdtri(1, alpha))
-        low, high = 0.0, np.inf  # steps from the centre: inside, outside
-        step, start = np.sqrt(2 * drop) * se, self.theta
+        tol = max(TOL * drop, 64 * np.finfo(float).eps * abs(self.value))
+        low, high = 0.0 if attained else -np.inf, np.inf  # steps from the centre: inside, outside
+        step, reach = np.sqrt(2 * drop) * se if attained else 0.0, se
+        start = self.theta + sign * step * self._direction
         for _ in range(MOST):
-            found = self.at(centre + sign * step, start)
+            found, before = self.at(centre + sign * step, start), step
             if found is None:
-                high = min(high, step)
-                step = 0.5 * (low + high)
-                continue
-            value, slope, theta = found
-            gap = self.value - value - drop  # negative inside
-            if gap < 0:
-                low, start = step, theta
+                high, wanted = min(high, step), np.nan
             else:
-                high = step
-            if abs(gap) <= TOL * max(1.0, drop):
+                value, slope, theta = found
+                fallen = self.value - value
+                low, high = (step, high) if fallen < drop else (low, min(high, step))
+                wanted = step + _newton(fallen, -sign * slope, drop, attained)
+                if abs(fallen - drop) <= tol:
+                    return centre + sign * (wanted if abs(wanted - step) <= 1e-3 * max(se, abs(step)) else step)
+            step, reach = _inside(wanted, step, low, high, reach)
+            if abs(step - before) <= 4e-16 * max(abs(centre + sign * step), se):
                 return centre + sign * step
-            fall = -sign * slope  # how the gap grows with the step
-            wanted = step - gap / fall if fall > 0 else np.inf
-            # on a quadratic the root of the gap is linear in the step: take that instead where it is inside
-            if gap + drop > 0 and fall > 0:
-                wanted = step + (np.sqrt(drop * (gap + drop)) - (gap + drop)) * 2 / fall
-            if not low < wanted < high or not np.isfinite(wanted):
-                wanted = 0.5 * (low + high) if np.isfinite(high) else 2 * step
-            if wanted > FAR * se and not np.isfinite(high):
-                return sign * np.inf
-            if abs(wanted - step) <= 1e-13 * max(abs(step), se):
-                return centre + sign * wanted
-            step = wanted
-        return centre + sign * step
+            if found is not None:
+                start = theta + sign * (step - before) * self._direction
+        raise ArithmeticError(
+            f"the profile likelihood of a coefficient beyond {centre + sign * step:.6g} was not found"
+        )
+
+    def interval(self, alpha: float, toward: float = 0.0) -> tuple[float, float]:
+        """Both ends; `toward` is the sign of an infinite estimate, whose interval has one."""
+        if toward:
+            one = self.end(-toward, alpha, self.se, self.centre, attained=False)
+            return (one, np.inf) if toward > 0 else (-np.inf, one)
+        return profile_interval(self, alpha, self.se, self.centre)
+
+    def lr_pvalue(self, c: float = 0.0) -> float:
+        """p-value of the likelihood ratio test of r'theta = c; NaN where no maximum was found."""
+        found = self.at(c, self.theta + (c - self.centre) * self._direction)
+        if found is None:
+            found = self.at(c, np.zeros_like(self.theta))
+        return np.nan if found is None else float(chdtrc(1, max(2.0 * (self.value - found[0]), 0.0)))
+
+
+def _newton(fallen: float, slope: float, drop: float, attained: bool) -> float:
+    """A step to where a convex fall is `drop`: on its root, as of a quadratic, or on its logarithm, as of a tail."""
+    if not slope > 0 or not fallen > 0:
+        return np.nan
+    if attained:
+        return 2.0 * (np.sqrt(drop * fallen) - fallen) / slope
+    return (drop - fallen) / slope if fallen > drop else fallen * np.log(drop / fallen) / slope
+
+
+def _inside(wanted: float, step: float, low: float, high: float, reach: float) -> tuple[float, float]:
+    """The step wanted where the bracket holds it, else one that halves or widens the bracket; and how far to go."""
+    if low < wanted < high and (np.isfinite(low + high) or abs(wanted - step) <= 64 * reach):
+        return wanted, reach
+    if np.isfinite(low + high):
+        return 0.5 * (low + high), reach
+    return (low + reach if np.isinf(high) else high - reach), 2.0 * reach
 
 
 def profile_interval(profile: Profile, alpha: float, se: float, centre: float) -> tuple[float, float]:

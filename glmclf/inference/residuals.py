@@ -51,7 +51,7 @@ def working(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
     """(y/m - p) / f(eta), from the slopes f/(1-F) and f/F."""
     yes, no = _parts(y, m)
     t = link.terms(eta)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return _times(yes, 1.0 / t.r0) - _times(no, 1.0 / t.r1)
 
 

@@ -28,11 +28,12 @@ from glmclf.core.omitted import (
     widened,
 )
 from glmclf.core.rank import dependencies, triangular_factor
+from glmclf.core.solvers.sgd import RAW
+from glmclf.core.subspace import ConstrainedEstimate
 from glmclf.data.frame import align
 from glmclf.errors import (
     CollinearityError,
     CollinearityWarning,
-    ConvergenceWarning,
     DataError,
     EstimationError,
     InferenceWarning,
@@ -40,17 +41,21 @@ from glmclf.errors import (
     SeparationWarning,
     warn,
 )
-from glmclf.inference.covariance import Context, Covariance, covariance
+from glmclf.inference.covariance import Context, Covariance
 from glmclf.inference.limit import LimitContext
 from glmclf.models.bias_reduction import check_covariance, check_reduction, with_flic
+from glmclf.models.constrained import ConstrainedFits, constrained_covariance
+from glmclf.models.covariances import Keywords, row_covariance
 from glmclf.models.inputs import Inputs
+from glmclf.models.regularized import Regularization
+from glmclf.models.solving import check_converged, check_options, check_refine, solver_options
 from glmclf.results.collinearity import SHOWN, combination, empty_cell
 from glmclf.results.separation import Separation, separation_report
 
 REFITS = ("bootstrap", "jackknife")  # covariances that say nothing of an estimate at infinity
 
 
-class Model(Inputs):
+class Model(ConstrainedFits, Regularization):
     """A model of a response given regressors, before it is fitted: p(y | x).
 
     Subclasses build the response and the likelihood, and say where a fit starts.
@@ -92,6 +97,11 @@ class Model(Inputs):
         return next((int(j) for j in likely if (X[:] @ unit[j] == first[j]).all()), None)
 
     # -------------------------------------------------------------------------------------------- likelihood
+    @property
+    def _unit(self) -> float:
+        """What one observation weighs: the mean of sampling weights, else 1."""
+        return 1.0 if self._frequency or self._weight_sum is None else self._weight_sum / self.nobs
+
     def _objective(self, n_threads: int | None = None, columns: ndarray | None = None) -> Objective:
         """The log-likelihood of all columns, or of some."""
         r = self._rows
@@ -192,14 +202,18 @@ class Model(Inputs):
         callback=None,
         disp: bool = False,
         flic: bool = False,
+        refine: bool | None = None,
+        seed: Any = None,
+        batch_size: int | None = None,
+        polish: bool | None = None,
     ):
         """Maximum likelihood estimate, by default through iteratively reweighted least squares.
 
         Parameters
         ----------
-        method : {"irls", "newton", "bfgs", "lbfgs"}
-            Fisher scoring, Newton-Raphson on the observed information, or a quasi-Newton method. All end at the same
-            maximum: the last steps are Newton steps.
+        method : {"irls", "newton", "bfgs", "lbfgs", "sgd"}
+            Fisher scoring, Newton-Raphson on the observed information, a quasi-Newton method, or averaged stochastic
+            gradient. All end at the same maximum: the last steps are Newton steps.
         start_params : (p,) array_like, optional
             Where to start.
         maxiter : int
@@ -207,11 +221,12 @@ class Model(Inputs):
         tol : float, optional
             Convergence: the squared Newton decrement s' I^-1 s, the squared distance to the maximum in standard errors,
             is at most `tol`. The default, 1e-24 max(1, n/p), is rounding.
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}, optional
-            Covariance of the estimate. "nonrobust", the inverse observed information, unless the log-likelihood is a
-            pseudo-likelihood (sampling weights, fractions): then "HC0".
+        cov_type : str, optional
+            Covariance of the estimate: "nonrobust", the inverse observed information, "expected", "HC0" to "HC3",
+            "cluster", "HAC", "bootstrap" or "jackknife"; see `with_cov` of the result. "nonrobust", unless the
+            log-likelihood is a pseudo-likelihood (sampling weights, fractions): then "HC0".
         cov_kwds : dict, optional
-            `groups` for "cluster": one or two variables, by column name or value.
+            `groups` of "cluster" and "bootstrap", `maxlags` of "HAC", `reps` and `seed` of "bootstrap".
         bias_reduction : {"firth", "median"}, optional
             A bias-reduced estimate in place of the maximum likelihood one: finite for separated data, and closer to the
             truth in small samples. "firth": of mean bias, the maximum of llf + log|I|/2 with Logit and MNLogit (Firth
@@ -239,6 +254,21 @@ class Model(Inputs):
             With ``bias_reduction="firth"`` of a Logit: whether to replace the intercept, after the fit, by the maximum
             likelihood one given the slopes, so that fitted probabilities, which Firth's pulls to 1/2, add up to the
             events (Puhr et al. 2017). Standard errors are those at the corrected estimate, tests those of the slopes.
+        refine : bool, optional
+            Whether an ill-conditioned design is put into a well-conditioned basis in twofold (double-double)
+            arithmetic, so that the estimate has every digit that the data hold. By default where the design is
+            ill-conditioned and rows times columns squared are at most 2e8; True: always, at about 25 times the
+            arithmetic; False: in plain arithmetic. `digits` of the result says how many to expect.
+        seed : int, SeedSequence or Generator, optional
+            "sgd": of the order of the rows, by default 0. One seed gives one result, whatever `n_threads`.
+        batch_size : int, optional
+            "sgd": rows a step, 1 or more; 1 is the classical algorithm. By default 32, fewer or more of very few or
+            very many rows.
+        polish : bool, optional
+            "sgd": whether to end at the maximum (the default), or with the average of the stochastic steps. Then
+            `converged` is False, ``mle_retvals["remaining_error"]`` is the distance to the maximum in standard errors,
+            to first order, and standard errors are from the information at that point. Separated data are treated as
+            with any other method.
 
         Returns
         -------
@@ -253,22 +283,31 @@ class Model(Inputs):
             Columns are linearly dependent, and `collinear` is "raise"; the message names them and their combination.
         ValueError
             An unknown option, groups that do not fit.
+        TypeError
+            A keyword of "sgd" with another `method`.
+        NotImplementedError
+            `refine` with `bias_reduction`.
 
         Warns
         -----
         SeparationWarning
             Some coefficients are infinite.
+        InferenceWarning
+            Standard errors that the data may not bear out: few clusters, rows missing in a series, replications of a
+            bootstrap without an estimate, a model-based covariance of a pseudo-likelihood.
         CollinearityWarning
             Some columns are combinations of others and were left out.
         ConvergenceWarning
             No maximum within `maxiter` iterations.
         """
         _refuse_later_options(bias_reduction, separation, collinear, progress)
+        solving = solver_options(method, seed=seed, batch_size=batch_size, polish=polish)
+        check_refine(refine, bias_reduction)
         check_reduction(self, bias_reduction, flic, method)
         cov_type = cov_type or ("expected" if bias_reduction else "HC0" if self._pseudo else "nonrobust")
         self._check_covariance(cov_type)
-        groups = self._groups(cov_type, cov_kwds)
-        _check_options(maxiter, tol, n_threads)
+        keywords = self._cov_keywords(cov_type, cov_kwds)
+        check_options(maxiter, tol, n_threads)
         options = {"maxiter": maxiter, "tol": tol, "callback": _reporter(callback, disp)}
         if start_params is not None and not np.isfinite(self._flat(start_params)).all():
             raise ValueError(f"start_params must be finite numbers; found {self._flat(start_params)}")
@@ -277,7 +316,7 @@ class Model(Inputs):
             if bias_reduction is not None:
                 start = self._start() if start_params is None else self._flat(start_params)
                 return reduce_bias(bias_reduction, objective, start[places], **options)
-            return self._maximise(method, objective, start_params, places, options)
+            return self._maximise(method, objective, start_params, places, {**options, **solving, "refine": refine})
 
         found, objective, omitted = self._of_full_rank(maximum, collinear, n_threads)
         limit = None
@@ -286,13 +325,13 @@ class Model(Inputs):
         if limit is None:
             self._verify(found, objective, omitted, method)
         else:
-            _check_converged(limit.fit, method)
+            check_converged(limit.fit, method, objective.unit)
         if flic:
             found = with_flic(self, found, objective, omitted)
         found = widened(limit or found, omitted, len(self.exog_names), self._likelihood.n_eta)
         basis = narrow_basis(found)
-        objective = objective if basis is None else objective.rotated(basis)
-        return self._results_class(self, found, self._covariance(found, objective, cov_type, groups), method)
+        objective = objective if basis is None else objective.rotated(basis, found.exact)
+        return self._results_class(self, found, self._covariance(found, objective, cov_type, keywords), method)
 
     def _of_full_rank(self, maximum, collinear: str, n_threads) -> tuple[Estimate, Objective, dict]:
         """An estimate of the columns that are no combinations of others, its objective, and what is left out.
@@ -326,7 +365,7 @@ class Model(Inputs):
     def _maximise(self, method, objective, start_params, places, options) -> Estimate:
         if start_params is not None:
             found = estimate(method, objective, self._flat(start_params)[places], warm=False, **options)
-            if found.fit.converged or found.fit.iterations >= options["maxiter"]:
+            if found.fit.converged or found.fit.message == RAW or found.fit.iterations >= options["maxiter"]:
                 return found
         # a start so far off that no step leads on: begin at the usual one
         return estimate(method, objective, self._start()[places], **options)
@@ -369,7 +408,9 @@ class Model(Inputs):
         if separation == "raise":
             raise PerfectSeparationError(report.message("raise"))
         warn(report.message("warn"), SeparationWarning)
-        return limit_estimate(method, objective, cone, constraints, found.theta, **options)
+        method = "irls" if method == "sgd" else method
+        limit = limit_estimate(method, objective, cone, constraints, found.theta, **options)
+        return replace(limit, fit=replace(limit.fit, iterations=found.fit.iterations + limit.fit.iterations))
 
     def _report(self, cone, gone: ndarray, omitted) -> Separation:
         """What a cone of the columns that are left says of the model."""
@@ -406,62 +447,69 @@ class Model(Inputs):
                 "such coefficients mean little. Use compare_lr_test.",
                 InferenceWarning,
             )
-        _check_converged(fit, method)
+        check_converged(fit, method, objective.unit)
 
-    def _covariance(self, found: Estimate, objective: Objective, cov_type, groups) -> tuple[Covariance, list[str]]:
+    def _covariance(
+        self, found: Estimate, objective: Objective, cov_type: str, keywords: Keywords
+    ) -> tuple[Covariance, list[str]]:
         if isinstance(found, LimitEstimate):
-            return self._limit_covariance(found, cov_type, groups)
+            return self._limit_covariance(found, cov_type, keywords)
+        if isinstance(found, ConstrainedEstimate):
+            return constrained_covariance(self, found, objective, cov_type, keywords)
         k, q = len(self.exog_names), self._likelihood.n_eta
         fit = narrow(found, k, q).fit
         if isinstance(found, ReducedEstimate):
             check_covariance(found, cov_type, self._objective(columns=columns_kept(found.omitted, k)))
         context = Context(objective, fit.theta, fit.evaluation, self.nobs, self._frequency)
-        V = covariance(cov_type, context, **({} if groups is None else {"groups": groups.codes}))
+        V = row_covariance(self, cov_type, context, keywords)
         if found.omitted:
             V = replace(V, matrix=wide(V.matrix, places_kept(found.omitted, k, q), k * q))
-        if groups is None:
-            return V, []
         if (np.diag(V.matrix) < 0).any():
             warn(
-                f"the two-way covariance by {' and '.join(groups.names)} is not positive semi-definite: some standard "
-                "errors are NaN. Use one grouping, or more clusters.",
+                f"the two-way covariance by {' and '.join(keywords.names)} is not positive semi-definite: some "
+                "standard errors are NaN. Use one grouping, or more clusters.",
                 InferenceWarning,
             )
-        return V, groups.names
+        return V, keywords.names
 
-    def _limit_covariance(self, found: LimitEstimate, cov_type, groups) -> tuple[Covariance, list[str]]:
+    def _limit_covariance(
+        self, found: LimitEstimate, cov_type: str, keywords: Keywords
+    ) -> tuple[Covariance, list[str]]:
         """Covariance of the limit's parameters; rows that are decided have no score."""
         fit, p = found.inner.fit, len(found.fit.theta)
-        names = [] if groups is None else groups.names
-        if not len(fit.theta) or not len(found.rows):
-            return Covariance(cov_type, np.zeros((p, p)), "No coefficient is finite."), names
         if cov_type in REFITS:
             raise NotImplementedError(
                 f'cov_type="{cov_type}" of a separated fit: use "HC1", or bias_reduction="firth" with it'
             )
+        if not len(fit.theta) or not len(found.rows):
+            return Covariance(cov_type, np.zeros((p, p)), "No coefficient is finite."), keywords.names
         objective = found.objective if found.inner.basis is None else found.objective.rotated(found.inner.basis)
         parameters = p - len(found.omitted) * self._likelihood.n_eta
         context = LimitContext(
             *(objective, fit.theta, fit.evaluation, self.nobs, self._frequency),
             *(parameters, found, self._rows.weights, len(self._rows)),
         )
-        V = covariance(cov_type, context, **({} if groups is None else {"groups": groups.codes}))
-        return replace(V, matrix=found.expanded(V.matrix)), names
+        V = row_covariance(self, cov_type, context, keywords, found.rows)
+        return replace(V, matrix=found.expanded(V.matrix)), keywords.names
 
     def _maximum(self, columns: ndarray, start: ndarray) -> tuple[float, ndarray]:
         """Largest log-likelihood with some columns of the design only, without `_constant`, and where it is.
 
         Rows, offset and weights are the model's own. `start` is flat, equation by equation.
         """
-        q = self._likelihood.n_eta
         if not len(columns):
             return self._offset_alone(), np.zeros(0)
+        found = self._estimate_with(columns, start)
+        return found.fit.evaluation.value, found.theta
+
+    def _estimate_with(self, columns: ndarray, start: ndarray) -> Estimate:
+        """The estimate with some columns of the design only, or its limit."""
         objective = self._objective_of(some_columns(self._rows.X, columns))
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 found = estimate("irls", objective, start, warm=False, maxiter=100)
                 if not found.fit.converged:
-                    found = estimate("irls", objective, np.zeros(len(columns) * q), maxiter=200)
+                    found = estimate("irls", objective, np.zeros(len(start)), maxiter=200)
         except RankDeficiency as deficiency:
             omitted = merged({}, deficiency.combinations, columns)
             raise CollinearityError(self._collinearity(omitted)) from None
@@ -472,7 +520,7 @@ class Model(Inputs):
         if not found.fit.converged:
             names = ", ".join(self.exog_names[j] for j in columns)
             raise EstimationError(f"the fit with the columns {names} alone found no maximum: {found.fit.message}")
-        return found.fit.evaluation.value, found.theta
+        return found
 
     def _objective_of(self, X: Dense | Cells) -> Objective:
         """The objective with other columns."""
@@ -548,18 +596,6 @@ def _refuse_later_options(bias_reduction, separation, collinear, progress) -> No
             raise NotImplementedError(f"fit({option}) is not available in this version")
 
 
-def _check_converged(fit, method: str) -> None:
-    if fit.converged:
-        return
-    norm = float(np.linalg.norm(fit.evaluation.score))
-    warn(
-        f"{method}: {fit.message} (stopped after {fit.iterations} iterations, gradient norm {norm:.3g}, "
-        f"squared Newton decrement {fit.decrement:.3g}); the estimates are not a maximum. "
-        "Raise maxiter=, or start elsewhere.",
-        ConvergenceWarning,
-    )
-
-
 def _as_table(values, what: str) -> pd.DataFrame:
     """Values of one or more variables as a table, a column each."""
     if isinstance(values, pd.DataFrame):
@@ -579,18 +615,6 @@ def _as_numbers(table: pd.DataFrame, what: str) -> pd.DataFrame:
     except (TypeError, ValueError):
         kinds = ", ".join(f"{name} ({kind})" for name, kind in table.dtypes.items())
         raise DataError(f"{what} must be numbers; found {kinds}") from None
-
-
-def _check_options(maxiter, tol, n_threads) -> None:
-    def whole(value, least):
-        return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
-
-    if not whole(maxiter, 0):
-        raise ValueError(f"maxiter={maxiter!r}: a whole number of iterations, 0 or more")
-    if n_threads is not None and not whole(n_threads, 1):
-        raise ValueError(f"n_threads={n_threads!r}: a whole number of threads, 1 or more")
-    if tol is not None and not 0 <= tol < np.inf:
-        raise ValueError(f"tol={tol!r}: a number, 0 or more")
 
 
 def _reporter(callback, disp):

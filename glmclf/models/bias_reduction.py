@@ -9,7 +9,7 @@ import numpy as np
 from glmclf.core.bias import ReducedEstimate, with_corrected_intercept
 from glmclf.core.estimation import Estimate, estimate
 from glmclf.core.limit import find_cone
-from glmclf.core.objective import Objective
+from glmclf.core.objective import MultinomialObjective, Objective
 from glmclf.core.omitted import columns_kept
 from glmclf.errors import EstimationError
 
@@ -26,7 +26,7 @@ def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> No
             raise ValueError('flic=True corrects the intercept of bias_reduction="firth": give both')
         return
     name, option = type(model).__name__, f'bias_reduction="{kind}"'
-    several = model._likelihood.n_eta > 1
+    several = issubclass(model._objective_class, MultinomialObjective)  # with two classes, too
     if kind == "median" and several:
         raise NotImplementedError(f'{option} of {name} is not available: use "firth", or Logit, Probit or CLogLog')
     if method != "irls":

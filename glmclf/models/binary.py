@@ -19,6 +19,7 @@ from glmclf.data.response import BinaryResponse
 from glmclf.errors import DataError
 from glmclf.models.base import Model
 from glmclf.results.binary import BinaryResults
+from glmclf.results.regularized import RegularizedBinaryResults
 from glmclf.results.saving import MODELS
 
 
@@ -47,6 +48,7 @@ class BinaryModel(Model):
     link: ClassVar[links.Link]
     _coding: ClassVar[dict[str, Any]] = {"event": None}
     _results_class = BinaryResults
+    _regularized_class = RegularizedBinaryResults
 
     def __init__(self, endog, exog, *, event=None, offset=None, freq_weights=None, weights=None, missing: str = "drop"):
         keywords = {"event": event, "offset": offset, "freq_weights": freq_weights, "weights": weights}

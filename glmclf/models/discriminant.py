@@ -218,7 +218,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         r = self._rows
         return Blocks(r.X, r.y, r.weights, n_threads=n_threads)
 
-    def _fit(self, cov_type: str, groups, bias_reduction: str | None, n_threads: int | None) -> DiscriminantResults:
+    def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> DiscriminantResults:
         blocks = self._blocks(n_threads)
         with np.errstate(over="ignore", invalid="ignore"):
             moments = class_moments(blocks, self.J)
@@ -234,7 +234,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
                 "discriminant coefficients have few digits. Drop one, or use shrinkage=",
                 DataWarning,
             )
-        return DiscriminantResults._fitted(self, fitted, cov_type, groups, bias_reduction, blocks)
+        return DiscriminantResults._fitted(self, fitted, cov_type, keywords, bias_reduction, blocks)
 
     def _estimate(self, blocks: Blocks, moments: ClassMoments) -> GaussianFit:
         o = self._options

@@ -13,6 +13,7 @@ from glmclf.data.priors import read_priors
 from glmclf.data.response import MultinomialResponse
 from glmclf.data.sample import Sample
 from glmclf.errors import DataError, DataWarning, warn
+from glmclf.inference.covariance import REGRESSIONS
 from glmclf.models.inputs import Inputs
 from glmclf.results.generative import GenerativeResults
 from glmclf.results.levels import Levels
@@ -27,6 +28,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
     """What LDA, QDA and NaiveBayes share: classes, their priors, and how a fit is asked for."""
 
     _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_options")
+    _no_covariances = REGRESSIONS
     _options: dict[str, Any]
 
     @classmethod
@@ -148,12 +150,12 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
 
         Parameters
         ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}, optional
+        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster", "HAC"}, optional
             Covariance of the implied logit: "nonrobust", the inverse information (both informations agree), or robust
             to features of other laws than the model's or, of NaiveBayes, that depend on each other within classes.
             "HC0" under sampling weights.
         cov_kwds : dict, optional
-            `groups` for "cluster": one or two variables, by column name or value.
+            `groups` for "cluster": one or two variables, by column name or value; `maxlags` for "HAC".
         bias_reduction : {"exact"}, optional
             LDA with a full covariance: slopes that are unbiased given the class sizes, with their exact covariance.
         n_threads : int, optional
@@ -177,11 +179,11 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
             NaiveBayes: a feature that a class never shows.
         """
         cov_type = self._check_fit(cov_type, progress, n_threads)
-        groups = self._groups(cov_type, cov_kwds)
+        keywords = self._cov_keywords(cov_type, cov_kwds)
         self._check_bias_reduction(bias_reduction, cov_type)
-        return self._fit(cov_type, groups, bias_reduction, n_threads)
+        return self._fit(cov_type, keywords, bias_reduction, n_threads)
 
-    def _fit(self, cov_type: str, groups, bias_reduction: str | None, n_threads: int | None) -> Fitted:
+    def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> Fitted:
         """The estimate, its options checked."""
         raise NotImplementedError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,10 +16,11 @@ from glmclf.core.columns import Cells, Dense, from_pieces
 from glmclf.data import codec
 from glmclf.data.arrays import constant, read_arrays
 from glmclf.data.design import read_formula
-from glmclf.data.groups import Groups, label, read_groups
+from glmclf.data.groups import label
 from glmclf.data.sample import Sample
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.covariance import check
+from glmclf.models.covariances import Keywords, read_keywords
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Inputs:
     _variables: ClassVar[tuple[str, ...]] = ("offset", "freq_weights", "weights")
     _coding: ClassVar[dict[str, Any]] = {}  # the class's other keywords and their defaults
     _missing: ClassVar[str] = "drop"
+    _no_covariances: ClassVar[tuple[str, ...]] = ()
     _rows_: Rows | None
     _results_class: ClassVar[Any]
 
@@ -232,8 +234,13 @@ class Inputs:
         return constant(self._rows.X.toarray())  # columns of a formula may add up to one by their values
 
     def _check_covariance(self, cov_type: str) -> None:
-        """Refuse an unknown type; warn of one that a pseudo-likelihood does not have."""
+        """Refuse a type that is unknown or that the model has not; warn of one that a pseudo-likelihood has not."""
         check(cov_type)
+        if cov_type in self._no_covariances:
+            raise NotImplementedError(
+                f'cov_type="{cov_type}" is for Logit, Probit, CLogLog and MNLogit; {type(self).__name__} has "HC0", '
+                '"HC1", "cluster" and "HAC"'
+            )
         doubt = self._doubt(cov_type)
         if doubt:
             warn(f'cov_type="{cov_type}": {doubt} Use "HC0" or "cluster".', InferenceWarning)
@@ -249,20 +256,9 @@ class Inputs:
             "unit of the weights does."
         )
 
-    def _groups(self, cov_type: str, cov_kwds) -> Groups | None:
-        """Cluster codes of the kept rows from the `groups` a user gave; None for other covariances."""
-        if cov_kwds is not None and not isinstance(cov_kwds, Mapping):
-            raise TypeError(f'cov_kwds={cov_kwds!r}: a dict, as {{"groups": column name or values}}')
-        keywords = dict(cov_kwds or {})
-        unknown = set(keywords) - ({"groups"} if cov_type == "cluster" else set())
-        if unknown:
-            raise TypeError(f'cov_type="{cov_type}" takes no keyword {", ".join(sorted(map(repr, unknown)))}')
-        if cov_type != "cluster":
-            return None
-        if keywords.get("groups") is None:
-            raise ValueError('cov_type="cluster" needs the groups: cov_kwds={"groups": column name or values}')
-        r = self._rows
-        return read_groups(keywords["groups"], self.data.frame, self._given_index, self._cut, r.positions, r.index)
+    def _cov_keywords(self, cov_type: str, cov_kwds) -> Keywords:
+        """What a user told a covariance, for the kept rows."""
+        return read_keywords(self, cov_type, cov_kwds)
 
     # --------------------------------------------------------------------------------------- keeping and moving
     _kept: ClassVar[tuple[str, ...]] = (

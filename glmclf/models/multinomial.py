@@ -22,6 +22,7 @@ from glmclf.models.base import Model
 from glmclf.models.inputs import Rows
 from glmclf.results.levels import LevelLabels
 from glmclf.results.multinomial import MultinomialResults
+from glmclf.results.regularized import RegularizedMultinomialResults
 from glmclf.results.saving import MODELS
 
 
@@ -66,6 +67,7 @@ class MNLogit(LevelLabels, Model):
 
     _coding: ClassVar[dict[str, Any]] = {"reference": None}
     _results_class = MultinomialResults
+    _regularized_class = RegularizedMultinomialResults
     _objective_class = MultinomialObjective
 
     def __init__(

@@ -249,7 +249,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
                 "slopes of tables"
             )
 
-    def _fit(self, cov_type: str, groups, bias_reduction: str | None, n_threads: int | None) -> NaiveBayesResults:
+    def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> NaiveBayesResults:
         r = self._rows
         self._check_domains(self._values, r.index)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -257,7 +257,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         self._check_units(record)
         fitted = self._estimate(record)
         self._warn_zero_cells(fitted)
-        return NaiveBayesResults._fitted(self, fitted, cov_type, groups, n_threads)
+        return NaiveBayesResults._fitted(self, fitted, cov_type, keywords, n_threads)
 
     def _estimate(self, record: Record) -> NaiveBayesFit:
         """The fit to the statistics of the rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -21,8 +22,9 @@ from glmclf.core.omitted import columns_kept, narrow, not_estimable, places_kept
 from glmclf.core.rank import dependencies, independent, triangular_factor
 from glmclf.core.separation import Cone
 from glmclf.core.solvers import Fit
+from glmclf.core.solvers.sgd import RAW, remaining_error
 from glmclf.core.twofold import product
-from glmclf.errors import CollinearityError, DataWarning, InferenceWarning, warn
+from glmclf.errors import CollinearityError, DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference import anova, gof, score, wald
 from glmclf.inference.anova import Comparison
 from glmclf.inference.covariance import Context, Covariance
@@ -30,13 +32,16 @@ from glmclf.inference.influence import Influences, influence
 from glmclf.results import saving
 from glmclf.results.bias_reduction import BiasReduction
 from glmclf.results.collinearity import combination, new_rows_warning, omitted_note
+from glmclf.results.constrained import Constrained
+from glmclf.results.digits import Digits
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.influence import Influence
+from glmclf.results.profiles import Profiles
 from glmclf.results.separation import Separation, as_dict, renamed, separation_report
 from glmclf.results.separation import from_dict as separation_from
 
 
-class Results(BiasReduction, Kept):
+class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -55,10 +60,11 @@ class Results(BiasReduction, Kept):
     def __init__(self, model, found: Estimate, cov: tuple[Covariance, list[str]], method: str):
         fit = found.fit
         self.model, self.method = model, method
-        self._fit, self._basis = fit, found.basis
+        self._fit, self._basis, self._exact = fit, found.basis, found.exact
         self._cone: Cone | None = getattr(found, "cone", None)
         self._limit = found if isinstance(found, LimitEstimate) else None
         self._ruled_out: ndarray | None = None  # outcomes of the rows of the fit
+        self._constraint: Any = getattr(found, "constraint", None)
         self._origin: Results | None = None  # the fit that a separated one was re-expressed from
         self.separation: Separation | None = None
         if self._limit is not None:
@@ -78,6 +84,8 @@ class Results(BiasReduction, Kept):
             "gradient_norm": float(np.linalg.norm(fit.evaluation.score)),
             "method": method,
         }
+        if fit.message == RAW:
+            self.mle_retvals["remaining_error"] = remaining_error(fit, model._unit)
 
     @property
     def _finite_theta(self) -> ndarray:
@@ -95,8 +103,9 @@ class Results(BiasReduction, Kept):
     # ------------------------------------------------------------------------------------- what is in the fit
     @property
     def _size(self) -> int:
-        """How many parameters the model has, those left out not counted."""
-        return len(self._theta) - (0 if self._omitted is None else int(self._omitted.sum()))
+        """How many parameters the model has, less those left out and the constraints."""
+        less = 0 if self._constraint is None else len(self._constraint.q)
+        return len(self._theta) - less - (0 if self._omitted is None else int(self._omitted.sum()))
 
     @property
     def _columns(self) -> ndarray:
@@ -116,7 +125,7 @@ class Results(BiasReduction, Kept):
     def _objective(self):
         """The objective of these columns in the coordinates of the fit."""
         objective, basis = self.model._objective(columns=self._columns), self._narrow.basis
-        return objective if basis is None else objective.rotated(basis)
+        return objective if basis is None else objective.rotated(basis, self._exact)
 
     # ----------------------------------------------------------------------------------------------- numbers
     @cached_property
@@ -132,6 +141,9 @@ class Results(BiasReduction, Kept):
         if lost.any():
             V = V.copy()
             V[lost] = V[:, lost] = np.nan
+        if self._constraint is not None:
+            fixed = self._constraint.fixed(np.eye(len(V)))[0]
+            V = np.where(fixed | fixed[:, None], 0.0, V)
         return V
 
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
@@ -155,7 +167,8 @@ class Results(BiasReduction, Kept):
             warn(new_rows_warning(broken, self._combinations, names, X.shape[0]), DataWarning)
 
     def _check_estimable(self, R: ndarray) -> None:
-        """Refuse combinations that are infinite, or that columns left out make arbitrary."""
+        """Refuse combinations that are infinite or fixed, or that columns left out make arbitrary."""
+        self._refuse_fixed(R)
         stray = not_estimable(self._combinations, R, len(self.model.exog_names)) if self._combinations else []
         if stray:
             names, what = self.model.exog_names, []
@@ -182,6 +195,9 @@ class Results(BiasReduction, Kept):
             k = len(self.model.exog_names)
             lost = [bool(not_estimable(self._combinations, row[None], k)) for row in R]
             estimate, se = np.where(lost, np.nan, estimate), np.where(lost, np.nan, se)
+        if self._constraint is not None:
+            fixed, values = self._constraint.fixed(R)
+            estimate, se = np.where(fixed, values, estimate), np.where(fixed, np.nan, se)
         return estimate, se
 
     @cached_property
@@ -204,8 +220,10 @@ class Results(BiasReduction, Kept):
         """Likelihood ratio statistic against the model without regressors, 2 (llf - llnull).
 
         Of a bias-reduced fit that of the penalised likelihood, both sides with the penalty of all parameters; NaN where
-        there is none.
+        there is none. NaN of a constrained fit where that model does not obey the constraints.
         """
+        if self._constraint is not None and not self._constraint.null:
+            return np.nan
         if self._reduction is not None:
             value = self._reduction.penalised
             return np.nan if value is None else 2.0 * (value - self._null_penalised)
@@ -262,6 +280,10 @@ class Results(BiasReduction, Kept):
         """
         if not isinstance(restricted, Results):
             raise TypeError(f"compare_lr_test needs the result of another model, found {type(restricted).__name__}")
+        if restricted._regularised:
+            raise NotImplementedError(
+                "compare_lr_test with a penalised fit: its log-likelihood is no maximum. Fit it by fit()"
+            )
         self._check_comparable(restricted)
         if self._reduction is not None and self._reduction.penalised is not None:
             value = self._penalised_as(restricted)
@@ -273,6 +295,7 @@ class Results(BiasReduction, Kept):
             a, b = type(self.model).__name__, type(other.model).__name__
             raise ValueError(f"a {b} is not nested in a {a}: a likelihood ratio test compares models of one class")
         self._check_penalised("compare_lr_test()")
+        self._check_nested(other)
         if self.bias_reduction != other.bias_reduction:
             a, b = (f"bias_reduction={r.bias_reduction!r}" for r in (self, other))
             raise ValueError(f"compare_lr_test: this fit has {a}, the restricted one {b}: fit both alike")
@@ -374,6 +397,7 @@ class Results(BiasReduction, Kept):
             raise ValueError(f"type={type!r}: choose 1, 2 or 3")
         if test not in anova.TESTS:
             raise ValueError(f'test={test!r}: choose "LR", "wald" or "score"')
+        self._refuse_constrained("anova()", "constraint_test(), or wald_test of what the constraints leave free")
         if test != "wald":
             self._check_likelihood(f'anova(test="{test}")', 'anova(test="wald")')
             self._check_penalised(f'anova(test="{test}")')
@@ -471,11 +495,28 @@ class Results(BiasReduction, Kept):
         kept = anova.across_equations(np.arange(len(c.smaller)), k, q)
         theta = np.zeros(k * q)
         theta[kept] = self._maximum(c.smaller)[1]
+        if not np.isfinite(theta).all():
+            return self._score_at_limit(c)
         X = Dense(self.model._rows.X.toarray()[:, np.concatenate([c.smaller, c.tested])])
         # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
         R = triangular_factor(Blocks(X))
         e = self.model._objective_of(X.rotated(R))(into_basis(R, theta), True)
         return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic
+
+    def _score_at_limit(self, c: Comparison) -> float:
+        """Score statistic where the smaller model is separated; NaN where its limit leaves no rows to tell."""
+        found = self.model._estimate_with(c.smaller, np.zeros(len(c.smaller) * self.model._likelihood.n_eta))
+        if isinstance(found, LimitEstimate) and len(found.rows):
+            objective, theta, tested = found.with_columns(self.model._rows.X.toarray()[:, c.tested])
+            e = objective(theta, True)
+            with suppress(ValueError, np.linalg.LinAlgError):  # its columns are combinations of others on these rows
+                return score.score_test(e.score, e.information, tested).statistic
+        warn(
+            f'anova(test="score"): {c.term} has no test, since the model without it is separated and the rows left '
+            'say nothing about it. Use test="LR".',
+            InferenceWarning,
+        )
+        return np.nan
 
     def score_test(
         self,
@@ -523,6 +564,7 @@ class Results(BiasReduction, Kept):
         if (exog_extra is None) == (params_constrained is None):
             raise ValueError("score_test needs one of exog_extra= and params_constrained=")
         self._refuse_reduced("score_test()", "its score is not zero. Use compare_lr_test or wald_test")
+        self._refuse_constrained("score_test()", 'constraint_test("score")')
         robust = self._robust_score(cov_type, params_constrained is not None)
         if params_constrained is not None:
             if k_constraints is None or not 0 < k_constraints <= self._size:
@@ -563,16 +605,33 @@ class Results(BiasReduction, Kept):
         if stray:
             raise CollinearityError(f"exog_extra: {', '.join(stray)} is a combination of other columns of the design")
         if self._limit is not None:
-            return self._limit.with_columns(Z)
+            return self._extra_at_limit(extra)
         columns, basis = self._columns, self._narrow.basis
         X = some_columns(X, columns) if self._combinations else X
-        A = (X if basis is None else X.rotated(basis))[:].toarray()
+        A = (X if basis is None else X.rotated(basis, self._exact))[:].toarray()
         r = len(columns)
         kept = anova.across_equations(np.arange(r), r + Z.shape[1], q)
         theta = np.zeros((r + Z.shape[1]) * q)
         theta[kept] = self._narrow.fit.theta
         objective = self.model._objective_of(Dense(np.column_stack([A, Z])))
         return objective, theta, np.setdiff1d(np.arange(len(theta)), kept)
+
+    def _extra_at_limit(self, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
+        """The same of a separated fit, where only the rows left can say something."""
+        assert self._limit is not None
+        rows, q = self._limit.rows, self.model._likelihood.n_eta
+        kept = self._limit.kept % len(self.model.exog_names)
+        columns = [j for j in np.unique(kept) if (kept == j).sum() == q]
+        X = some_columns(self.model._rows.X, np.array(columns, dtype=np.intp))
+        blocks = Blocks(X[rows], Dense(extra.to_numpy()[rows])) if len(rows) else None
+        lost = {} if blocks is None else dependencies(triangular_factor(blocks))
+        stray = [repr(name) for j, name in enumerate(extra.columns) if blocks is None or len(columns) + j in lost]
+        if stray:
+            raise EstimationError(
+                f"score_test: {', '.join(stray)} is a combination of other columns on the {len(rows)} rows that are "
+                f"not predicted perfectly ({self.separation}), which alone could tell. Use compare_lr_test"
+            )
+        return self._limit.with_columns(extra.to_numpy())
 
     def pseudo_rsquared(self) -> pd.Series:
         """Coefficients that resemble R-squared: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke; of binary models
@@ -674,6 +733,8 @@ class Results(BiasReduction, Kept):
     def _influences(self):
         if self._cone is not None:
             return self._influences_at_the_limit()
+        if self._constraint is not None:
+            return self._constrained_influences()
         objective, fit = self._objective(), self._narrow.fit
         evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
         found = influence(objective, fit.theta, evaluation, self.model._frequency)
@@ -703,10 +764,10 @@ class Results(BiasReduction, Kept):
         return full
 
     # ------------------------------------------------------------------------------------------- covariance
-    def _set_covariance(self, cov_type: str, groups) -> None:
+    def _set_covariance(self, cov_type: str, keywords) -> None:
         self.__dict__.pop("_V", None)
         found = self._limit or self._found
-        self._cov, self._group_names = self.model._covariance(found, self._objective(), cov_type, groups)
+        self._cov, self._group_names = self.model._covariance(found, self._objective(), cov_type, keywords)
 
     # ---------------------------------------------------------------------------------------- presentation
     # ------------------------------------------------------------------------------------------- for the summary
@@ -728,14 +789,25 @@ class Results(BiasReduction, Kept):
             )
         if self._combinations:
             notes.append(omitted_note(self._combinations, self.model.exog_names))
+        notes += [*self._constraint_notes(), *self._hauck_donner_notes()]
+        notes += self._digit_notes()
         if not self.converged:
-            notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}.")
+            notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}.")
         if (np.diag(self._V) < 0).any():
             notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
         return notes
 
+    def _short_of_it(self) -> str:
+        away = self.mle_retvals.get("remaining_error")
+        if away is None:
+            return ""
+        return f", expected remaining error {away:.2g} standard errors; those are from the information at this point"
+
     # ---------------------------------------------------------------------------------------- keeping, moving
-    _facts: ClassVar[tuple[str, ...]] = ("llf", "_null_value", "df_model", "_fingerprint")
+    _facts: ClassVar[tuple[str, ...]] = (
+        *("llf", "_null_value", "df_model", "_fingerprint", "_flagged"),
+        *Digits._digit_facts,
+    )
 
     def remove_data(self) -> None:
         """Drop every array with one entry a row, and the table: predictions and inference remain."""
@@ -761,9 +833,11 @@ class Results(BiasReduction, Kept):
                 "information": e.information,
                 **{k: getattr(self._fit, k) for k in ("iterations", "converged", "message", "decrement")},
                 "method": self.method,
+                "exact": self._exact,
                 "omitted": {str(j): [list(t) for t in terms.items()] for j, terms in self._combinations.items()},
                 "separation": self._separation_as_dict(),
                 "reduction": self._reduction_as_dict(),
+                "constraint": self._constraint_as_dict(),
             },
             "covariance": {**vars(self._cov), "groups": self._group_names},
             "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._facts},
@@ -777,17 +851,17 @@ class Results(BiasReduction, Kept):
         f: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["fit"].items()}
         evaluation = Evaluation(f["value"], f["score"], f["information"])
         fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
-        c = dict(stored["covariance"])
-        groups = c.pop("groups")
-        cov = Covariance(c["name"], np.array(c["matrix"]), c["description"], tuple(c["clusters"]))
+        cov, groups = Covariance.of(stored["covariance"])
         omitted = {int(j): {int(i): v for i, v in terms} for j, terms in stored["fit"].get("omitted", {}).items()}
-        self = cls(model, Estimate(fit, f["basis"], omitted=omitted), (cov, groups), f["method"])
+        found = Estimate(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
+        self = cls(model, found, (cov, groups), f["method"])
         self._theta = f["theta"]
         if f.get("separation") is not None:
             self.separation, self._cone = separation_from(f["separation"], model)
             self._theta = at_infinity(self._theta, self._cone.signs)
         self._mark_omitted()
         self._restore_reduction(stored["fit"].get("reduction"))
+        self._restore_constraint(stored["fit"].get("constraint"))
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self
 

@@ -25,6 +25,7 @@ class BiasReduction:
     model: Any
     _reduction: Reduction | None = None
     _fit: Any
+    _exact: bool | None
     _basis: ndarray | None
     _theta: ndarray
     _combinations: Any
@@ -71,7 +72,7 @@ class BiasReduction:
     def _found(self) -> Estimate:
         """The estimate in the coordinates of the fit."""
         if self._reduction is None:
-            return Estimate(self._fit, self._basis, omitted=self._combinations)
+            return Estimate(self._fit, self._basis, omitted=self._combinations, exact=self._exact)
         return ReducedEstimate(self._fit, self._basis, omitted=self._combinations, reduction=self._reduction)
 
     def _refuse_reduced(self, what: str, why: str) -> None:

@@ -52,7 +52,9 @@ class BinaryResults(Results):
         """The deviance of the model without regressors."""
         return 2.0 * (self._saturated_value - self._null_value)
 
-    def odds_ratios(self, alpha: float = 0.05, units: Mapping[str, float] | None = None) -> pd.DataFrame:
+    def odds_ratios(
+        self, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
+    ) -> pd.DataFrame:
         """Odds ratios exp(u b) with delta-method standard errors and exp of the intervals; Logit only.
 
         Parameters
@@ -61,6 +63,8 @@ class BinaryResults(Results):
             One minus the level.
         units : dict, optional
             The change of a regressor that counts as one unit, ``{"age": 10}``.
+        method : {"wald", "profile"}
+            Of the intervals, as in `conf_int`.
 
         Returns
         -------
@@ -74,7 +78,7 @@ class BinaryResults(Results):
         if self.model.link.name != "logit":
             name = type(self.model).__name__
             raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio")
-        return frames.odds_ratios(self, alpha=alpha, units=units)
+        return frames.odds_ratios(self, alpha=alpha, units=units, method=method)
 
     # ---------------------------------------------------------------------------------------------- row-sized
     def _row_series(self, values) -> pd.Series:
@@ -240,7 +244,7 @@ class BinaryResults(Results):
 
     def _rotated(self, X: Dense | Cells) -> Dense | Cells:
         """Columns in the coordinates of the fit."""
-        return X if self._basis is None else X.rotated(self._basis)
+        return X if self._basis is None else X.rotated(self._basis, self._exact)
 
     def _new_offset(self, newdata, offset):
         """The offset of rows to predict, aligned with them; None if there is none."""

@@ -178,6 +178,7 @@ def _checked(res: Any, other: Any) -> Any:
     res._check_logit_form()
     other._check_likelihood("compare_conditional()", "frequency weights, which are counts")
     other._refuse_reduced("compare_conditional()", "it compares maximum likelihood fits")
+    other._refuse_constrained("compare_conditional()", "a fit without them")
     if other.model._has_offset:
         raise ValueError("the logit has an offset, which the generative model cannot have")
     levels = [*map(str, other.model._response.levels)]

@@ -18,11 +18,10 @@ from glmclf.core.dispersion import Dispersion
 from glmclf.core.gaussian import Gaussian, fit_gaussian
 from glmclf.core.moments import ClassMoments
 from glmclf.data.arrays import sums_up
-from glmclf.data.groups import Groups
 from glmclf.errors import DataError, EstimationError, InferenceWarning, warn
 from glmclf.inference import discriminant as diagnostics
 from glmclf.inference import manova, wald
-from glmclf.inference.covariance import Covariance, InfluenceContext, covariance
+from glmclf.inference.covariance import Covariance, InfluenceContext
 from glmclf.inference.leave_one_out import LeaveOneOut
 from glmclf.results import discriminant_tables as tables
 from glmclf.results import saving
@@ -87,25 +86,25 @@ class DiscriminantResults(GenerativeResults):
         self._reduced = reduced  # coefficients and covariance at the centre, of bias_reduction="exact"
 
     @classmethod
-    def _fitted(cls, model, fitted: GaussianFit, cov_type, groups, bias_reduction, blocks) -> DiscriminantResults:
+    def _fitted(cls, model, fitted: GaussianFit, cov_type, keywords, bias_reduction, blocks) -> DiscriminantResults:
         if bias_reduction is not None:
             try:
                 b, V = logit.exact_bias_reduction(fitted.moments, fitted.law.shifted())
             except ValueError as error:
                 raise EstimationError(str(error)) from None
             return cls(model, fitted, Covariance(cov_type, V, EXACT), [], b)
-        cov, names, parts = cls._covariance(model, fitted, cov_type, groups, blocks)
+        cov, names, parts = cls._covariance(model, fitted, cov_type, keywords, blocks)
         self = cls(model, fitted, cov, names, None, parts)
-        self._groups = groups
+        self._keywords = keywords
         return self
 
     @staticmethod
     def _covariance(
-        model, fitted: GaussianFit, cov_type: str, groups, blocks
+        model, fitted: GaussianFit, cov_type: str, keywords, blocks
     ) -> tuple[Covariance, list[str], PriorParts | None]:
         if cov_type in MODEL_BASED:
             return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), [], None
-        return _robust(model, fitted, cov_type, groups, blocks)
+        return _robust(model, fitted, cov_type, keywords, blocks)
 
     # ----------------------------------------------------------------------------------------------- the classes
     @property
@@ -399,25 +398,24 @@ class DiscriminantResults(GenerativeResults):
                 f"a {self.cov_type} interval for rows without {', '.join(names)} needs the rows of the fit, which were "
                 'removed or not saved: use with_cov("nonrobust")'
             )
-        groups = None if self._cov.name != "cluster" else self._groups
-        if self._cov.name == "cluster" and groups is None:
-            raise NotImplementedError("clustered intervals for rows with missing features: fit again in this session")
-        cov, _, parts = _robust(model, self._fitted_classes, self.cov_type, groups, model._blocks(), seen)
+        if self._keywords is None:
+            raise NotImplementedError(f"{self.cov_type} intervals for rows with missing features: fit again")
+        cov, _, parts = _robust(model, self._fitted_classes, self.cov_type, self._keywords, model._blocks(), seen)
         return cov.matrix, parts
 
     @row_property
-    def _groups(self) -> Groups | None:
-        """The clusters of the rows of the fit, put here by who read them."""
+    def _keywords(self) -> Any:
+        """What the covariance was told of the rows of the fit, put here by who read it."""
         return None
 
-    def _set_covariance(self, cov_type: str, groups) -> None:
+    def _set_covariance(self, cov_type: str, keywords) -> None:
         self.__dict__.pop("discriminant", None)
         if self._reduced is not None:
             raise NotImplementedError('bias_reduction="exact" has its own exact covariance: fit without it')
         blocks = None if cov_type in MODEL_BASED else self.model._blocks()
-        found = self._covariance(self.model, self._fitted_classes, cov_type, groups, blocks)
+        found = self._covariance(self.model, self._fitted_classes, cov_type, keywords, blocks)
         self._cov, self._group_names, self._prior_parts = found
-        self._groups = groups
+        self._keywords = keywords
 
     # ------------------------------------------------------------------------------------------------------ tests
     @cached_property
@@ -662,10 +660,7 @@ class DiscriminantResults(GenerativeResults):
         law["shrinkage"] = tuple(law["shrinkage"])
         moments = ClassMoments(**{name: np.array(a, dtype=float) for name, a in stored["moments"].items()})
         factors = None if stored["factors"] is None else tuple(np.array(a) for a in stored["factors"])
-        c = dict(stored["covariance"])
-        groups = c.pop("groups")
-        matrix = np.array(c["matrix"], dtype=float).reshape(len(c["matrix"]), len(c["matrix"]))
-        cov = Covariance(c["name"], matrix, c["description"], tuple(c["clusters"]))
+        cov, groups = Covariance.of(stored["covariance"])
         reduced = None if stored["reduced"] is None else np.array(stored["reduced"])
         parts = stored["prior_parts"]
         parts = None if parts is None else PriorParts(np.array(parts["cross"]), np.array(parts["own"]))
@@ -675,7 +670,7 @@ class DiscriminantResults(GenerativeResults):
 
 
 def _robust(
-    model, fitted: GaussianFit, cov_type: str, groups, blocks, seen: ndarray | None = None
+    model, fitted: GaussianFit, cov_type: str, keywords, blocks, seen: ndarray | None = None
 ) -> tuple[Covariance, list[str], PriorParts | None]:
     """Robust covariance of the implied logit at the centre, of all features or of those `seen`."""
     law, moments = fitted.law, fitted.moments
@@ -694,16 +689,13 @@ def _robust(
     context = InfluenceContext(
         psi, blocks, size, lambda: logit.DiscriminantCovariance(law.shifted()).full(), model.nobs, model._frequency
     )
-    if groups is None:
-        found, names = in_words(covariance(cov_type, context)), []
-    else:
-        found, names = covariance(cov_type, context, groups=groups.codes), groups.names
-        _warn_one_cluster(model, groups.codes)
+    found = in_words(keywords.covariance(cov_type, context))
+    _warn_one_cluster(model, keywords.codes)
     V, parts = found.matrix, None
     if law.priors_free:
         parts = PriorParts(V[:size, size:].copy(), V[size:, size:].copy())
         found = replace(found, matrix=V[:size, :size].copy())
-    return found, names, parts
+    return found, keywords.names, parts
 
 
 def _warn_one_cluster(model, codes: list[ndarray]) -> None:

@@ -86,14 +86,19 @@ class Estimates:
         return self._labelled(self._se)
 
     @property
+    def _z(self) -> ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):  # a robust standard error may be 0
+            return self._theta / self._se
+
+    @property
     def tvalues(self) -> pd.Series:
         """Estimates over their standard errors."""
-        return self._labelled(self._theta / self._se)
+        return self._labelled(self._z)
 
     @property
     def pvalues(self) -> pd.Series:
         """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution."""
-        return self._labelled(wald.z_pvalues(self._theta / self._se))
+        return self._labelled(wald.z_pvalues(self._z))
 
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
         """Confidence intervals of the parameters, estimate -/+ z se.
@@ -103,7 +108,7 @@ class Estimates:
         alpha : float
             One minus the level, in (0, 1).
         method : {"wald"}
-            "profile" is not available in this version.
+            "profile" is for Logit, Probit, CLogLog and MNLogit.
 
         Returns
         -------
@@ -111,9 +116,9 @@ class Estimates:
             Columns 0 and 1: the ends.
         """
         if method == "profile":
-            raise NotImplementedError('conf_int(method="profile") is not available in this version')
+            raise NotImplementedError('conf_int(method="profile") is for Logit, Probit, CLogLog and MNLogit')
         if method != "wald":
-            raise ValueError(f'method={method!r}: choose "wald"')
+            raise ValueError(f'method={method!r}: choose "wald" or, of Logit, Probit, CLogLog and MNLogit, "profile"')
         ends = wald.intervals(self._theta, self._se, alpha)
         return pd.DataFrame(ends, index=self._param_index, columns=[0, 1])
 
@@ -209,9 +214,26 @@ class Estimates:
         )
         return frames.term_table(tests)
 
-    def summary_frame(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
-        """The parameter table of the summary as a DataFrame."""
-        return frames.summary_frame(self, alpha=alpha, exponentiate=exponentiate)
+    def summary_frame(
+        self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
+    ) -> pd.DataFrame:
+        """The parameter table of the summary as a DataFrame.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, in (0, 1).
+        exponentiate : bool
+            Ratios exp(coef) with delta-method standard errors and exp of the intervals.
+        method : {"wald", "profile"}
+            Of the intervals, as in `conf_int`; "profile" is for Logit, Probit, CLogLog and MNLogit.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by coefficient: coef, std err, z, P>|z|, Conf. Int. Low, Conf. Int. Upp.
+        """
+        return frames.summary_frame(self, alpha=alpha, exponentiate=exponentiate, method=method)
 
     def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
         """One row a parameter, with the column names of R's broom: term, estimate, std_error, statistic, p_value,
@@ -293,8 +315,14 @@ class Kept(Estimates):
 
     @property
     def cov_kwds(self) -> dict[str, Any]:
-        """What the covariance type was told: the names of the groupings and how many clusters each has."""
-        return {"groups": self._group_names, "n_groups": list(self._cov.clusters)} if self._group_names else {}
+        """What the covariance type was told and found.
+
+        `groups` and `n_groups`: names of the groupings and how many clusters each has; `maxlags` of "HAC"; of
+        "bootstrap" `reps`, `used`, `left_out` (replications without an estimate, by reason) and `seed`: where none was
+        given, the one that repeats these numbers; None if a Generator was.
+        """
+        groups = {"groups": self._group_names, "n_groups": list(self._cov.clusters)} if self._group_names else {}
+        return {**groups, **self._cov.options}
 
     def with_cov(self, cov_type: str, **kwds) -> Self:
         """The same estimate with another covariance, without a new fit.
@@ -304,22 +332,73 @@ class Kept(Estimates):
 
         Parameters
         ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster"}
+        cov_type : {"nonrobust", "expected", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC", "bootstrap", "jackknife"}
+            With A the observed information, s_i the score of row i, n the observations and p the parameters:
+
+            - "nonrobust" A^-1; "expected" the inverse expected information
+            - "HC0" A^-1 (sum s_i s_i') A^-1; "HC1" that times n/(n-p); "HC2" with s_i / sqrt(1 - h_i), "HC3" with
+              s_i / (1 - h_i), h_i the leverage of reweighted least squares, of several classes a matrix
+            - "cluster" with sums of s_i over clusters, times G/(G-1) (n-1)/(n-p); two groupings as Cameron, Gelbach &
+              Miller
+            - "HAC" sum_l (1 - l/(L+1)) (G_l + G_l') between the A^-1, G_l = sum s_i s_(i-l)': Newey-West, rows in their
+              order in the table, one step of time apart; those left out in between are not counted as time, with a
+              warning
+            - "bootstrap" the covariance of estimates on observations, or clusters, drawn with replacement
+            - "jackknife" (n-1)/n times the squares, about their mean, of the estimates without each observation
+
+            Counts are one observation a row, a row of frequency weight f is f equal ones. Generative models do not have
+            "HC2", "HC3", "bootstrap" and "jackknife", separated fits (of which the finite coefficients have a
+            covariance) and bias-reduced ones no refits.
         **kwds
-            `groups` of "cluster".
+            `groups` of "cluster" and "bootstrap": one variable, of "cluster" also two, by column name or value;
+            `maxlags`, L, of "HAC": by default the whole part of 4 (n/100)^(2/9); of "bootstrap" `reps`, replications,
+            by default 999, and `seed`: a whole number, SeedSequence or Generator. Without a seed the numbers differ
+            from call to call; `cov_kwds` of the result has the one that was drawn.
 
         Returns
         -------
         Results
             A new object.
+
+        Raises
+        ------
+        TypeError
+            A keyword that the type does not take.
+        EstimationError
+            "HC2" and "HC3": rows of leverage one; "jackknife": rows without which there is no estimate; "bootstrap":
+            more than half of the replications have none.
+        NotImplementedError
+            A type that the model or the fit does not have; a bootstrap by two groupings.
+        DataError
+            The rows were removed, or not saved.
+
+        Warns
+        -----
+        InferenceWarning
+            Fewer than 20 clusters, rows missing in a series, replications without an estimate.
+
+        References
+        ----------
+        White (1982); MacKinnon & White (1985); Newey & West (1987); Efron & Tibshirani (1993), chapter 6; Cameron,
+        Gelbach & Miller (2011); Cameron & Miller (2015).
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+        >>> res.with_cov("HC3").bse.round(3)
+        Intercept    4.903
+        GPA          1.459
+        PSI          1.037
+        dtype: float64
         """
         self.model._check_covariance(cov_type)
-        groups = self.model._groups(cov_type, kwds)
+        keywords = self.model._cov_keywords(cov_type, kwds)
         other = copy.copy(self)
-        other._set_covariance(cov_type, groups)
+        other._set_covariance(cov_type, keywords)
         return other
 
-    def _set_covariance(self, cov_type: str, groups) -> None:
+    def _set_covariance(self, cov_type: str, keywords) -> None:
         """Replace the covariance, and forget what came of it."""
         raise NotImplementedError
 

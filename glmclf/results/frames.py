@@ -47,14 +47,17 @@ class Coefficients:
             return Coefficients(ratio, ratio * self.std_error, self.statistic, self.pvalue, low, high)
 
 
-def coefficients(res: Any, alpha: float = 0.05, exponentiate: bool = False) -> Coefficients:
-    """The columns of a result's table of coefficients, as arrays."""
+def coefficients(
+    res: Any, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
+) -> Coefficients:
+    """The columns of a result's table of coefficients, as arrays; `method` is that of the intervals."""
     if exponentiate and getattr(getattr(res.model, "link", None), "name", "") == "probit":
         raise NotImplementedError("exponentiate=True: the exponential of a Probit coefficient is no ratio of anything")
     reason: str = getattr(res, "_no_ratios", "")
     if exponentiate and reason:
         raise NotImplementedError(f"exponentiate=True: {reason}")
-    low, high = np.asarray(res.conf_int(check_alpha(alpha)), dtype=float).T
+    keywords = {} if method == "wald" else {"method": method}
+    low, high = np.asarray(res.conf_int(check_alpha(alpha), **keywords), dtype=float).T
     columns = (res.params, res.bse, res.tvalues, res.pvalues)  # of several equations: one after the other
     estimate, se, z, p = (np.asarray(column, dtype=float).ravel(order="F") for column in columns)
     table = Coefficients(estimate, se, z, p, low, high)
@@ -76,7 +79,9 @@ def _frame(table: Coefficients, columns: list[str], index: pd.Index) -> pd.DataF
     return pd.DataFrame(dict(zip(columns, values, strict=True)), index=index)
 
 
-def summary_frame(res: Any, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
+def summary_frame(
+    res: Any, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
+) -> pd.DataFrame:
     """Coefficients, standard errors, tests and intervals, one row a coefficient.
 
     Parameters
@@ -88,6 +93,8 @@ def summary_frame(res: Any, alpha: float = 0.05, exponentiate: bool = False) -> 
     exponentiate : bool
         exp(coef) and exp of the interval's ends, with the delta-method standard error exp(coef) se; the columns keep
         their names, test and p-value are those of coef = 0.
+    method : {"wald", "profile"}
+        Of the intervals, as in `conf_int`.
 
     Returns
     -------
@@ -101,10 +108,12 @@ def summary_frame(res: Any, alpha: float = 0.05, exponentiate: bool = False) -> 
         If alpha is not in (0, 1).
     """
     columns = ["coef", "std err", *headings(res), "Conf. Int. Low", "Conf. Int. Upp."]
-    return _frame(coefficients(res, alpha, exponentiate), columns, res.conf_int().index)
+    return _frame(coefficients(res, alpha, exponentiate, method), columns, res.conf_int().index)
 
 
-def odds_ratios(res: Any, alpha: float = 0.05, units: Mapping[str, float] | None = None) -> pd.DataFrame:
+def odds_ratios(
+    res: Any, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
+) -> pd.DataFrame:
     """Odds ratios exp(u b) of a logit, for a change of u units in the regressor.
 
     Parameters
@@ -115,6 +124,8 @@ def odds_ratios(res: Any, alpha: float = 0.05, units: Mapping[str, float] | None
         One minus the level of the intervals, in (0, 1).
     units : mapping of str to float, optional
         Size of the change by coefficient, as ``{"age": 10}``; 1 where it is not given.
+    method : {"wald", "profile"}
+        Of the intervals, as in `conf_int`.
 
     Returns
     -------
@@ -131,14 +142,16 @@ def odds_ratios(res: Any, alpha: float = 0.05, units: Mapping[str, float] | None
     ----------
     Agresti (2013), Categorical Data Analysis, section 5.1.
     """
-    return ratios(res, alpha, units, "odds ratio")
+    return ratios(res, alpha, units, "odds ratio", method)
 
 
-def ratios(res: Any, alpha: float, units: Mapping[str, float] | None, heading: str) -> pd.DataFrame:
+def ratios(
+    res: Any, alpha: float, units: Mapping[str, float] | None, heading: str, method: str = "wald"
+) -> pd.DataFrame:
     """exp(u b) of every coefficient; see `odds_ratios`. `units` go by regressor, in every equation."""
     index = res.conf_int().index
     regressors = index.get_level_values(-1) if isinstance(index, pd.MultiIndex) else index
-    table = coefficients(res, alpha).scaled(_sizes(units or {}, regressors)).exponentiated()
+    table = coefficients(res, alpha, method=method).scaled(_sizes(units or {}, regressors)).exponentiated()
     return _frame(table, [heading, "std err", *headings(res), *interval_headings(alpha)], index)
 
 

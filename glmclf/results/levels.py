@@ -100,7 +100,7 @@ class LevelEstimates(Estimates):
         """The base level."""
         return self.model.reference
 
-    def odds_ratios(self, alpha: float = 0.05, units=None) -> pd.DataFrame:
+    def odds_ratios(self, alpha: float = 0.05, units=None, method: str = "wald") -> pd.DataFrame:
         """Relative risk ratios exp(u b) against the reference, with delta-method standard errors.
 
         Parameters
@@ -109,13 +109,15 @@ class LevelEstimates(Estimates):
             One minus the level of the intervals.
         units : dict, optional
             The change of a regressor that counts as one unit, ``{"age": 10}``.
+        method : {"wald", "profile"}
+            Of the intervals, as in `conf_int`; "profile" is for MNLogit.
 
         Returns
         -------
         DataFrame
             Indexed by (level, regressor).
         """
-        return frames.ratios(self, alpha, units, "relative risk ratio")
+        return frames.ratios(self, alpha, units, "relative risk ratio", method)
 
     def level_contrasts(self, alpha: float = 0.05) -> pd.DataFrame:
         """Coefficients of every level against every other, with tests and intervals.

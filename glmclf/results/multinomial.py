@@ -25,6 +25,7 @@ from glmclf.inference import iia, level_residuals
 from glmclf.inference.influence import Influences
 from glmclf.results import decisions
 from glmclf.results.base import Results
+from glmclf.results.constrained import said
 from glmclf.results.estimates import row_property
 from glmclf.results.levels import (
     LevelEstimates,
@@ -89,7 +90,7 @@ class MultinomialResults(LevelEstimates, Results):
         order = [self.model._response.classes.index(c) for c in model._response.classes]
         _ = self._fingerprint  # the data compared are those of the fit
         other = copy.copy(self)
-        dropped = ("_V",)
+        dropped = ("_V", "_digits", "_flagged", "_wald_derivatives")
         rows = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, row_property)}
         other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in dropped and n not in rows}
         e = self._fit.evaluation
@@ -104,14 +105,18 @@ class MultinomialResults(LevelEstimates, Results):
             other.separation = renamed(self.separation, model, cone)
             other._ruled_out = None if self._ruled_out is None else self._ruled_out[:, order]
             other._limit, other._origin = None, self._origin or self
+        if self._constraint is not None:
+            constraint = self._constraint.mapped(A, inverse)
+            words = said(constraint.R, constraint.q, model._param_names)
+            other._constraint = replace(constraint, words=words)
         other._mark_omitted()
         return other
 
-    def _set_covariance(self, cov_type: str, groups) -> None:
+    def _set_covariance(self, cov_type: str, keywords) -> None:
         if self._origin is None:
-            return super()._set_covariance(cov_type, groups)
+            return super()._set_covariance(cov_type, keywords)
         origin: Any = copy.copy(self._origin)  # the limit estimate is in the coordinates of the fit
-        origin._set_covariance(cov_type, groups)
+        origin._set_covariance(cov_type, keywords)
         rebased = origin.rebase(self.model.reference)
         self.__dict__.pop("_V", None)
         self._cov, self._group_names = rebased._cov, rebased._group_names
@@ -147,7 +152,7 @@ class MultinomialResults(LevelEstimates, Results):
     @row_property
     def _eta(self) -> ndarray:
         r = self.model._rows
-        X = r.X if self._basis is None else r.X.rotated(self._basis)
+        X = r.X if self._basis is None else r.X.rotated(self._basis, self._exact)
         return self._at_the_limit(None, self.model._eta(self._fit.theta, X[:], r.offset))
 
     def _at_the_limit(self, X, eta: ndarray) -> ndarray:
@@ -260,6 +265,7 @@ class MultinomialResults(LevelEstimates, Results):
         if method not in iia.METHODS:
             raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.METHODS))}")
         self._refuse_reduced("iia_test()", "it compares maximum likelihood estimates")
+        self._refuse_constrained("iia_test()", "a fit without them")
         if self._cone is not None:
             raise ValueError(f"iia_test compares estimates, of which some are infinite ({self.separation})")
         if len(self.levels) < 3:
@@ -398,7 +404,7 @@ class MultinomialResults(LevelEstimates, Results):
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
             self._check_new_rows(X)
-        raw, X = None if newdata is None else X, X if self._basis is None else X.rotated(self._basis)
+        raw, X = None if newdata is None else X, X if self._basis is None else X.rotated(self._basis, self._exact)
         if given is not None and np.ndim(given) and len(given) != X.shape[0]:
             raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
         return X, self._at_the_limit(raw, model._eta(self._fit.theta, X[:], given)), index

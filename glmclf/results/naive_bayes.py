@@ -15,7 +15,7 @@ from scipy.special import chdtrc
 from glmclf.core.blocks import Blocks
 from glmclf.core.naive_bayes import NaiveBayesFit
 from glmclf.inference import wald
-from glmclf.inference.covariance import Covariance, covariance
+from glmclf.inference.covariance import Covariance
 from glmclf.inference.naive_bayes import Parts, PartsContext, log_joint_without
 from glmclf.results import discriminant_tables, saving
 from glmclf.results import naive_bayes_tables as tables
@@ -60,8 +60,8 @@ class NaiveBayesResults(GenerativeResults):
         self._cov, self._group_names = cov, group_names
 
     @classmethod
-    def _fitted(cls, model, fitted: NaiveBayesFit, cov_type: str, groups, n_threads=None) -> NaiveBayesResults:
-        cov, names = _covariance(model, fitted, cov_type, groups, n_threads)
+    def _fitted(cls, model, fitted: NaiveBayesFit, cov_type: str, keywords, n_threads=None) -> NaiveBayesResults:
+        cov, names = _covariance(model, fitted, cov_type, keywords, n_threads)
         return cls(model, fitted, cov, names)
 
     # ----------------------------------------------------------------------------------------------- the classes
@@ -211,9 +211,9 @@ class NaiveBayesResults(GenerativeResults):
         columns = pd.Index(self.model._equations, dtype=object)
         return pd.DataFrame(values, index=["(priors)", *self.feature_names], columns=columns)
 
-    def _set_covariance(self, cov_type: str, groups) -> None:
+    def _set_covariance(self, cov_type: str, keywords) -> None:
         self.__dict__.pop("discriminant", None)
-        self._cov, self._group_names = _covariance(self.model, self._fit, cov_type, groups)
+        self._cov, self._group_names = _covariance(self.model, self._fit, cov_type, keywords)
 
     # ------------------------------------------------------------------------------------------------- predicting
     def _values(self, newdata) -> tuple[list[ndarray], pd.Index]:
@@ -394,16 +394,13 @@ class NaiveBayesResults(GenerativeResults):
     @classmethod
     def _from_dict(cls, model, stored: dict[str, Any]) -> NaiveBayesResults:
         fitted = model._estimate(tables.record_from_dict(model._families, stored["statistics"]))
-        c = dict(stored["covariance"])
-        groups, matrix = c.pop("groups"), np.array(c["matrix"], dtype=float)
-        square = matrix if matrix.ndim == 2 else np.zeros((0, 0))
-        cov = Covariance(c["name"], square, c["description"], tuple(c["clusters"]))
+        cov, groups = Covariance.of(stored["covariance"])
         self = cls(model, fitted, cov, groups)
         self.__dict__.update(stored["facts"])
         return self
 
 
-def _covariance(model, fitted: NaiveBayesFit, cov_type: str, groups, n_threads=None) -> tuple[Covariance, list[str]]:
+def _covariance(model, fitted: NaiveBayesFit, cov_type: str, keywords, n_threads=None) -> tuple[Covariance, list[str]]:
     """Covariance of the parts of the log-odds; nothing where closed forms have it."""
     if cov_type in MODEL_BASED:
         return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), []
@@ -415,6 +412,4 @@ def _covariance(model, fitted: NaiveBayesFit, cov_type: str, groups, n_threads=N
             'features or levels, or cov_type="nonrobust"'
         )
     context = PartsContext.of(parts, model._values, r.y, r.weights, model.nobs, model._frequency, n_threads)
-    if groups is None:
-        return in_words(covariance(cov_type, context)), []
-    return covariance(cov_type, context, groups=groups.codes), groups.names
+    return in_words(keywords.covariance(cov_type, context)), keywords.names

@@ -95,4 +95,6 @@ def _restored(stored: dict[str, Any], functions) -> Any:
     if name not in MODELS:
         raise ValueError(f"the file holds a {name}, which this version of glmclf does not have")
     model = MODELS[name]._rebuild(stored["model"], functions)
+    if stored.get("results") == "regularized":
+        return model._regularized_class._from_dict(model, stored)
     return model._results_class._from_dict(model, stored)

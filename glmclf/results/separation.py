@@ -12,6 +12,7 @@ from numpy import ndarray
 from glmclf.core.separation import Cone
 
 SHOWN = 8
+LARGEST = 1000  # numbers of facets that a file keeps
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,17 @@ class Separation:
         """The error's or the warning's words."""
         rows = [] if self.rows is None else self.rows
         some = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
+        several = isinstance(self.direction.index, pd.MultiIndex)
+        foreseen = "have outcomes that are ruled out" if several else "are predicted perfectly"
         what = (
             f"the maximum likelihood estimate of {self._said()} is infinite ({self.kind} separation of "
-            f"{self.response}: {self.n_rows} of {self.n} rows are predicted perfectly, such as {some})"
+            f"{self.response}: {self.n_rows} of {self.n} rows {foreseen}, such as {some})"
         )
         if how == "raise":
-            return f'{what}. Use bias_reduction="firth", drop the term, merge its levels, or fit(separation="warn").'
+            return (
+                f'{what}. Use bias_reduction="firth", drop the term, merge its levels, or take the limit estimates '
+                'with separation="warn".'
+            )
         return (
             f"{what}. The other coefficients are the limit estimates and can be used; test these with "
             'compare_lr_test, or use bias_reduction="firth".'
@@ -107,14 +113,20 @@ def _by_name(model: Any, cone: Cone) -> tuple[pd.Series, pd.Series]:
 
 
 def as_dict(found: Separation, cone: Cone) -> dict[str, Any]:
-    """What a file keeps of a separation: the cone, and of the rows their number."""
+    """What a file keeps of a separation: the cone, and of the rows their number.
+
+    The facets of the cone come from rows of the design. Many are neither kilobytes nor no data: then the file has none,
+    and what needs them is refused.
+    """
     kept = {"kind": found.kind, "n_rows": found.n_rows, "n": found.n, "response": found.response}
-    return kept | {"direction": cone.direction, "basis": cone.basis, "facets": cone.extreme}
+    facets = cone.extreme if cone.extreme.size <= LARGEST else np.zeros((0, cone.basis.shape[1]))
+    return kept | {"direction": cone.direction, "basis": cone.basis, "facets": facets, "signs": cone.signs}
 
 
 def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Cone]:
     """What `as_dict` kept."""
     direction, basis, facets = (np.array(stored[name], dtype=float) for name in ("direction", "basis", "facets"))
-    cone = Cone(direction, basis, facets, np.zeros(0, dtype=bool))
+    cone = Cone(direction, basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool))
+    cone.__dict__["signs"] = np.array(stored["signs"], dtype=float)
     kept = (stored["n_rows"], stored["n"], stored["response"])
     return Separation(stored["kind"], *_by_name(model, cone), None, *kept), cone

@@ -15,7 +15,7 @@ import textwrap
 import time
 import unicodedata
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -116,7 +116,7 @@ def _header(res: Any, yname: str, title: str) -> Any:
         ("Pseudo R-squ.:", f"{res.prsquared:#6.4g}"),
         ("Log-Likelihood:", f"{res.llf:#8.5g}"),
         ("LL-Null:", f"{res.llnull:#8.5g}"),
-        ("LLR p-value:", f"{res.llr_pvalue:#6.4g}"),
+        res._header_tail() if hasattr(res, "_header_tail") else ("LLR p-value:", f"{res.llr_pvalue:#6.4g}"),
     ]
     rows = [(value, f"  {key}", text) for (_, value), (key, text) in zip(left, right, strict=True)]
     table = _classes()["Table"](rows, None, [label for label, _ in left], title=title)
@@ -128,26 +128,34 @@ def _header(res: Any, yname: str, title: str) -> Any:
 
 def _coefficients(res: Any, names: list[str], alpha: float, exponentiate: bool, yname: str) -> list[Any]:
     """statsmodels' table of coefficients, one for each equation; one without an estimate shows as (omitted)."""
+    cells = res._table_cells if hasattr(res, "_table_cells") else partial(_table_cells, res)
+    heads, rows = cells(alpha, exponentiate)
+    if exponentiate:
+        heads[0] = ratio_name(res)
+    levels = getattr(res, "_table_levels", None) or getattr(res.model, "_equations", [None])
+    k, tables = len(names), []
+    for j, level in enumerate(levels):
+        table = _classes()["Table"](rows[j * k : (j + 1) * k], heads, names, title=None)
+        if level is not None:
+            table[0][0].data = f"{yname}={level}"
+        table.widths = PARAM_WIDTHS[: 1 + len(heads)]
+        tables.append(table)
+    return tables
+
+
+def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Headings and rows of the table of coefficients."""
     c = coefficients(res, alpha, exponentiate)
     omitted = getattr(res, "_omitted", None)
     gone = np.zeros(len(c.estimate), dtype=bool) if omitted is None else np.asarray(omitted, dtype=bool)
     columns = np.column_stack((c.estimate, c.std_error, c.statistic, c.pvalue, c.low, c.high)).tolist()
-    rows = [
+    rows: list[tuple[str, ...]] = [
         ("(omitted)", "", "", "", "", "")
         if out
         else (number(b, 4), number(se), number(z), f"{p:#6.3f}", number(low), number(high))
         for out, (b, se, z, p, low, high) in zip(gone, columns, strict=True)
     ]
-    first = ratio_name(res) if exponentiate else "coef"
-    heads = [first, "std err", *headings(res), *interval_headings(alpha)]
-    levels, k, tables = getattr(res.model, "_equations", [None]), len(names), []
-    for j, level in enumerate(levels):
-        table = _classes()["Table"](rows[j * k : (j + 1) * k], heads, names, title=None)
-        if level is not None:
-            table[0][0].data = f"{yname}={level}"
-        table.widths = PARAM_WIDTHS
-        tables.append(table)
-    return tables
+    return ["coef", "std err", *headings(res), *interval_headings(alpha)], rows
 
 
 def ratio_name(res: Any) -> str:

@@ -27,13 +27,7 @@ def test_unknown_fit_keywords(model, keyword):
 
 
 LATER = [
-    {"method": "sgd"},
     {"progress": True},
-    {"cov_type": "HC2"},
-    {"cov_type": "HC3"},
-    {"cov_type": "HAC"},
-    {"cov_type": "bootstrap"},
-    {"cov_type": "jackknife"},
 ]
 
 
@@ -43,9 +37,6 @@ def test_options_of_a_later_version_name_themselves(model, option):
     ((name, value),) = option.items()
     with refused(name, str(value), error=NotImplementedError):
         shared(model).model.fit(**option)
-    if name == "cov_type":
-        with refused(name, value, error=NotImplementedError):
-            shared(model).with_cov(value)
 
 
 @models
@@ -83,7 +74,6 @@ def test_values_of_options(model, options, words):
 def test_methods_of_results_refuse_unknown_words(model):
     res = shared(model)
     for call, words in (
-        (lambda: res.conf_int(method="profile"), ["profile"]),
         (lambda: res.conf_int(method="exact"), ["exact"]),
         (lambda: res.predict(which="prob"), ["prob", "mean"]),
         (lambda: res.predict(toy(), which=None), ["None"]),

@@ -8,7 +8,7 @@ import references
 
 import glmclf
 from glmclf.core.limit import find_cone
-from glmclf.core.separation import BinaryConstraints, MultinomialConstraints, recession_cone
+from glmclf.core.separation import BinaryConstraints, Hint, MultinomialConstraints, recession_cone
 
 # the linear program's own feasibility tolerance is 1e-7, in units of the largest entry of a column; what it finds is
 # then refined to rounding
@@ -142,19 +142,43 @@ def test_several_classes_against_all_extreme_rays(k, K, counts):
     assert len(kinds) > 1
 
 
-def test_the_rows_that_a_fit_leaves_undecided_change_nothing_but_the_time():
+def test_what_a_fit_says_of_rows_changes_nothing_but_the_time():
+    """Right or wrong: rows count as undecided only where their scores prove it."""
     generator = np.random.default_rng(4)
-    for _ in range(40):
+    proven = 0
+    for _ in range(60):
         X = random_design(generator, 3, 10)
-        y = generator.integers(0, 2, 10)
-        constraints = binary(X, y)
+        m = generator.integers(1, 3, 10)
+        y = generator.binomial(m, generator.choice([0.1, 0.5]))
+        constraints = binary(X, y, m)
         whole = recession_cone(constraints)
-        none = np.zeros(10, dtype=bool) if whole is None else whole.decided
-        hinted = recession_cone(constraints, ~none & (generator.random(10) < 0.7))
-        assert (whole is None) == (hinted is None)
-        if whole is not None:
-            np.testing.assert_array_equal(whole.decided, hinted.decided)
-            np.testing.assert_array_equal(whole.signs, hinted.signs)
+        for hint in (
+            Hint(generator.random(10) < 0.7, generator.random(10), generator.normal(size=3)),
+            Hint(np.ones(10, dtype=bool), np.full(10, 1e-15), np.zeros(3)),
+            Hint(generator.random(10) < 0.5, np.where(generator.random(10) < 0.2, np.nan, 1.0), np.full(3, np.nan)),
+            Hint(np.zeros(10, dtype=bool), np.ones(10), np.zeros(3) if whole is None else whole.direction),
+        ):
+            proven += hint.proves(constraints)
+            hinted = recession_cone(constraints, hint)
+            assert (whole is None) == (hinted is None)
+            if whole is not None:
+                np.testing.assert_array_equal(whole.decided, hinted.decided)
+                np.testing.assert_array_equal(whole.signs, hinted.signs)
+    assert proven > 10
+
+
+def test_a_fit_that_stopped_where_all_rows_are_nearly_decided_proves_nothing():
+    """The largest of weights that all vanish is no sign of an overlap."""
+    X = np.column_stack([np.ones(11), [0, -2, 1, -1, 2, 0, -1, 1, 0, 0, 0], [0] + [1] * 10])
+    y = (np.arange(11) > 0).astype(float)
+    constraints = binary(X, y)
+    theta = np.array([-30.0, 0.1, 65.0])
+    weight = np.exp(-np.abs(X @ theta))
+    hint = Hint(weight > 1e-4 * weight.max(), weight, theta)
+    assert not hint.proves(constraints)
+    cone = recession_cone(constraints, hint)
+    assert cone is not None and cone.complete
+    np.testing.assert_array_equal(cone.signs, [-1, np.nan, 1])
 
 
 @pytest.mark.parametrize("name", references.names("separation", (*references.BINARY, "MNLogit")))

@@ -13,6 +13,7 @@ import references
 from properties.toys import MODELS, close, make, models, toy
 
 import glmclf
+from glmclf import errors
 from glmclf.errors import CollinearityWarning, PerfectSeparationError, SeparationWarning
 
 NAMES = references.names("separation", (*references.BINARY, "MNLogit"))
@@ -75,6 +76,8 @@ def test_certified_limits(name, results):
         assert references.digits(bse[label], flat(v["finite_limit_bse"])[label]) >= DIGITS_BSE
     if "rows_separated" in v:
         assert res.separation.n_rows == v["rows_separated"] == len(res.separation.rows)
+    if "rows_left" in v:
+        assert len(res._limit.rows) == v["rows_left"]
 
 
 @names
@@ -198,6 +201,34 @@ def test_wald_tests_of_finite_coefficients_are_those_on_the_rows_left(model):
     for extra in ("x2", "z"):
         a, b = (r.score_test(extra) for r in (res, left))
         close([a.statistic, a.df], [b.statistic, b.df], 1e-7)
+
+
+@every
+def test_score_tests_of_terms_where_the_smaller_models_are_separated(model):
+    """As on the rows left, with the infinite coefficient out of the way."""
+    t = toy().assign(d=(np.arange(160) % 9 == 0).astype(int))
+    t.loc[t.d == 1, "y"] = "yes"
+    res, left = fitted(make(model, "y ~ x1 + g + d", t)), make(model, "y ~ x1 + g", t[t.d == 0]).fit()
+    q = len(np.ravel(res.params)) // 5
+    for kind in (2, 3):
+        found, known = (r.anova(type=kind, test="score") for r in (res, left))
+        close(found.statistic[["x1", "g"]], known.statistic[["x1", "g"]], 1e-6)
+        assert list(found.df[["x1", "g", "d"]]) == [q, 2 * q, q] and found.statistic["d"] > 5
+    t["h"] = np.where(t.d == 1, "only there", "elsewhere")
+    with pytest.warns(CollinearityWarning), pytest.warns(SeparationWarning):
+        both = make(model, "y ~ x1 + d + h", t).fit()
+    assert both.anova(type=3, test="score").df["h"] == 0
+    t["e"] = np.where(t.d == 1, t.x2, 0.0)  # varies on the decided rows alone
+    res = fitted(make(model, "y ~ x1 + d + e", t))
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        table = res.anova(type=3, test="score")
+    assert table.statistic.isna().to_list() == [False, True, True]
+    assert [str(w.message)[:29] for w in given] == [f'anova(test="score"): {v} has no' for v in "de"]
+    for extra, data in (("e", t), ("x2", t.assign(y=np.where(t.d == 1, "yes", "no")))):
+        separated = fitted(make(model, "y ~ d", data))
+        with pytest.raises(errors.EstimationError, match=f"'{extra}' is a combination .* predicted perfectly"):
+            separated.score_test(extra)
 
 
 def test_score_test_of_a_separated_multinomial():

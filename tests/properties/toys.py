@@ -13,7 +13,7 @@ import pytest
 import glmclf
 
 MODELS = ["Logit", "Probit", "CLogLog"]  # a new binary model is one name more
-METHODS = ["irls", "newton", "bfgs", "lbfgs"]
+METHODS = ["irls", "newton", "bfgs", "lbfgs", "sgd"]
 COVARIANCES: dict[str, dict[str, Any]] = {
     "nonrobust": {},
     "expected": {},

@@ -627,6 +627,7 @@ def test_with_cov_is_a_fit_with_it(law, cov):
     kwds = {"groups": "firm"} if cov == "cluster" else {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*Few clusters")
         a = model.from_formula(FORMULA, t, **options).fit(cov_type=cov, cov_kwds=kwds or None)
         first = model.from_formula(FORMULA, t, **options).fit()
         b = first.with_cov(cov, **kwds)

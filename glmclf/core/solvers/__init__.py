@@ -46,29 +46,27 @@ def solve(name: str, objective: Objective, start: ndarray, **options) -> Fit:
 
     Parameters
     ----------
-    name : {"irls", "newton", "bfgs", "lbfgs"}
+    name : {"irls", "newton", "bfgs", "lbfgs", "sgd"}
     objective : Objective
     start : (p,) ndarray
     **options
         `maxiter`, `tol` (on the squared Newton decrement), `callback(iteration, theta, value)`, `opening` (the
-        Evaluation at the start, expected information, where it is known).
+        Evaluation at the start, expected information, where it is known); `seed`, `batch_size`, `polish` of "sgd".
 
     Raises
     ------
     ValueError
         Unknown name.
-    NotImplementedError
-        "sgd", which this version does not have.
     """
-    if name == "sgd":
-        raise NotImplementedError('method="sgd" is not available yet: use "irls", "newton", "bfgs", "lbfgs"')
     from glmclf.core.solvers import newton, quasi_newton
+    from glmclf.core.solvers.sgd import sgd
 
     solvers = {
         "irls": newton.irls,
         "newton": newton.newton,
         "bfgs": quasi_newton.bfgs,
         "lbfgs": quasi_newton.lbfgs,
+        "sgd": sgd,
     }
     if name not in solvers:
         raise ValueError(f"method={name!r} is unknown; choose one of {', '.join(map(repr, solvers))}")

@@ -1,0 +1,68 @@
+"""Covariances and influence of an estimate that obeys linear constraints: those of the directions left free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.objective import Evaluation, Factor
+from glmclf.inference.covariance import Context
+from glmclf.inference.influence import Influences, adjusted_meat, influence
+
+
+def root_within(Q: ndarray, information: ndarray) -> ndarray:
+    """T (p, d) with T T' = Q (Q'IQ)^-1 Q', the covariance of theta = origin + Q eta."""
+    return Q @ Factor(Q.T @ information @ Q).root if Q.shape[1] else np.zeros(Q.shape)
+
+
+def _square(T: ndarray) -> ndarray:
+    """The same with columns of zeros."""
+    return np.hstack([T, np.zeros((len(T), len(T) - T.shape[1]))])
+
+
+@dataclass(frozen=True)
+class ConstrainedContext(Context):
+    """What a covariance type may use of a constrained estimate.
+
+    Attributes
+    ----------
+    Q : (p, d) ndarray
+        Directions left free.
+    """
+
+    Q: ndarray
+
+    @property
+    def size(self) -> int:
+        """How many parameters are free."""
+        return self.Q.shape[1]
+
+    @cached_property
+    def root(self) -> ndarray:
+        """T with T T' = Q (Q'IQ)^-1 Q', the bread."""
+        return root_within(self.Q, self.evaluation.information)
+
+    @property
+    def expected_bread(self) -> ndarray:
+        """The bread by the expected information."""
+        if self.objective.canonical:
+            return self.bread
+        T = root_within(self.Q, self.objective(self.theta, True).information)
+        return T @ T.T
+
+    def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
+        """As of any fit, with the leverage of the directions left free."""
+        e = self.evaluation if self.objective.canonical else self.objective(self.theta, True)
+        root = _square(root_within(self.Q, e.information))
+        return adjusted_meat(self.objective, self.theta, root, self.frequency, kind)
+
+
+def constrained_influence(objective, theta: ndarray, e: Evaluation, Q: ndarray, frequency: bool) -> Influences:
+    """`influence.influence` of an estimate that stays within its constraints, e with the expected information."""
+    root = _square(root_within(Q, e.information))
+    found = influence(objective, theta, SimpleNamespace(factor=SimpleNamespace(root=root)), frequency)  # type: ignore
+    return found._replace(cooks=found.cooks * (len(theta) / max(Q.shape[1], 1)))

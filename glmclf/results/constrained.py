@@ -1,0 +1,231 @@
+"""What a constrained estimate is: its constraints, their tests, and what such an estimate does not have."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.estimation import Estimate
+from glmclf.core.subspace import ConstrainedEstimate, Constraint
+from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning
+from glmclf.inference import score, wald
+from glmclf.inference.constrained import constrained_influence
+from glmclf.inference.covariance import Context
+from glmclf.inference.influence import Influences
+from glmclf.results.collinearity import combination
+from glmclf.results.estimates import row_property
+
+TESTS = ("lr", "score", "wald")
+
+
+class Constrained:
+    """The part of a result that knows the constraints of its estimate."""
+
+    model: Any
+    _constraint: Constraint | None = None
+    _fit: Any
+    _basis: ndarray | None
+    _theta: ndarray
+    _value: float
+    method: str
+
+    @property
+    def constraints(self) -> list[str]:
+        """The linear equations that the estimate obeys, of a fit by `fit_constrained`; else empty."""
+        return [] if self._constraint is None else list(self._constraint.words)
+
+    def constraint_test(self, test: str = "lr", cov_type: str | None = None, cov_kwds=None):
+        """Test of the constraints, against the fit without them.
+
+        Parameters
+        ----------
+        test : {"lr", "score", "wald"}
+            Likelihood ratio; Rao's score test at the constrained estimate, with the expected information; or Wald's at
+            the estimate without constraints.
+        cov_type, cov_kwds : optional
+            Of "wald" any covariance, of "score" "nonrobust" or "HC0". Default "nonrobust", of a pseudo-likelihood
+            "HC0".
+
+        Returns
+        -------
+        (statistic, pvalue, df) namedtuple
+            Chi-squared with as many degrees of freedom as the fit without the constraints has parameters more.
+
+        Raises
+        ------
+        ValueError
+            A fit without constraints, an unknown test, "lr" of a pseudo-likelihood, a fit that did not converge; "wald"
+            and "score" where the estimate without constraints is infinite or their covariance singular.
+        NotImplementedError
+            `cov_type` with "lr", another than "nonrobust" and "HC0" with "score".
+
+        References
+        ----------
+        Engle (1984), Wald, likelihood ratio and Lagrange multiplier tests in econometrics. Handbook of Econometrics 2,
+        775-826. Boos (1992), The American Statistician 46, 327-333.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> model = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector"))
+        >>> res = model.fit_constrained("GPA = PSI")
+        >>> for test in ("lr", "score", "wald"):
+        ...     print(test, round(res.constraint_test(test).pvalue, 4))
+        lr 0.7413
+        score 0.7432
+        wald 0.7437
+        """
+        if self._constraint is None:
+            raise ValueError("constraint_test: the fit has no constraints; model.fit_constrained(...) makes one")
+        if test not in TESTS:
+            raise ValueError(f'test={test!r}: choose "lr", "score" or "wald"')
+        if not self.converged:  # type: ignore[attr-defined]
+            raise ValueError("constraint_test: the fit did not converge, so that its log-likelihood is no maximum")
+        if test == "lr":
+            return self._constraint_lr(cov_type)
+        return self._constraint_score(cov_type) if test == "score" else self._constraint_wald(cov_type, cov_kwds)
+
+    def _constraint_lr(self, cov_type: str | None):
+        res: Any = self
+        if cov_type is not None:
+            raise NotImplementedError(f'constraint_test("lr") with cov_type={cov_type!r}: use test="wald"')
+        res._check_likelihood('constraint_test("lr")', 'constraint_test("wald")')
+        full = self._unconstrained
+        if not full.converged:
+            raise ValueError("constraint_test: the fit without the constraints did not converge")
+        return wald.lr_test(full._value, self._value, full._size - res._size)
+
+    def _constraint_score(self, cov_type: str | None) -> score.ScoreTest:
+        res: Any = self
+        robust = res._robust_score(cov_type, False)
+        full, c = self._unconstrained, self._constraint
+        assert c is not None
+        # the information of the columns that are no combinations of others, along the constraints and across them
+        places, Q = full._places, c.Q
+        objective, theta = res._objective(), self._fit.theta
+        e = objective(theta, True)
+        if full._combinations:
+            Q = _in_columns_kept(full) @ Q
+        U = np.linalg.qr(Q, mode="complete")[0]
+        tested = np.arange(Q.shape[1], len(U))
+        s, information = U.T @ e.score[places], U.T @ e.information[np.ix_(places, places)] @ U
+        if not robust:
+            return score.score_test(s, information, tested)
+        meat = Context(objective, theta, e, res.nobs, self.model._frequency).sum_of_outer_scores()
+        unit = objective.unit
+        return score.score_test(s / unit, information / unit, tested, U.T @ meat[np.ix_(places, places)] @ U)
+
+    def _constraint_wald(self, cov_type: str | None, cov_kwds) -> score.ScoreTest:
+        c = self._constraint
+        assert c is not None
+        full = self._unconstrained
+        if full.separation is not None:
+            raise ValueError(f'constraint_test("wald"): without the constraints there is {full.separation}. Use "lr"')
+        if cov_type is not None:
+            full = full.with_cov(cov_type, **(cov_kwds or {}))
+        found = full.wald_test((c.R, c.q))
+        return score.ScoreTest(float(found.statistic), float(found.pvalue), len(c.R))
+
+    @row_property
+    def _unconstrained(self) -> Any:
+        """The fit without the constraints."""
+        with warnings.catch_warnings():
+            for kind in (CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning):
+                warnings.simplefilter("ignore", kind)
+            return self.model.fit()
+
+    def _refuse_constrained(self, what: str, instead: str = "constraint_test()") -> None:
+        """NotImplementedError for what only an estimate without constraints has."""
+        if self._constraint is not None:
+            raise NotImplementedError(f"{what} of a fit with the constraints {self._constraint}: use {instead}")
+
+    def _refuse_fixed(self, R: ndarray) -> None:
+        """ValueError for hypotheses that the constraints decide."""
+        if self._constraint is not None and self._constraint.fixed(R)[0].any():
+            raise ValueError(
+                f"the constraints {self._constraint} fix what the hypothesis is about, so that the estimate has no "
+                "test of it: use constraint_test()"
+            )
+
+    @property
+    def _found(self) -> Estimate:
+        """The estimate in the coordinates of the fit."""
+        if self._constraint is None:
+            return super()._found  # type: ignore[misc]
+        return ConstrainedEstimate(self._fit, self._basis, constraint=self._constraint)
+
+    @property
+    def _z(self) -> ndarray:
+        """Estimates over their standard errors; NaN for parameters that the constraints fix."""
+        z = super()._z  # type: ignore[misc]
+        return z if self._constraint is None else np.where(self._constraint.fixed(np.eye(len(z)))[0], np.nan, z)
+
+    @cached_property
+    def _digits(self) -> list[float]:
+        if self._constraint is not None:
+            return [float("nan")] * len(self._theta)
+        return super()._digits  # type: ignore[misc]
+
+    def _constrained_influences(self) -> Influences:
+        res: Any = self
+        assert self._constraint is not None
+        objective, fit = res._objective(), self._fit
+        e = fit.evaluation if objective.canonical else objective(fit.theta, True)
+        return constrained_influence(objective, fit.theta, e, self._constraint.Q, self.model._frequency)
+
+    def _check_nested(self, other: Any) -> None:
+        """ValueError unless what a restricted result may be obeys the constraints of this one."""
+        mine, theirs = self._constraint, other._constraint
+        if mine is None:
+            return
+        names = other.model._param_names
+        if theirs is not None and names == self.model._param_names and theirs.implies(mine):
+            return
+        shared = [i for i, name in enumerate(self.model._param_names) if name in names]
+        if set(names) <= set(self.model._param_names) and not mine.R[:, shared].any() and not mine.q.any():
+            return
+        raise ValueError(
+            f"the models are not nested: the restricted one need not obey the constraints {mine} of this one"
+        )
+
+    def _constraint_notes(self) -> list[str]:
+        """A line under the summary."""
+        return [] if self._constraint is None else [f"Estimated under the constraints {self._constraint}."]
+
+    def _constraint_as_dict(self) -> dict[str, Any] | None:
+        c = self._constraint
+        return None if c is None else {**vars(c), "words": list(c.words)}
+
+    def _restore_constraint(self, stored: dict[str, Any] | None) -> None:
+        if stored is None:
+            return
+        p = len(self._theta)
+        arrays = {n: np.array(stored[n], dtype=float) for n in ("R", "q", "Q", "origin")}
+        arrays["Q"] = arrays["Q"].reshape(p, -1)
+        self._constraint = Constraint(**arrays, words=tuple(stored["words"]), null=bool(stored["null"]))
+
+
+def said(R: ndarray, q: ndarray, names: list[str]) -> tuple[str, ...]:
+    """Constraints in words, one a row of R."""
+    out = []
+    for row, value in zip(R, q, strict=True):
+        places = np.flatnonzero(np.abs(row) > 1e-12 * np.abs(row).max())
+        sign = -1.0 if len(places) and row[places[0]] < 0 else 1.0
+        left = combination({int(i): float(sign * row[i]) for i in places}, names) or "0"
+        out.append(f"{left} = {sign * value + 0.0:.6g}")
+    return tuple(out)
+
+
+def _in_columns_kept(full: Any) -> ndarray:
+    """Parameters of all columns -> those of the columns that a fit has kept, with the same linear predictors."""
+    k = len(full.model.exog_names)
+    M = np.eye(k)
+    for j, terms in full._combinations.items():
+        M[:, j] = 0.0
+        for i, value in terms.items():
+            M[i, j] = value
+    return np.kron(np.eye(full.model._likelihood.n_eta), M[full._columns])

@@ -1,0 +1,94 @@
+"""Digits to expect of an estimate, by name, and what a summary says of few."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.blocks import Blocks
+from glmclf.core.digits import expected_digits
+from glmclf.core.omitted import narrow
+
+FEW = 8.0
+
+
+class Digits:
+    """Results that know how many of their digits are right."""
+
+    _digit_facts: ClassVar[tuple[str, ...]] = ("_rounded", "_digits")
+
+    @property
+    def digits(self: Any) -> Any:
+        """Correct digits to expect of each parameter, -log10 of its relative error, from 0 to 16.
+
+        Computed from the information, without a pass over the rows: rounding errors of the score, propagated to the
+        parameters as its sampling errors are. A column of the data counts as exact; one that the formula computes, such
+        as ``I(x ** 5)`` or ``x:z``, counts as rounded unless none of its entries needs the last bit of a double. An
+        ill-conditioned design (`refine` of `fit`) keeps its digits unless it is large. An estimate short of the maximum
+        has the digits that its distance to it leaves.
+
+        Returns
+        -------
+        Series or, of several equations, DataFrame
+            As `params`; NaN for coefficients that are infinite or left out, and under constraints.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
+        >>> bool(res.digits.min() > 13)
+        True
+        """
+        return self._labelled(np.array(self._digits, dtype=float))
+
+    @cached_property
+    def _digits(self: Any) -> list[float]:
+        model, out = self.model, np.full(len(self._theta), np.nan)
+        rounded = np.array(self._rounded, dtype=bool)
+        found, places, n = self._found, self._places, self._n_rows
+        if self._cone is not None:
+            if self._limit is None or not len(self._limit.kept):
+                return out.tolist()
+            found, places, n = self._limit.inner, self._limit.kept, len(self._limit.rows)
+            finite = self._cone.signs[places] == 0
+            part = rounded[places % len(rounded)]  # equations that keep different columns are one long equation
+        else:
+            found = narrow(found, len(model.exog_names), model._likelihood.n_eta)
+            part, finite = rounded[self._columns], np.ones(len(places), dtype=bool)
+        total = model.nobs if model._frequency else n
+        values = expected_digits(found, n, unit=model._unit, repeats=max(1.0, total / n), rounded=part)
+        out[places] = np.where(finite, values, np.nan)
+        return out.tolist()
+
+    @property
+    def _n_rows(self: Any) -> int:
+        return self.model.nobs if self.model._rows_ is None else len(self.model._rows)
+
+    @cached_property
+    def _rounded(self: Any) -> list[bool]:
+        """Columns that the formula computed, if an entry needs the last bit of a double."""
+        computed = np.array(self.model._design.computed, dtype=bool)
+        if not computed.any() or self.model._rows_ is None:
+            return [False] * len(computed)
+        found = Blocks(self.model._rows.X).sum(lambda X: _last_bits(X.toarray()))
+        return (computed & (found > 0)).tolist()
+
+    def _digit_notes(self: Any) -> list[str]:
+        """A line under the summary where few digits are right."""
+        values = np.array(self._digits)
+        if self.mle_retvals.get("remaining_error") is not None or np.isnan(values).all() or not self.converged:
+            return []
+        least = int(np.nanargmin(values))
+        if values[least] >= FEW:
+            return []
+        name = self._param_names[least]
+        advice = "" if any(self._rounded) or self._exact else " fit(refine=True) gives more."
+        return [f"The design is ill-conditioned: about {values[least]:.0f} digits of {name} are right.{advice}"]
+
+
+def _last_bits(A: ndarray) -> ndarray:
+    """How many entries of each column use the last bit of a double."""
+    return (np.ascontiguousarray(A, dtype=np.float64).view(np.int64) & 1).sum(axis=0)

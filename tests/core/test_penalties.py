@@ -1,0 +1,139 @@
+"""Penalised maxima by plain numpy conditions: optimality, ties, folds, and the coding of several classes."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, ndtr
+
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
+from glmclf.core.folds import deal
+from glmclf.core.likelihood import Binomial, Multinomial
+from glmclf.core.links import CLogLog, Logit, Probit
+from glmclf.core.objective import MultinomialObjective, Objective
+from glmclf.core.penalised import Coding, Penalty, Problem
+from glmclf.core.penalties import Ridge, kkt_residual, largest_lasso, proximal_newton
+
+N = 80
+RNG = np.random.default_rng(7)
+X = np.column_stack([np.ones(N), RNG.normal(size=(N, 4))])
+Y = (RNG.random(N) < expit(X @ np.array([-0.3, 1.0, -0.7, 0.0, 0.1]))).astype(float)
+CLASSES = RNG.integers(0, 3, N)
+LINKS = [Logit(), Probit(), CLogLog()]
+links = pytest.mark.parametrize("link", LINKS, ids=lambda link: link.name)
+
+
+def binomial(link, A=X):
+    return Objective(Binomial(link, binary=True), Blocks(Dense(A), Y, None, None, None))
+
+
+def score(link, b, A=X):
+    """Score by the definition, without anything of the package."""
+    eta = A @ b
+    if link.name == "logit":
+        return A.T @ (Y - expit(eta))
+    if link.name == "probit":
+        f, p = np.exp(-0.5 * eta**2) / np.sqrt(2 * np.pi), ndtr(eta)
+        return A.T @ (Y * f / p - (1 - Y) * f / ndtr(-eta))
+    mu = np.exp(eta)
+    return A.T @ (Y * mu / np.expm1(mu) - (1 - Y) * mu)
+
+
+@links
+@pytest.mark.parametrize("L1_wt", [0.0, 0.4, 1.0])
+def test_optimality_conditions(link, L1_wt):
+    alpha = 0.2 * np.array([0.0, 1.0, 1.0, 2.0, 0.5])
+    ridge, lasso = N * (1 - L1_wt) * alpha, N * L1_wt * alpha
+    fit = proximal_newton(Ridge(binomial(link), ridge), lasso, np.zeros(5))
+    b, s = fit.theta, score(link, fit.theta) - ridge * fit.theta
+    assert fit.converged and fit.message == "converged"
+    assert np.abs(s[b != 0] - (lasso * np.sign(b))[b != 0]).max() < 1e-10 * N
+    assert (np.abs(s[b == 0]) <= lasso[b == 0]).all()
+    assert kkt_residual(fit.evaluation, lasso, b) < 1e-10 * N
+    assert L1_wt == 0 or (b == 0).any()
+
+
+def test_the_largest_penalty_is_where_the_first_coefficient_leaves_0():
+    objective, free = binomial(LINKS[0]), np.array([True, *[False] * 4])
+    null = np.array([np.log(Y.mean() / (1 - Y.mean())), *[0.0] * 4])
+    top = largest_lasso(objective(null, False), free, np.where(free, 0.0, 1.0))
+    assert top == pytest.approx(np.abs(X.T @ (Y - Y.mean()))[1:].max(), rel=1e-12)
+    for share, count in ((1 + 1e-9, 0), (1 - 1e-6, 1)):
+        fit = proximal_newton(objective, np.where(free, 0.0, share * top), null)
+        assert (fit.theta[1:] != 0).sum() == count
+
+
+def test_columns_that_repeat_each_other_leave_independent_ones():
+    A = np.column_stack([X, X[:, 1], X[:, 1] + X[:, 2]])
+    objective, lasso = binomial(LINKS[0], A), np.array([0.0, *[2.0] * 6])
+    start = np.array([0.0, 0.3, 0.1, 0.0, 0.0, 0.2, 0.1])  # all tied columns in use
+    fit = proximal_newton(objective, lasso, start)
+    kept = np.flatnonzero(fit.theta)
+    assert fit.converged and np.linalg.matrix_rank(A[:, kept]) == len(kept)
+    s = score(LINKS[0], fit.theta, A)
+    assert np.abs(s - lasso * np.sign(fit.theta))[kept].max() < 1e-9
+    assert (np.abs(s) <= lasso + 1e-9).all()
+
+
+def test_more_columns_than_rows():
+    A = np.column_stack([np.ones(12), np.random.default_rng(2).normal(size=(12, 30))])
+    y = np.tile([0.0, 1.0], 6)
+    objective = Objective(Binomial(LINKS[0], binary=True), Blocks(Dense(A), y, None, None, None))
+    lasso = np.array([0.0, *[0.05] * 30])
+    fit = proximal_newton(objective, lasso, np.zeros(31))
+    s = A.T @ (y - expit(A @ fit.theta))
+    assert fit.converged and 0 < (fit.theta != 0).sum() <= 12
+    assert np.abs(s - lasso * np.sign(fit.theta))[fit.theta != 0].max() < 1e-9
+    assert (np.abs(s) <= lasso + 1e-9).all()
+
+
+def test_symmetric_coding():
+    objective = MultinomialObjective(Multinomial(3), Blocks(Dense(X), CLASSES, None, None, None))
+    C = np.array([[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
+    alpha = np.tile([0.0, *[0.02] * 4], 3)
+    coding = Coding.symmetric(C, alpha[:5] == 0)
+    problem = Problem(objective, coding, Penalty(alpha, 0.0, N))
+    found = problem.finish(problem.solve(np.zeros(len(coding.places))))
+    B = found.b.reshape(3, 5)
+    np.testing.assert_allclose(B.sum(axis=0), 0.0, atol=1e-12)  # intercepts by convention, slopes by the penalty
+    eta = X @ B.T
+    p = np.exp(eta) / np.exp(eta).sum(axis=1, keepdims=True)
+    gradient = (np.eye(3)[CLASSES] - p).T @ X - N * alpha.reshape(3, 5) * B
+    assert np.abs(gradient).max() < 1e-9
+    np.testing.assert_allclose(coding.theta(found.b), (B[1:] - B[0]).ravel())
+    again = coding.b(coding.c(found.b, 5))
+    np.testing.assert_allclose(again, found.b, atol=1e-14)
+
+
+def test_effective_degrees_of_freedom_are_the_trace():
+    alpha = 0.1 * np.array([0.0, 1.0, 2.0, 1.0, 0.5])
+    problem = Problem(binomial(LINKS[1]), Coding.of_equations(5), Penalty(alpha, 0.0, N))
+    found = problem.finish(problem.solve(np.zeros(5)))
+    information = found.fit.evaluation.information
+    V = np.linalg.inv(information + np.diag(N * alpha))
+    np.testing.assert_allclose(found.V, V, rtol=1e-10)
+    assert found.shares.sum() == pytest.approx(np.trace(information @ V), rel=1e-12)
+    assert found.shares[0] == 1.0
+
+
+def test_a_callback_sees_the_penalised_value_rise():
+    seen = []
+    objective, lasso = binomial(LINKS[0]), np.array([0.0, *[1.0] * 4])
+    proximal_newton(objective, lasso, np.zeros(5), callback=lambda i, b, value: seen.append((i, value)))
+    assert [i for i, _ in seen] == list(range(1, len(seen) + 1))
+    assert (np.diff([v for _, v in seen]) >= -1e-10).all()
+
+
+def test_too_few_iterations_are_reported():
+    fit = proximal_newton(binomial(LINKS[0]), np.zeros(5), np.zeros(5), maxiter=1)
+    assert not fit.converged and "iterations" in fit.message
+
+
+@pytest.mark.parametrize("folds", [2, 5, 7])
+def test_folds_are_balanced_within_every_class(folds):
+    counts = np.random.default_rng(3).integers(0, 4, (50, 3))
+    parts = deal(counts, folds, 11)
+    np.testing.assert_array_equal(parts.sum(axis=0), counts)
+    assert parts.min() >= 0
+    assert (np.ptp(parts.sum(axis=1), axis=0) <= 1).all() and np.ptp(parts.sum(axis=(1, 2))) <= 1
+    np.testing.assert_array_equal(parts, deal(counts, folds, 11))
+    assert (parts != deal(counts, folds, 12)).any()

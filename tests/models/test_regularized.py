@@ -1,0 +1,659 @@
+"""fit_regularized and fit_regularized_cv: reference values, identities, and what penalised results say and refuse."""
+
+import io
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import references
+from properties.toys import MODELS, close, make, toy
+
+import glmclf
+from glmclf import Logit, MNLogit
+from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, InferenceWarning
+from glmclf.results.binary import BinaryResults
+from glmclf.results.multinomial import MultinomialResults
+from glmclf.results.regularized import AFTER_REFIT, REFUSED, RegularizedResults
+
+# The reference has 15 digits. A coefficient that is small beside its posterior sd (skin: 0.03 of it) keeps 11.
+DIGITS = 11
+PENALISED = references.names("ridge", ("Logit", "MNLogit")) + references.names("elastic_net", ("Logit",))
+FOUR = [*MODELS, "MNLogit"]
+four = pytest.mark.parametrize("model", FOUR)
+kinds = pytest.mark.parametrize("L1_wt", [0.0, 0.5, 1.0])
+PIMA = "type ~ npreg + glu + bp + skin + bmi + ped + age"
+IRIS = "species ~ sepal_length + sepal_width + petal_length + petal_width"
+COUNTS = "won + lost ~ x1 + x2 + g"
+
+# R 4.2.2, glmnet 4.1-6, standardize=FALSE, thresh=1e-16, maxit=1e7, the last of three lambdas; right to 7 digits:
+# glmnet(X, species, family="multinomial", alpha=0, lambda=c(1,.1,.01))
+SOFTMAX_RIDGE = [
+    [9.064408931880, 2.161915856582, -11.226324788462],
+    [-0.415830492231, 0.438399029988, -0.022568537757],
+    [0.823862323251, -0.347881928053, -0.475980395197],
+    [-2.246510817783, -0.148649642351, 2.395160460134],
+    [-0.949190222678, -0.781726954582, 1.730917177260],
+]
+# the same with alpha=.5, lambda=c(1,.1,.02)
+SOFTMAX_NET = [
+    [8.215130040233, 2.60035804209212, -10.81548808233],
+    [0.0, 0.00358673330653, 0.0],
+    [0.256655713900, 0.0, 0.0],
+    [-2.245781797305, 0.0, 2.19870227675],
+    [-0.344012447843, -0.13537294411774, 1.47938539196],
+]
+# glmnet(X, type == "Yes", weights=rep(c(1,2,.5,3), 50), family="binomial", alpha=.5, lambda=c(1,.5,.1))
+WEIGHTED = [-8.28752371778, 0.0803876861934, 0.0294371692135, 0, 0.00177005885, 0.075897344097, 0, 0.0263095709]
+# cv.glmnet(X, y, family="binomial", alpha=.5, lambda=, foldid=(0:199) %% 5 + 1, type.measure="deviance", thresh=1e-14)
+CV = {
+    2.00: (1.044968580657, 0.00961852560158, 2),
+    1.00: (1.014296266945, 0.02086220393117, 3),
+    0.50: (0.996612535950, 0.03582179811984, 4),
+    0.20: (0.996345297459, 0.04429243876349, 5),
+    0.10: (1.001360327057, 0.04792015734528, 6),
+    0.05: (1.006348446764, 0.04760098455373, 5),
+    0.01: (0.987169392561, 0.03649420598511, 7),
+}
+
+
+def pima():
+    return references.reference("pima_tr__logit_ridge")[1]
+
+
+def iris():
+    return references.reference("iris__mnlogit_ridge")[1]
+
+
+def model_of(name, data=None, **keywords):
+    """A model of the toy data; MNLogit of three classes."""
+    data = toy() if data is None else data
+    return make(name, "g ~ x1 + x2 + h" if name == "MNLogit" else "y ~ x1 + x2 + g", data, **keywords)
+
+
+def quiet(model, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return model.fit_regularized(*args, **options)
+
+
+# ------------------------------------------------------------------------------------------------ reference values
+@pytest.mark.parametrize("name", PENALISED)
+def test_reference(name):
+    case, data = references.reference(name)
+    options, values = case["keywords"]["fit_regularized"], case["values"]
+    model = getattr(glmclf, case["model"]).from_formula(case["formula"], data, **references.model_keywords(case))
+    res = quiet(model, **options)
+    expected = references.labelled(values["params"]) if case["model"] == "Logit" else pd.DataFrame(values["params"])
+    found = res.params if case["model"] == "Logit" else res.params.loc[expected.index, expected.columns]
+    assert references.digits(found, expected).min() >= DIGITS
+    assert references.digits(res.llf, values["llf_at_estimate"]) >= 13
+    assert references.digits(-res.llf_penalized / res.nobs, values["objective"]) >= 13
+    assert res.mle_retvals["kkt"] < 1e-8
+
+
+@pytest.mark.parametrize(("options", "expected"), [((0.01, 0.0), SOFTMAX_RIDGE), ((0.02, 0.5), SOFTMAX_NET)])
+def test_softmax_of_glmnet(options, expected):
+    res = quiet(MNLogit.from_formula(IRIS, iris()), *options, symmetric=True)
+    assert list(res.params.columns) == ["setosa", "versicolor", "virginica"]
+    close(res.params, expected, 1e-7, 1e-7)
+    np.testing.assert_array_equal(res.params == 0, np.array(expected) == 0)
+    assert abs(res.params.loc["Intercept"].sum()) < 1e-10
+
+
+def test_sampling_weights_of_glmnet():
+    w = np.tile([1.0, 2.0, 0.5, 3.0], 50)
+    close(quiet(Logit.from_formula(PIMA, pima(), weights=w), 0.1, L1_wt=0.5).params, WEIGHTED, 1e-7, 1e-9)
+
+
+def test_cross_validation_of_glmnet():
+    model = Logit.from_formula(PIMA, pima())
+    found = model.fit_regularized_cv(folds=np.arange(200) % 5 + 1, alphas=list(CV), L1_wt=0.5)
+    close(found.cv[["deviance", "se", "nonzero"]], list(CV.values()), 1e-7)
+    assert (found.alpha_min, found.alpha_1se, found.alpha) == (0.01, 1.0, 1.0)
+    assert found.result.alpha == 1.0 and len(found.result.selected) == 3
+    close(found.at(0.2).params, quiet(model, 0.2, L1_wt=0.5).params, 1e-9)
+
+
+def test_grid_of_glmnet():
+    model = Logit.from_formula(PIMA, pima())
+    lasso, ridge = (model.fit_regularized(alphas="auto", L1_wt=w).alphas for w in (1.0, 0.0))
+    close(lasso[:2], [7.1702, 6.5332191939], 1e-10)
+    close(ridge[[0, 1, -1]], [7170.2, 6533.2191939, 0.7170200], 1e-10)
+    assert len(lasso) == len(ridge) == 100
+
+
+def log_likelihood(name, eta, y):
+    """By mpmath-free definitions, for an optimiser of another package."""
+    from scipy.special import log_expit, log_ndtr
+
+    if name == "Logit":
+        return np.where(y, log_expit(eta), log_expit(-eta))
+    if name == "Probit":
+        return np.where(y, log_ndtr(eta), log_ndtr(-eta))
+    return np.where(y, np.log(-np.expm1(-np.exp(eta))), -np.exp(eta))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_ridge_is_where_scipy_finds_it(name):
+    from scipy.optimize import minimize
+
+    t, model = toy(), model_of(name)
+    X, y = model.exog, (t.y == "yes").to_numpy()
+
+    def loss(b):
+        return -log_likelihood(name, X @ b, y).mean() + 0.5 * 0.03 * b[1:] @ b[1:]
+
+    found = minimize(loss, np.zeros(X.shape[1]), method="BFGS", options={"gtol": 1e-9})
+    res = quiet(model, 0.03)
+    close(res.params, found.x, 1e-5, 1e-6)
+    assert -res.llf_penalized / 160 <= found.fun + 1e-13
+
+
+# ------------------------------------------------------------------------------------------------------ optimality
+@kinds
+@four
+def test_optimality_under_every_input(model, L1_wt):
+    """score = N alpha ((1 - L1_wt) b + L1_wt sign(b)), N rows, weights or trials, within 1e-8 of N."""
+    inputs = [({}, 160), ({"freq_weights": "times"}, toy().times.sum()), ({"weights": "sw"}, toy().sw.sum())]
+    for keywords, n in [*inputs, ({"offset": "off"}, 160)]:
+        m = model_of(model, **keywords)
+        alpha = 0.1 if model == "MNLogit" else 0.02
+        res = quiet(m, alpha, L1_wt=L1_wt)
+        b, s = res.params.to_numpy(), m.score(res.params).reshape(res.params.shape, order="F") / n
+        ridge, lasso = alpha * (1 - L1_wt), alpha * L1_wt
+        assert np.abs(s[0]).max() < 1e-8
+        used = b[1:] != 0
+        assert np.abs(s[1:] - ridge * b[1:] - lasso * np.sign(b[1:]))[used].max(initial=0) < 1e-8
+        assert (np.abs(s[1:][~used]) <= lasso + 1e-8).all()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_counts_and_fractions(model):
+    t = toy()
+    counts = quiet(make(model, COUNTS, t), 0.02)
+    long = pd.concat([t.assign(y=1).loc[t.index.repeat(t.won)], t.assign(y=0).loc[t.index.repeat(t.lost)]])
+    rows = quiet(make(model, "y ~ x1 + x2 + g", long), 0.02)
+    close(counts.params, rows.params, 1e-9)
+    close(counts.bse, rows.bse, 1e-9)
+    assert counts.k_params_effective == pytest.approx(rows.k_params_effective, rel=1e-9)
+    m = make(model, "share ~ x1 + x2 + g", t)
+    res = quiet(m, 0.02, L1_wt=0.5)
+    assert np.isnan(res.aic) and np.isnan(res.bse).all()
+    assert np.abs(m.score(res.params)[0]) < 1e-8
+
+
+# ------------------------------------------------------------------------------------------------------ identities
+@kinds
+@four
+def test_frequency_weights_are_repeated_rows(model, L1_wt):
+    t = toy()
+    a = quiet(model_of(model, freq_weights="times"), 0.02, L1_wt=L1_wt)
+    b = quiet(model_of(model, t.loc[t.index.repeat(t.times)].reset_index(drop=True)), 0.02, L1_wt=L1_wt)
+    for name in ("params", "bse", "llf", "llf_penalized", "aic", "bic", "df_model", "df_resid", "k_params_effective"):
+        close(getattr(a, name), getattr(b, name), 1e-9)
+    close(a.pred_table(), b.pred_table())
+
+
+@kinds
+@four
+def test_units_of_a_regressor_with_its_alpha(model, L1_wt):
+    """x / u with ridge alpha / u^2 and lasso alpha / u is the same fit."""
+    u, t = 1e4, toy()
+    if L1_wt == 0.5:
+        pytest.skip("the two parts of an elastic net scale apart")
+    power = 2 if L1_wt == 0 else 1
+    names = model_of(model).exog_names
+    alpha = pd.Series(0.02, index=names).where(np.array(names) != "Intercept", 0.0)
+    a = quiet(model_of(model), alpha, L1_wt=L1_wt)
+    b = quiet(model_of(model, t.assign(x1=t.x1 * u)), alpha.where(alpha.index != "x1", 0.02 * u**power), L1_wt=L1_wt)
+    close(a.params.loc["x1"], b.params.loc["x1"] * u, 1e-8)
+    close(a.llf, b.llf, 1e-12)
+    close(a.params.drop("x1"), b.params.drop("x1"), 1e-8)
+    close(a.k_params_effective, b.k_params_effective, 1e-8)
+
+
+@four
+def test_alpha_0_is_maximum_likelihood(model):
+    m = model_of(model)
+    ml = m.fit()
+    for L1_wt in (0.0, 1.0):
+        for alpha, rtol in ((0.0, 1e-10), (1e-10, 1e-6)):
+            res = quiet(m, alpha, L1_wt=L1_wt)
+            close(res.params, ml.params, rtol)
+            close(res.llf, ml.llf, 1e-12)
+    res = quiet(m, 0.0)
+    close(res.bse, ml.bse, 1e-9)
+    assert (res.df_model, res.aic) == pytest.approx((ml.df_model, ml.aic), rel=1e-12)
+
+
+@four
+def test_a_large_alpha_is_the_null_model(model):
+    m = model_of(model)
+    lasso, ridge = quiet(m, 100.0, L1_wt=1.0), quiet(m, 1e9)
+    assert not len(lasso.selected) and (lasso.params.iloc[1:].to_numpy() == 0).all()
+    assert lasso.df_model == 0 and lasso.llf == pytest.approx(lasso.llnull, rel=1e-13)
+    assert np.abs(ridge.params.iloc[1:].to_numpy()).max() < 1e-8
+    assert ridge.df_model == pytest.approx(0, abs=1e-6) and ridge.llf == pytest.approx(ridge.llnull, rel=1e-6)
+
+
+@four
+def test_order_of_rows_and_threads_do_not_matter(model):
+    t = toy()
+    a, b = quiet(model_of(model), 0.02, L1_wt=0.5), quiet(model_of(model, t.sample(frac=1, random_state=3)), 0.02, 0.5)
+    close(a.params, b.params, 1e-9)
+    c = quiet(model_of(model), 0.02, 0.5, n_threads=2, start_params=np.full(a.params.size, 0.3))
+    close(a.params, c.params, 1e-9)
+
+
+@kinds
+def test_another_reference_leaves_the_symmetric_fit(L1_wt):
+    t, f = toy(), "g ~ x1 + x2 + h"
+    fits = [quiet(MNLogit.from_formula(f, t, reference=r), 0.01, L1_wt, symmetric=True) for r in "abc"]
+    for other in fits[1:]:
+        close(other.params, fits[0].params, 1e-8, 1e-10)
+        close(other.predict(), fits[0].predict(), 1e-8)
+        close(other.bse, fits[0].bse, 1e-8)
+        close(other.k_params_effective, fits[0].k_params_effective, 1e-8)
+    if L1_wt == 0:
+        close(fits[1].get_prediction().summary_frame(), fits[0].get_prediction().summary_frame(), 1e-8)
+    plain = [quiet(MNLogit.from_formula(f, t, reference=r), 0.01, L1_wt) for r in "ab"]
+    assert np.abs(plain[0].predict() - plain[1].predict()).to_numpy().max() > 1e-6
+
+
+def test_two_classes():
+    """b1 = -b0 = b/2 of symmetric classes: the logit with half the ridge; with the lasso |b0| + |b1| = |b|."""
+    t = toy()
+    mn = make("MNLogit", "y ~ x1 + x2 + g", t)
+    ridge, half = quiet(mn, 0.02, symmetric=True), quiet(model_of("Logit"), 0.01)
+    close(ridge.params["yes"] - ridge.params["no"], half.params, 1e-9)
+    close(ridge.predict()["yes"], half.predict(), 1e-10)
+    close(ridge.params["yes"], -ridge.params["no"], 1e-9)
+    assert ridge.k_params_effective == pytest.approx(half.k_params_effective, rel=1e-9)
+    lasso, same = quiet(mn, 0.02, 1.0, symmetric=True), quiet(model_of("Logit"), 0.02, 1.0)
+    close(lasso.params["yes"] - lasso.params["no"], same.params, 1e-8)
+    reference = quiet(mn, 0.02)
+    close(reference.params["yes"], quiet(model_of("Logit"), 0.02).params, 1e-10)
+
+
+def test_alpha_by_name_and_by_place():
+    m = model_of("Logit")
+    by_name = quiet(m, {"x1": 0.1, "g[T.b]": 0.3})
+    names = m.exog_names
+    array = np.array([{"x1": 0.1, "g[T.b]": 0.3}.get(n, 0.0) for n in names])
+    for alpha in (array, list(array), pd.Series(array, index=names)[::-1]):
+        close(quiet(m, alpha).params, by_name.params, 1e-12)
+    assert isinstance(by_name.alpha, pd.Series) and by_name.alpha["x1"] == 0.1 and by_name.alpha["x2"] == 0
+    mn = model_of("MNLogit")
+    table = pd.DataFrame(0.05, index=mn.exog_names, columns=["b", "c"])
+    table.loc["Intercept"] = 0.0
+    close(quiet(mn, table).params, quiet(mn, 0.05).params, 1e-12)
+    close(quiet(mn, table.to_numpy()).params, quiet(mn, 0.05).params, 1e-12)
+    table["c"] = 0.0
+    res = quiet(mn, table[["c", "b"]])
+    s = mn.score(res.params).reshape(-1, 2, order="F") / 160
+    close(s[:, 1], 0, atol=1e-10)
+    close(s[1:, 0], 0.05 * res.params["b"].iloc[1:], 1e-8)
+
+
+def test_intercept():
+    m = model_of("Logit")
+    res = quiet(m, 0.5, penalize_intercept=True)
+    close(m.score(res.params) / 160, 0.5 * res.params, 1e-9)
+    assert "The intercept has a penalty" in str(res.summary())
+    zero = quiet(m, 10.0, 1.0, penalize_intercept=True)
+    assert (zero.params == 0).all() and zero.df_model == 0 == zero.k_params_effective
+    none = quiet(make("Logit", "y ~ x1 - 1", toy()), 0.1)
+    assert "no intercept" in str(none.summary())
+    with pytest.warns(DataWarning, match="span a constant, but none is one"):
+        spanned = make("Logit", "y ~ 0 + g + x1", toy()).fit_regularized(0.1)
+    assert "span a constant" in str(spanned.summary()).replace("\n    ", " ")
+
+
+# ------------------------------------------------------------------------------------------ collinear and separated
+def test_collinear_columns_are_kept():
+    t = toy().assign(x3=lambda t: t.x1, x4=lambda t: t.x1 + t.x2)
+    m = make("Logit", "y ~ x1 + x2 + x3 + x4", t)
+    ridge = quiet(m, 0.05)
+    close(ridge.params["x1"], ridge.params["x3"], 1e-9)  # what is alike shares
+    close(m.score(ridge.params)[1:] / 160, 0.05 * ridge.params[1:], 1e-8)
+    assert ridge.bse.notna().all()
+    lasso = quiet(m, 0.01, 1.0)
+    s = m.score(lasso.params) / 160
+    assert (np.abs(s[1:]) <= 0.01 + 1e-9).all() and s[0] == pytest.approx(0, abs=1e-9)
+    kept = [m.exog_names.index(n) for n in ["Intercept", *lasso.selected]]
+    assert np.linalg.matrix_rank(m.exog[:, kept]) == len(kept)
+
+
+def test_collinear_columns_without_penalty_are_left_out():
+    t = toy().assign(x3=lambda t: 2 * t.x1)
+    m = make("MNLogit", "g ~ x1 + x3 + x2", t)
+    with pytest.warns(CollinearityWarning, match='"x3" = 2 \\* x1'):
+        res = m.fit_regularized({"x2": 0.1})
+    rest = quiet(make("MNLogit", "g ~ x1 + x2", t), {"x2": 0.1})
+    assert res.params.loc["x3"].isna().all() and res.bse.loc["x3"].isna().all()
+    close(res.params.drop("x3"), rest.params, 1e-10)
+    close(res.bse.drop("x3"), rest.bse, 1e-10)
+    close(res.predict(), rest.predict(), 1e-10)
+    close([res.aic, res.df_model, res.df_resid], [rest.aic, rest.df_model, rest.df_resid], 1e-10)
+    assert "(omitted)" in str(res.summary())
+    with pytest.warns(CollinearityWarning, match='"x3"'):
+        symmetric = m.fit_regularized({"x2": 0.1}, symmetric=True)
+    close(symmetric.params.drop("x3").sum(axis=1), 0, atol=1e-10)
+    assert symmetric.params.loc["x3"].isna().all()
+
+
+@pytest.mark.parametrize("model", FOUR)
+@pytest.mark.parametrize("L1_wt", [0.0, 1.0])
+def test_separated_data_have_a_penalised_estimate(model, L1_wt):
+    t = toy()
+    t["s"] = (t.y == "yes") + 0.01 * t.x1
+    m = make(model, "y ~ s + x1", t)
+    for alpha in (0.05, 1e-8):
+        res = quiet(m, alpha, L1_wt)
+        assert res.converged and np.isfinite(res.params.to_numpy()).all() and res.mle_retvals["kkt"] < 1e-10
+    with pytest.raises(glmclf.errors.PerfectSeparationError, match='"s"'):
+        m.fit_regularized(0.0, L1_wt)
+    with pytest.raises(glmclf.errors.PerfectSeparationError, match="have no penalty"):
+        m.fit_regularized({"x1": 1.0}, L1_wt)
+
+
+# ------------------------------------------------------------------------------------------------- what results say
+def test_ridge_results():
+    m = model_of("Logit", offset="off")
+    res = quiet(m, 0.05)
+    information = -m.hessian(res.params)
+    R = np.diag([0.0, *[8.0] * 4])  # N alpha
+    V = np.linalg.inv(information + R)
+    close(res.posterior_sd, np.sqrt(np.diag(V)), 1e-10)
+    close(res.bse, res.posterior_sd)
+    close(res.cov_params(), V, 1e-10)
+    edf = np.trace(information @ V)
+    assert (res.k_params_effective, res.df_model, res.df_resid) == pytest.approx((edf, edf - 1, 160 - edf), rel=1e-10)
+    assert res.aic == pytest.approx(-2 * res.llf + 2 * edf) and res.bic == pytest.approx(
+        -2 * res.llf + np.log(160) * edf
+    )
+    assert res.llf_penalized == pytest.approx(res.llf - 160 * 0.05 / 2 * (res.params[1:] ** 2).sum(), rel=1e-13)
+    close(res.conf_int(0.1), np.column_stack([res.params + s * 1.6448536269514722 * res.bse for s in (-1, 1)]), 1e-9)
+    prediction = res.get_prediction(which="linear").summary_frame()
+    close(prediction.se, np.sqrt(np.einsum("ij,jk,ik->i", m.exog, V, m.exog)), 1e-9)
+    assert prediction.index.equals(toy().index)
+    assert list(res.summary_frame().columns) == ["coef", "std err", "Conf. Int. Low", "Conf. Int. Upp."]
+    assert res.tidy().statistic.isna().all() and res.tidy().std_error.notna().all()
+    close(res.odds_ratios(units={"x1": 2})["odds ratio"]["x1"], np.exp(2 * res.params["x1"]))
+    assert {".fitted", ".se_fit", ".resid"} <= set(res.augment().columns)
+    assert res.cov_type == "posterior" and res.alpha == 0.05 and res.L1_wt == 0 and not res.refit
+    text = str(res.summary())
+    assert all(w in text for w in ("Ridge", "post. sd", "alpha = 0.05", "Eff. parameters", "4 of 4"))
+    assert "P>|z|" not in text
+
+
+def test_symmetric_ridge_has_the_posterior_of_its_coding():
+    """Slopes of all levels are parameters; the intercepts' common shift, which nothing determines, is taken off."""
+    m = model_of("MNLogit")
+    res = quiet(m, 0.05, symmetric=True)
+    D = np.kron([[-1, 1, 0], [-1, 0, 1]], np.eye(4))
+    R = np.diag(np.tile([0.0, *[8.0] * 3], 3))
+    A = D.T @ -m.hessian(np.asarray(D @ res.params.to_numpy().ravel(order="F"))) @ D + R
+    V = np.linalg.pinv(A)
+    close(res.cov_params(), V, 1e-8, 1e-10)
+    assert res.k_params_effective == pytest.approx(np.trace((A - R) @ V), rel=1e-8)
+    variance = np.einsum("ij,jk,ik->i", m.exog, (D @ V @ D.T)[:4, :4], m.exog)
+    close(res.get_prediction(which="linear").se["b"] ** 2, variance)
+    assert list(res.params.columns) == ["a", "b", "c"] and "symmetric coding" in str(res.summary())
+    assert res.selected.nlevels == 2 and len(res.selected) == 9
+
+
+def test_lasso_results():
+    res = quiet(model_of("Logit"), 0.05, 1.0)
+    assert list(res.selected) == list(res.params.index[1:][res.params[1:] != 0]) and 0 < len(res.selected) < 4
+    assert res.df_model == len(res.selected) and res.k_params_effective == res.df_model + 1
+    assert res.bse.isna().all() and res.posterior_sd.isna().all()
+    for call in (res.conf_int, res.cov_params, res.get_prediction):
+        with pytest.raises(NotImplementedError, match="L1_wt=1"):
+            call()
+    assert list(res.summary_frame().columns) == ["coef"] and list(res.odds_ratios().columns) == ["odds ratio"]
+    assert {".fitted", ".resid"} <= set(res.augment().columns)
+    text = str(res.summary())
+    assert "post. sd" not in text and "no p-values after selection" in text and "Lasso" in text
+    mn = quiet(model_of("MNLogit"), 0.02, 1.0)
+    assert mn.df_model == len(mn.selected) == (mn.params.iloc[1:] != 0).to_numpy().sum()
+    assert {".fitted_a", ".class", ".resid"} <= set(mn.augment().columns)
+
+
+def test_effective_parameters_of_an_elastic_net():
+    m = model_of("Logit")
+    res = quiet(m, 0.12, 0.5)
+    A = [0, *[m.exog_names.index(n) for n in res.selected]]
+    information = -m.hessian(res.params)[np.ix_(A, A)]
+    R = np.diag([0.0, *[160 * 0.06] * (len(A) - 1)])
+    assert 0 < len(A) - 1 < 4
+    assert res.k_params_effective == pytest.approx(np.trace(information @ np.linalg.inv(information + R)), rel=1e-10)
+
+
+@four
+def test_refit(model):
+    m = model_of(model)
+    alpha = {"MNLogit": 0.015, "Probit": 0.12}.get(model, 0.06)
+    lasso = quiet(m, alpha, 1.0)
+    with pytest.warns(InferenceWarning, match="ignore that the same data selected them"):
+        res = m.fit_regularized(alpha, 1.0, refit=True)
+    used = lasso.params.to_numpy().ravel(order="F") != 0
+    used[:: len(m.exog_names)] = True
+    theta, s = res.params.to_numpy().ravel(order="F"), m.score(res.params)
+    assert np.abs(s[used]).max() < 1e-8 and (theta[~used] == 0).all()
+    V = np.linalg.inv(m.information(res.params)[np.ix_(used, used)])
+    close(np.asarray(res.bse).ravel(order="F")[used], np.sqrt(np.diag(V)), 1e-9)
+    assert np.asarray(res.tvalues).size == theta.size and res.cov_type == "nonrobust" and res.refit
+    assert res.aic == pytest.approx(-2 * res.llf + 2 * used.sum()) and res.df_model == lasso.df_model
+    first = res._param_names[np.flatnonzero(used)[0]]
+    assert res.t_test(f"{first} = 0").sd.ravel()[0] == pytest.approx(np.sqrt(V[0, 0]), rel=1e-9)
+    with pytest.raises(ValueError, match="not selected"):
+        res.wald_test(np.eye(len(theta))[~used][:1])
+    with pytest.raises(AttributeError, match="refit"):
+        _ = res.llf_penalized
+    assert "refit" in str(res.summary())
+    if model == "Logit":
+        names = [n for n in lasso.selected if not n.startswith("g")]
+        dummies = "".join(f" + I(g == '{n[-2]}')" for n in lasso.selected if n.startswith("g"))
+        plain = Logit.from_formula("y ~ " + " + ".join(names) + dummies, toy()).fit()
+        close(np.sort(res.params[res.params != 0]), np.sort(plain.params), 1e-9)
+        close(res.llf, plain.llf, 1e-12)
+
+
+# ---------------------------------------------------------------------------------------------------------- refusals
+KEPT = {
+    *("aic", "augment", "bic", "bse", "conf_int", "cov_kwds", "cov_params", "cov_type", "deviance", "df_model"),
+    *("df_resid", "fittedvalues", "get_distribution", "get_prediction", "glance", "info_criteria", "levels", "llf"),
+    *("llf_penalized", "llnull", "load", "nobs", "null_deviance", "odds_ratios", "params", "pred_table", "predict"),
+    *("prsquared", "pseudo_rsquared", "reference", "remove_data", "resid_dev", "resid_generalized"),
+    *("resid_misclassified", "resid_pearson", "resid_response", "resid_working", "save", "simulate", "summary"),
+    *("summary_frame", "tidy", "use_t", "bias_reduction", "constraints"),
+}
+
+
+def test_every_public_name_is_decided_about():
+    public = {n for c in (BinaryResults, MultinomialResults) for n in dir(c) if not n.startswith("_")}
+    assert not public - KEPT - set(REFUSED) - set(AFTER_REFIT)
+
+
+@four
+def test_refusals_name_what_is_asked(model):
+    res = quiet(model_of(model), 0.05)
+    for name in [n for n in (*REFUSED, *AFTER_REFIT) if hasattr(type(res), n)]:
+        with pytest.raises(NotImplementedError, match=f"{name} of a penalised fit"):
+            thing = getattr(res, name)
+            thing() if name not in AFTER_REFIT else thing("x1 = 0")
+    with pytest.raises(NotImplementedError, match="compare_lr_test with a penalised fit"):
+        model_of(model).fit().compare_lr_test(res)
+    with pytest.raises(NotImplementedError, match="profile"):
+        res.conf_int(method="profile")
+
+
+def test_pseudo_likelihoods_have_no_posterior():
+    res = quiet(model_of("Logit", weights="sw"), 0.05)
+    assert res.bse.isna().all() and np.isnan(res.aic) and 1 < res.k_params_effective < 5
+    twice = quiet(model_of("Logit", toy().assign(sw=lambda t: 2 * t.sw), weights="sw"), 0.05)
+    close(twice.params, res.params, 1e-10)  # the unit of the weights does not matter
+    close(twice.k_params_effective, res.k_params_effective, 1e-10)
+    with pytest.raises(NotImplementedError, match="sampling weights"):
+        res.get_prediction()
+    assert res.predict().notna().all() and "pseudo-likelihood" in str(res.summary())
+
+
+# ----------------------------------------------------------------------------------------- predicting and keeping
+@kinds
+@four
+def test_saved_pickled_and_without_data(model, L1_wt, tmp_path):
+    t = toy()
+    res = quiet(model_of(model), 0.03, L1_wt, symmetric=model == "MNLogit")
+    res.save(tmp_path / "res.json")
+    loaded, pickled, small = glmclf.load(tmp_path / "res.json"), *(pickle.loads(pickle.dumps(res)) for _ in range(2))
+    small.remove_data()
+    for other in (loaded, pickled, small):
+        assert isinstance(other, RegularizedResults)
+        close(other.params, res.params, 0, 0)
+        close(other.bse, res.bse, 1e-14)
+        close(other.predict(t.head(7)), res.predict(t.head(7)), 1e-13)
+        for name in ("llf", "llf_penalized", "aic", "bic", "df_model", "df_resid", "alpha", "L1_wt", "symmetric"):
+            assert getattr(other, name) == getattr(res, name), name
+        assert list(other.selected) == list(res.selected)
+        lines = [[x for x in str(r.summary()).splitlines() if not x.startswith(("Date", "Time"))] for r in (other, res)]
+        assert lines[0] == lines[1]
+        if L1_wt == 0:
+            close(other.get_prediction(t.head(7)).summary_frame(), res.get_prediction(t.head(7)).summary_frame(), 1e-12)
+
+
+@four
+def test_new_rows_missing_rows_and_numbers_by_row(model):
+    t = toy()
+    t.loc[3, "x1"] = np.nan
+    res = quiet(model_of(model, t), 0.05)
+    assert res.nobs == 159 and 3 not in res.fittedvalues.index
+    new = t.head(5)
+    p = res.predict(new)
+    assert np.isnan(p.loc[3]).all() and p.drop(index=3).notna().all().all()
+    assert res.pred_table().to_numpy().sum() == 159
+    squares = (res.resid_dev**2).to_numpy().sum()
+    assert res.deviance == pytest.approx(squares, rel=1e-10)
+    assert len(res.simulate(2, seed=1)) == 159 and res.prsquared > 0
+    assert res.glance().aic[0] == res.aic and res.pseudo_rsquared()["McFadden"] == pytest.approx(res.prsquared)
+
+
+def test_nothing_passed_in_is_changed():
+    t, alpha = toy(), pd.Series({"x1": 0.2, "x2": 0.1})
+    before, grid = t.copy(), [0.1, 1.0]
+    m = model_of("Logit", t)
+    m.fit_regularized(alpha)
+    m.fit_regularized(alphas=grid)
+    pd.testing.assert_frame_equal(t, before)
+    assert alpha.tolist() == [0.2, 0.1] and grid == [0.1, 1.0]
+
+
+# ------------------------------------------------------------------------------------------------------------ paths
+@kinds
+@four
+def test_path(model, L1_wt):
+    m, symmetric = model_of(model), model == "MNLogit"
+    path = m.fit_regularized(alphas=[0.01, 0.1, 0.03], L1_wt=L1_wt, symmetric=symmetric)
+    assert list(path) == list(path.alphas) == [0.1, 0.03, 0.01] and len(path) == 3
+    for alpha in path:
+        res = quiet(m, alpha, L1_wt, symmetric=symmetric)
+        close(path.params.loc[alpha], res.params.to_numpy().ravel(order="F"), 1e-8, 1e-11)
+        close(path[alpha].params, res.params, 1e-8, 1e-11)
+        assert path.llf[alpha] == pytest.approx(res.llf, rel=1e-11)
+        assert path.edf[alpha] == pytest.approx(res.k_params_effective, rel=1e-8)
+        assert path.nonzero[alpha] == len(res.selected)
+    close(path.at(0.02).params, quiet(m, 0.02, L1_wt, symmetric=symmetric).params, 1e-8, 1e-11)
+    assert (np.diff(path.llf) >= 0).all() and path.converged.all()
+    assert list(path.table().columns) == ["llf", "edf", "nonzero", "converged"] and "of 3 fits" in repr(path)
+    with pytest.raises(KeyError, match="at\\(\\)"):
+        path[0.02]
+    again = pickle.loads(pickle.dumps(path))
+    close(again.params, path.params)
+
+
+def test_automatic_grid_begins_where_all_slopes_are_0():
+    path = model_of("MNLogit").fit_regularized(alphas="auto", L1_wt=1.0)
+    assert path.nonzero.iloc[0] == 0 and path.nonzero.iloc[2] > 0 and len(path) == 100
+    close(path.alphas[-1] / path.alphas[0], 1e-4, 1e-10)
+    wide = np.random.default_rng(1).normal(size=(20, 30))
+    short = Logit(np.tile([0, 1], 10), np.column_stack([np.ones(20), wide])).fit_regularized(alphas="auto", L1_wt=1.0)
+    close(short.alphas[-1] / short.alphas[0], 1e-2, 1e-10)
+    assert short.nonzero.max() <= 20 and short.converged.all()
+
+
+# ---------------------------------------------------------------------------------------------------------- folds
+@pytest.mark.parametrize("keywords", [{}, {"freq_weights": "times"}, {"weights": "sw"}, {"offset": "off"}])
+@four
+def test_cross_validation_by_hand(model, keywords):
+    """Folds by label: the deviance of each under the fit to the others."""
+    t, alphas = toy(), [0.3, 0.03]
+    found = model_of(model, **keywords).fit_regularized_cv(np.arange(160) % 3, alphas=alphas)
+    weight = t[keywords.get("freq_weights", keywords.get("weights"))] if keywords and "offset" not in keywords else None
+    for g in range(3):
+        out = np.arange(160) % 3 == g
+        train, test = model_of(model, t[~out], **keywords), t[out]
+        for alpha in alphas:
+            p = quiet(train, alpha).predict(test)
+            p = p.to_numpy()[np.arange(len(test)), [*map("abc".index, test.g)]] if model == "MNLogit" else np.where(
+                test.y == "yes", p, 1 - p
+            )
+            w = np.ones(len(test)) if weight is None else weight[out]
+            close(found.deviances.loc[alpha, g], -2 * (w * np.log(p)).sum() / w.sum(), 1e-9)
+            close(found.fold_sizes[g], w.sum(), 1e-12)
+
+
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_seeded_folds(model):
+    m, options = model_of(model, freq_weights="times"), {"alphas": [0.3, 0.01], "L1_wt": 0.5}
+    a, b, c = (m.fit_regularized_cv(5, seed=s, **options) for s in (4, 4, 5))
+    pd.testing.assert_frame_equal(a.deviances, b.deviances)
+    assert not a.deviances.equals(c.deviances)
+    assert a.fold_sizes.sum() == toy().times.sum() and np.ptp(a.fold_sizes) <= 1  # rows are split
+    assert a.rule == "1se" and a.alpha == a.alpha_1se >= a.alpha_min
+    least = m.fit_regularized_cv(5, seed=4, rule="min", **options)
+    assert least.alpha == least.alpha_min == least.result.alpha and "5 folds" in repr(least)
+
+
+def test_counts_are_dealt_as_single_observations():
+    m = make("Probit", COUNTS, toy())
+    found = m.fit_regularized_cv(4, seed=2, alphas=[0.1])
+    assert found.fold_sizes.sum() == toy().trials.sum() and np.ptp(found.fold_sizes) <= 1
+    share = make("Logit", "share ~ x1 + x2", toy()).fit_regularized_cv(4, seed=2, alphas=[0.1])
+    assert share.fold_sizes.tolist() == [40.0] * 4
+
+
+def test_folds_by_a_column_and_missing_rows():
+    t = toy().assign(part=lambda t: t.h)
+    t.loc[5, "x1"] = np.nan
+    m = model_of("CLogLog", t)
+    a = m.fit_regularized_cv("part", alphas=[0.1])
+    b = m.fit_regularized_cv(t.part, alphas=[0.1])
+    c = m.fit_regularized_cv(t.part.to_numpy(), alphas=[0.1])
+    assert list(a.deviances.columns) == ["left", "right"]
+    for other in (b, c):
+        close(other.deviances, a.deviances)
+
+
+def test_a_fit_that_is_stopped_says_so():
+    m = model_of("Logit")
+    with pytest.warns(ConvergenceWarning, match="not a maximum"):
+        res = m.fit_regularized(0.01, 1.0, maxiter=1)
+    assert not res.converged and "NOT a maximum" in str(res.summary())
+    with pytest.warns(ConvergenceWarning, match="of 2 fits"):
+        m.fit_regularized(alphas=[0.1, 0.001], maxiter=0)
+
+
+def test_progress_is_printed_when_asked_for(capsys):
+    model_of("Logit").fit_regularized(0.1, disp=True)
+    assert "iteration   1" in capsys.readouterr().out
+
+
+def test_text_file():
+    file = io.StringIO()
+    res = quiet(model_of("Logit"), 0.1)
+    res.save(file)
+    file.seek(0)
+    close(glmclf.load(file).params, res.params, 0, 0)
