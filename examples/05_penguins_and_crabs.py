@@ -116,7 +116,8 @@ print(lda.get_prediction(new).summary_frame().round(3), logit.predict(new).round
 crabs = pd.read_csv(pathlib.Path(sys.argv[0]).parent / "data" / "crabs.csv")
 formula = "sex ~ FL + RW + CL + CW + BD"
 lda, logit = (model.from_formula(formula, crabs).fit() for model in (LDA, MNLogit))
-print(lda.boxm_test().round(4), lda.ladder()[["llf", "k_params", "aic", "llf_conditional", "error_loo"]].round(3), sep="\n")
+print(lda.boxm_test().round(4))
+print(lda.ladder()[["llf", "k_params", "aic", "llf_conditional", "error_loo"]].round(3))
 print(lda.compare_conditional(logit))
 warnings.simplefilter("ignore", InferenceWarning)  # the logit's, that some folds are all but separated
 print(found := out_of_sample(formula, crabs))

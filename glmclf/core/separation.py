@@ -97,8 +97,8 @@ class Cone:
             return float(np.sign(t[0] * self._inner[0]))
         if not len(self.facets):
             raise EstimationError(
-                "what this fit, whose estimate is infinite, says of new rows or of other levels rests on many rows, which "
-                "a file does not keep: ask the fit itself, before it is saved"
+                "what this fit, whose estimate is infinite, says of new rows or of other levels rests on many rows, "
+                "which a file does not keep: ask the fit itself, before it is saved"
             )
         up, down = (self._reaches(s * t) for s in (1.0, -1.0))
         return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
