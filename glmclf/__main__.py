@@ -292,9 +292,14 @@ def prior_probabilities(text: str, formula: str, frame: Any) -> Any:
         return text
     parts = text.split(",")
     if "=" not in text:
-        return [number(part, "priors") for part in parts]
+        try:
+            return [float(part) for part in parts]
+        except ValueError:
+            raise ValueError(f"--priors {text!r}: equal, numbers as in 0.2,0.8, or a=0.2,b=0.8 is wanted") from None
     pairs = [part.rpartition("=") for part in parts]
-    priors = {response_level(level, formula, frame): number(p, "priors") for level, _, p in pairs}
+    if not all(level.strip() and equals for level, equals, _ in pairs):
+        raise ValueError(f"--priors {text!r}: level=probability of every level, as in a=0.2,b=0.8, or numbers alone")
+    priors = {response_level(level.strip(), formula, frame): number(p, "priors") for level, _, p in pairs}
     if len(priors) < len(parts):
         raise ValueError(f"--priors {text!r} names a level twice")
     return priors
@@ -302,7 +307,7 @@ def prior_probabilities(text: str, formula: str, frame: Any) -> Any:
 
 def families(text: str) -> dict[str, str]:
     """Family of each feature that is named; a name, as C(g, levels=[1, 2]), may hold commas and = itself."""
-    pair = r"(.+?)=(\w+) *(?:,|$)"
+    pair = r"(.+?) *= *(\w+) *(?:,|$)"
     pairs = re.findall(pair, text)
     if not pairs or re.sub(pair, "", text):
         raise ValueError(f"--families {text!r}: feature=family is wanted, as in visits=poisson,income=gamma")
@@ -412,6 +417,8 @@ def misfit(args: argparse.Namespace) -> str | None:
         if name == "event":
             return f"--event is for {', '.join(models)}; the base level of {args.model} is --reference LEVEL"
         return f"{spelled(name)} is for {', '.join(models)}; {args.model} has no such option"
+    if args.groups and args.cov_type not in (None, "cluster"):
+        return f"--groups is for --cov-type cluster, not {args.cov_type}"
     if args.cov_type == "cluster" and not args.groups:
         return "--cov-type cluster needs --groups COL"
     for name, kind in COVARIANCE.items():

@@ -156,9 +156,10 @@ class Families:
         self.asked, self.pooled, self._used = dict(families or {}), pooled, set[str]()
         for name, family in self.asked.items():
             if family == "multinomial":
-                raise DataError(f'families: "{name}" alone cannot be multinomial; name its columns in multinomial=.')
+                given = _given(name, family)
+                raise DataError(f'{given}: "{name}" alone cannot be multinomial; name its columns in multinomial=.')
             if family not in FAMILIES:
-                raise DataError(f'families: "{name}" has {family!r}; choose one of {quoted(FAMILIES)}.')
+                raise DataError(f'{_given(name, family)}: "{name}" has {family!r}; choose one of {quoted(FAMILIES)}.')
 
     def of(self, name: str, term: Term, columns: tuple[str, ...]) -> str | None:
         """The family asked for, by the most specific name; None for the usual one."""
@@ -175,10 +176,15 @@ class Families:
             if key in self._used:
                 continue
             inside = [f.name for f in features if len(f.factors) > 1 and (key in f.factors or key in f.columns)]
+            given = _given(key, self.asked[key])
             if inside:
-                raise DataError(f'families: "{key}" is part of "{inside[0]}", which has one distribution.')
+                raise DataError(f'{given}: "{key}" is part of "{inside[0]}", which has one distribution.')
             near = close_to(str(key), [f.name for f in features]).replace("The columns are", "The features are")
-            raise DataError(f'families: no feature "{key}". {near}')
+            raise DataError(f'{given}: no feature "{key}". {near}')
+
+
+def _given(name: Any, family: Any) -> str:
+    return f"families={{{str(name)!r}: {family!r}}}"
 
 
 def _squeezed(code: str) -> str:
@@ -192,7 +198,8 @@ def _fitting(family: str | None, kinds: tuple[str, ...], name: str, what: str) -
     """The family asked for, or the usual one, the first of `kinds`; DataError where it does not suit the values."""
     if family is None or family in kinds:
         return family or kinds[0]
-    raise DataError(f'families: "{name}" is {what} and cannot be {family}; it can be {quoted(dict.fromkeys(kinds))}.')
+    possible = quoted(dict.fromkeys(kinds))
+    raise DataError(f'{_given(name, family)}: "{name}" is {what} and cannot be {family}; it can be {possible}.')
 
 
 # ------------------------------------------------------------------------------------------------------ building
@@ -353,7 +360,8 @@ class Builder:
         for code in term.codes:
             value = self.found[code].value
             if value.labelled and value.levels != [False, True]:
-                raise DataError(f'multinomial: "{code}" holds labels ({quoted(value.data.categories, 3)}), not counts.')
+                labels = quoted(value.data.categories, 3)
+                raise DataError(f'multinomial= names "{code}", which holds labels ({labels}), not counts.')
             self._fix(code, value, labels=False)
         columns = tuple(self.reading.bound[code].columns[0] for code in term.codes)
         return Feature(term.name, term.name, "multinomial", term.codes, columns, term.words, columns, (), 0, columns)
@@ -378,7 +386,7 @@ class Builder:
         if keep.all():
             return
         index = self.reading.rows.index[self.reading.rows.keep]
-        use = 'missing="skip" or "drop"'
+        use = 'missing="skip" or missing="drop"'
         if self.found[code].value.labelled:
             use = f'families={{"{code}": "categorical"}}'
         raise MissingDataError(

@@ -314,6 +314,6 @@ def _block(multinomial: Any, columns: Collection[str], codes: list[str]) -> list
         raise DataError(f"multinomial= needs two or more different columns of counts, found {quoted(names)}.")
     for name in names:
         if name not in columns:
-            raise DataError(f'multinomial: no column "{name}". {close_to(name, columns)}')
+            raise DataError(f'multinomial= names "{name}", which is no column. {close_to(name, columns)}')
     listed = {expressions.bare_column(code): code for code in codes}
     return [listed.get(name) or _code_of(name) for name in names]

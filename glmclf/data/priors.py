@@ -48,7 +48,7 @@ def read_priors(priors: Any, levels: list[Any], name: str, *, positive: bool = F
         raise ValueError(f"priors={p.tolist()}: probabilities are numbers from 0 to 1")
     if positive and not (p > 0).all():
         raise ValueError(f"priors={p.tolist()}: positive numbers, one for each of the levels {levels}")
-    if abs(p.sum() - 1.0) > 1e-8:
+    if abs(p.sum() - 1.0) > 1e-6:
         raise ValueError(f"priors={p.tolist()} add up to {p.sum():.10g}: probabilities add up to 1")
     return p / p.sum()
 
@@ -57,7 +57,8 @@ def _unlabelled(priors: Any, levels: list[Any], name: str, lost: str) -> Any:
     """Probabilities in the order of the levels from those that name them, or "equal"."""
     if isinstance(priors, str):
         if priors != "equal":
-            raise ValueError(f'priors={priors!r}: give a probability for each of the levels {levels}, or "equal"')
+            more = " (None, the default of a fit, estimates them)" if priors == "estimate" else ""
+            raise ValueError(f'priors={priors!r}: give a probability for each of the levels {levels}, or "equal"{more}')
         return np.full(len(levels), 1.0 / len(levels))
     if isinstance(priors, pd.Series):
         if isinstance(priors.index, pd.RangeIndex) and not set(priors.index) & set(levels):

@@ -128,6 +128,8 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         checked["shrinkage"] = shrinkage if isinstance(shrinkage, str) else _number(shrinkage, "shrinkage", 0.0, 1.0)
         checked["ridge"] = _number(options["ridge"], "ridge", 0.0, LEAST_SD**-2)
         checked["target"] = self._target(target)
+        if checked["target"] != "diag" and checked["shrinkage"] == 0:
+            raise ValueError("target= is what shrinkage= shrinks to: give shrinkage=, too")
         if self._regularised(checked) and options["covariance"] != "full":
             kind = options["covariance"]
             raise NotImplementedError(f'shrinkage=, ridge= regularise covariance="full"; found covariance="{kind}"')
@@ -288,7 +290,9 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             raise NotImplementedError(
                 f'bias_reduction="exact" is for LDA with an unregularised full covariance, not {name}'
             )
-        if cov_type not in ("nonrobust", "expected") or self._pseudo:
+        if self._pseudo:
+            raise NotImplementedError('bias_reduction="exact" knows no sampling weights=')
+        if cov_type not in ("nonrobust", "expected"):
             raise NotImplementedError(f'bias_reduction="exact" has its own exact covariance, not cov_type="{cov_type}"')
 
     # ------------------------------------------------------------------------------------------------- errors
@@ -331,7 +335,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             floors = least_variances(moments.total, moments.n, moments.means)[list(s.columns)]
             if (spread > floors).any():
                 message += ", and the means of the classes differ: that alone separates them perfectly"
-        return SingularCovarianceError(f"{message}. {self._advice(s)}", columns, classes, combination)
+        return SingularCovarianceError(f"{message}. {self._advice(s, moments)}", columns, classes, combination)
 
     def _too_few(self, s: SingularDispersion, classes: list[Any]) -> str:
         p = len(self.feature_names)
@@ -378,7 +382,15 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         parts = [names[j] if abs(c - 1) < 1e-9 else f"{c:.6g} * {names[j]}" for j, c in terms.items()]
         return self._join(parts) if parts else "constant"
 
-    def _advice(self, s: SingularDispersion) -> str:
+    def _pools(self, moments: ClassMoments) -> bool:
+        """Whether one covariance for all classes would not be singular."""
+        try:
+            fit_gaussian(moments, self._options["covariance"], True)
+        except SingularDispersion:
+            return False
+        return True
+
+    def _advice(self, s: SingularDispersion, moments: ClassMoments) -> str:
         if s.reason == "constant within every class":
             return f"Drop {'it' if len(s.columns) == 1 else 'them'}."
         o = self._options
@@ -387,12 +399,15 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         if s.reason == "too few rows":
             ways = ["Use fewer features" if least > 0 else "Join small classes, or drop their rows"]
         if not self._pooled:
-            ways.append("pool the covariances (LDA)")
+            if self._pools(moments):
+                ways.append("pool the covariances (LDA)")
             dummies = [self.feature_names[j] for j in s.columns if self.feature_names[j] in self._dummies]
             if dummies:
                 ways.append(f"use NaiveBayes, which models {', '.join(dummies)} as categories")
         if s.reason == "constant within a class":
-            other = 'use ridge=, or shrinkage= with target="identity"'
+            other = "use ridge="
+            if len(s.columns) < len(self.feature_names):  # there is some variance to shrink to
+                other += ', or shrinkage= with target="identity"'
             return ", or ".join([*ways, 'use covariance="spherical"' if o["covariance"] == "diag" else other]) + "."
         if o["covariance"] == "full" and least > 0:
             ways += ['use covariance="diag"', "a larger shrinkage=" if self._regularised(o) else "shrinkage="]

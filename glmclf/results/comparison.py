@@ -156,7 +156,8 @@ def _in_terms_of(Z: ndarray, res: Any, other: Any) -> ndarray:
     left = np.abs(X - (Z / scale) @ B).max(axis=0) > SAME * np.abs(X).max(axis=0)
     if left.any() or X.shape[1] != Z.shape[1] or rank < Z.shape[1]:
         stray = ", ".join(f'"{name}"' for name, no in zip(model.exog_names, left, strict=True) if no)
-        why = f"{stray} is no combination of them" if stray else f"it has {X.shape[1]} columns, they are {Z.shape[1]}"
+        be = "is" if left.sum() == 1 else "are"
+        why = f"{stray} {be} no combination of them" if stray else f"it has {X.shape[1]} columns, they are {Z.shape[1]}"
         raise ValueError(
             f"the regressors differ: those of the logit ({_few(model.exog_names)}) do not span the functions of the "
             f"features that discriminant.params has ({_few(res.discriminant.params.index)}): {why}"

@@ -294,6 +294,7 @@ class DiscriminantResults(GenerativeResults):
     def _check_logit_form(self) -> None:
         if self._law.divisor != "mle" or self._reduced is not None:
             raise NotImplementedError('compare_conditional() is for the maximum likelihood fit: divisor="mle"')
+        self._check_priors("compare_conditional()")
 
     def _logit_form(self) -> LogitForm:
         law, f = self._law, self._fitted_classes
@@ -686,8 +687,9 @@ def _robust(
         coefficients = influence(law, X.toarray(), y, moments, seen)
         return np.hstack([coefficients, odds_influence(law, y)]) if law.priors_free else coefficients
 
+    counted = (law.K - 1) * logit.size(law)  # small-sample factors are those of the fit
     context = InfluenceContext(
-        psi, blocks, size, lambda: logit.DiscriminantCovariance(law.shifted()).full(), model.nobs, model._frequency
+        psi, blocks, counted, lambda: logit.DiscriminantCovariance(law.shifted()).full(), model.nobs, model._frequency
     )
     found = in_words(keywords.covariance(cov_type, context))
     _warn_one_cluster(model, keywords.codes)

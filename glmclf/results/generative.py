@@ -427,7 +427,9 @@ class GenerativeResults(Kept):
                 return LevelPredictions._of_log_odds(log_odds, S, order, index, self.levels, lacking)
             log_p = log_softmax(joint)
             p, q = np.exp(log_p), decisions.complements(joint)
-        log_p[np.isneginf(scores)] = np.nan
+        impossible = np.isneginf(scores)
+        alone = impossible.any(axis=1) & (np.isfinite(joint).sum(axis=1) == 1)  # certain by estimates of 0
+        log_p[impossible | alone[:, None]] = np.nan
         return LevelPredictions._of_probabilities(log_p, p, q, S, order, index, self.levels, lacking)
 
     @row_property
@@ -642,6 +644,11 @@ class GenerativeResults(Kept):
         r = self.model._rows
         parts = {"response": self.model.endog, "trials": None, "weights": r.weights, "offset": None}
         return {name: _digest(a) for name, a in parts.items()}
+
+    def _check_priors(self, what: str) -> None:
+        """Refuse priors that are neither known nor estimated by maximum likelihood."""
+        if self._priors_free and self.model._options["prior_smoothing"]:
+            raise NotImplementedError(f"{what} is for the maximum likelihood fit: without prior_smoothing=")
 
     def _check_likelihood(self, what: str) -> None:
         """Refuse what only a maximum of a likelihood has."""

@@ -302,14 +302,15 @@ def _class_tables(c: _Context) -> list[Any]:
         c.notes.append(f"{len(levels)} classes are not printed.")
         return []
     lines = [("n" if not res.model._pseudo else "weight", [count(n).strip() for n in _sizes(res)])]
-    lines.append(("prior (se)", _priors(c)))
+    with_se = "" if res.model._pseudo else " (se)"
+    lines.append((f"prior{with_se}", _priors(c)))
     if law is not None and not law.pooled:
         logdets = [law.dispersion(k).logdet for k in res.model._order]
         lines.append(("log|Sigma|", [number(x).strip() for x in logdets]))
     n = len(lines)
     if law is not None:
         lines += _means(c)
-    corner = "" if len(lines) == n else "means (se)"
+    corner = "" if len(lines) == n else f"means{with_se}"
     if len(lines) - n <= 6 and _width(corner, levels, lines) <= WIDEST:
         rows = [list(row) for row in zip(*(cells for _, cells in lines), strict=True)]
         return [_table(corner, [label for label, _ in lines], levels, rows, CLASS_WIDTHS)]
@@ -435,7 +436,8 @@ def _estimates(c: _Context) -> list[Any]:
         for word in dict.fromkeys(table.columns.get_level_values(0)):
             pairs = zip(table[word, "estimate"], table[word, "se"], strict=True)
             lines.append((_law(c.shown(name), word, kinds[name]), [_with_se(x, se, c) for x, se in pairs]))
-    return _by_columns("estimate (se)", [str(level) for level in c.res.levels], lines)
+    heading = "estimate" if c.res.model._pseudo else "estimate (se)"
+    return _by_columns(heading, [str(level) for level in c.res.levels], lines)
 
 
 def _law(feature: str, word: str, kind: str) -> str:

@@ -187,6 +187,7 @@ class NaiveBayesResults(GenerativeResults):
     def _check_logit_form(self) -> None:
         if self._smoothed:
             raise NotImplementedError("compare_conditional() is for the maximum likelihood fit: without smoothing=")
+        self._check_priors("compare_conditional()")
         if self._n_missing(self.model._values).any():
             raise ValueError('compare_conditional() needs rows without missing features: fit with missing="drop"')
         if not np.isfinite(self._fit.coefficients()).all():

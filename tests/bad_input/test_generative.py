@@ -1202,3 +1202,46 @@ def test_means_and_variances_are_not_exponentiated(model):
         getattr(res.discriminant, method)(exponentiate=True)
     frame = res.summary_frame(0.1)
     np.testing.assert_allclose(frame[["Conf. Int. Low", "Conf. Int. Upp."]], res.conf_int(0.1))
+
+
+# ------------------------------------------------------------------------------------------------ advice that works
+def test_advice_of_constant_features():
+    """Nothing to shrink to where every feature is constant in a class; no pooling that is singular as well."""
+    t = table(g2=np.where(D.y == "a", "u", D.g))
+    with refused("ridge=", error=SingularCovarianceError) as found:
+        fitted(QDA, t, "y ~ g2")
+    assert "shrinkage=" not in str(found.value)
+    fitted(QDA, t, "y ~ g2", ridge=0.1)
+    with refused('target="identity"', error=SingularCovarianceError):
+        fitted(QDA, t, "y ~ g2 + x1")
+    fitted(QDA, t, "y ~ g2 + x1", shrinkage=0.1, target="identity")
+    with refused("shrinkage=", error=SingularCovarianceError) as found:
+        fitted(QDA, formula="y ~ x1 + I(2 * x1)")
+    assert "pool" not in str(found.value)
+
+
+@both
+def test_a_target_needs_shrinkage(model):
+    with refused("target=", "shrinkage="):
+        fitted(model, target="identity")
+    with refused("target=", "shrinkage="):
+        fitted(model, target=np.eye(3), ridge=0.1)
+
+
+def test_exact_reduction_knows_no_weights():
+    with refused("bias_reduction", "weights=", error=NotImplementedError) as found:
+        fitted(LDA, weights="w", fit={"bias_reduction": "exact"})
+    assert "HC0" not in str(found.value)
+
+
+@pytest.mark.parametrize("model", [LDA, QDA, MNLogit], ids=lambda m: m.__name__)
+def test_words_of_priors(model):
+    if model is not MNLogit:
+        with refused('priors=\'estimate\'', "default of a fit"):
+            fitted(model, priors="estimate")
+    res = fitted(model)
+    res.predict(priors=[0.333333] * 2 + [0.333334])
+    close = res.predict(priors=[0.3333333] * 3) - res.predict(priors=[1 / 3] * 3)
+    assert np.abs(close.to_numpy()).max() < 1e-15
+    with refused("add up to 0.9999"):
+        res.predict(priors=[0.3333, 0.3333, 0.3333])

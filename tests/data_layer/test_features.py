@@ -493,13 +493,13 @@ def test_a_column_of_the_block_cannot_be_used_again(right):
 
 
 def test_blocks_that_make_no_sense():
-    with pytest.raises(DataError, match='multinomial: no column "w9". The columns are "y"'):
+    with pytest.raises(DataError, match='multinomial= names "w9", which is no column. The columns are "y"'):
         read("x", multinomial=["w1", "w9"])
     with pytest.raises(DataError, match="two or more different columns"):
         read("x", multinomial=["w1"])
     with pytest.raises(DataError, match="two or more different columns"):
         read("x", multinomial=["w1", "w1"])
-    with pytest.raises(DataError, match=r'multinomial: "g" holds labels \("a", "b", "c"\), not counts'):
+    with pytest.raises(DataError, match=r'multinomial= names "g", which holds labels \("a", "b", "c"\), not counts'):
         read("x", multinomial=["w1", "g"])
     with pytest.raises(TypeError, match="multinomial= is a list of columns"):
         read("x", multinomial="w1")
@@ -797,7 +797,7 @@ def test_counts_in_arrays():
     assert names(sample) == ["x", "w1 + w2 + w 3"] and sample.design.features[1].xnames == ("w1", "w2", "w 3")
     np.testing.assert_array_equal(sample.values[1], data[["w1", "w2", "w 3"]])
     assert names(arrays(table()[["w1", "w2"]].to_numpy(), multinomial=["x1", "x2"])) == ["x1 + x2"]
-    with pytest.raises(DataError, match='multinomial: no column "w4"'):
+    with pytest.raises(DataError, match='multinomial= names "w4", which is no column'):
         arrays(data, multinomial=["w1", "w4"])
 
 

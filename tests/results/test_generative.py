@@ -355,6 +355,8 @@ def test_compare_conditional_refuses():
         (res, MNLogit.from_formula(FORMULA, t, weights="w").fit(), "likelihood"),
         (LDA.from_formula(FORMULA, t, shrinkage=0.1).fit(), mnlogit, "regularised"),
         (LDA.from_formula(FORMULA, t, divisor="unbiased").fit(), mnlogit, "divisor"),
+        (LDA.from_formula(FORMULA, t, prior_smoothing=2).fit(), mnlogit, "prior_smoothing"),
+        (NaiveBayes.from_formula(FORMULA, t, prior_smoothing=2).fit(), mnlogit, "prior_smoothing"),
         (QDA.from_formula(FORMULA, t).fit(), mnlogit, "3 columns, they are 6"),
         (NaiveBayes.from_formula(FORMULA, t).fit(), mnlogit, "3 columns, they are 5"),
         (NaiveBayes.from_formula(FORMULA, t.assign(x1=t.x1.where(t.x1 < 1))).fit(), mnlogit, "missing features"),

@@ -166,6 +166,18 @@ def test_a_missing_factor_lacks_all_its_dummies():
     close(res.predict(t.head(1).assign(x2=np.nan)), LDA.from_formula("y ~ x1 + C(g)", t).fit().predict(t.head(1)))
 
 
+@laws
+def test_small_sample_factors_are_those_of_the_fit(law):
+    """HC1 is n/(n-p) times HC0 with the p of the fit, for rows that lack a feature, too."""
+    res, t = fitted(law), toy().head(4)
+    t.loc[t.index[:2], "x1"] = np.nan
+    zero, one = (res.with_cov(name).get_prediction(t, "linear").se**2 for name in ("HC0", "HC1"))
+    ratio = (one / zero).to_numpy()
+    ratio = ratio[np.isfinite(ratio)]
+    n, p = res.nobs, res.discriminant.params.size
+    close(ratio, n / (n - p), 1e-9)
+
+
 def test_robust_intervals_of_missing_features_need_the_rows():
     res = LDA.from_formula(FORMULA, toy()).fit(cov_type="HC0")
     file = io.StringIO()
@@ -417,6 +429,11 @@ def test_log_odds_of_impossible_classes():
     assert frame[finite].notna().all(axis=None) and frame.loc[~finite, ["se", "ci_lower", "ci_upper"]].isna().all(
         axis=None
     )
+    # what is certain by estimates of 0 has no interval; each of two classes that are left has one
+    means = res.get_prediction(pd.DataFrame({"g": ["u", "v"]})).summary_frame()
+    close(means.predicted.unstack(), [[0.5, 0.5, 0], [1, 0, 0]])
+    intervals = means[["se", "ci_lower", "ci_upper"]].notna().all(axis=1).unstack()
+    assert intervals.to_numpy().tolist() == [[True, True, False], [False, False, False]]
     with pytest.warns(glmclf.errors.ZeroCellWarning):
         two = NaiveBayes.from_formula("y ~ g + h", t).fit()
     with pytest.warns(DataWarning, match="1 row .0. with probability 0 in every class"):
