@@ -84,9 +84,8 @@ def out_of_sample(formula, data, folds=10):
         rows["score", model.__name__, seed] = np.log(own).sum()
         rows["errors", model.__name__, seed] = (p.idxmax(axis=1) != data["sex"]).sum()
     found = pd.Series(rows).unstack()
-    less = found - found.xs("LDA", level=1).reindex(found.index, level=0)
-    less = less.agg(["min", "max"], axis=1).add_suffix(" - LDA's")
-    return found.agg(["count", "mean", "min", "max"], axis=1).join(less).round(2)
+    less = (found - found.xs("LDA", level=1).reindex(found.index, level=0)).agg(["min", "max"], axis=1)
+    return found.agg(["count", "mean", "min", "max"], axis=1).join(less.add_suffix(" - LDA's")).round(2)
 
 
 print(out_of_sample(formula, penguins))
