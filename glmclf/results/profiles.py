@@ -251,8 +251,11 @@ class Profiles:
     @cached_property
     def _wald_derivatives(self) -> ndarray:
         """Derivatives of the Wald statistics, NaN for parameters that are infinite or left out."""
+        return self._derivatives_of(np.flatnonzero(np.isfinite(self._theta)))
+
+    def _derivatives_of(self, tested: ndarray) -> ndarray:
+        """The same of some parameters, NaN for all others."""
         res: Any = self
-        tested = np.flatnonzero(np.isfinite(self._theta))
         out = np.full(len(self._theta), np.nan)
         if not len(tested):
             return out
@@ -260,8 +263,21 @@ class Profiles:
         G = self._expected_covariance() @ R.T
         variance = np.einsum("cp,pc->c", R, G)
         blocks, estimate = self._undecided_rows(), self._theta[tested]
-        out[tested] = wald_derivatives(self.model._likelihood, blocks, res._fit.theta, G, tested, estimate, variance)
+        likelihood = self.model._likelihood
+        out[tested] = wald_derivatives(likelihood, blocks, res._fit.theta, G, tested, estimate, variance)
         return out
+
+    def _suspects(self) -> ndarray:
+        """Finite parameters, constants aside, that may have the effect.
+
+        With a logit no row's weight changes faster than itself, so that there is none where |b_j x_ij| <= 2 throughout.
+        """
+        k, finite = len(self.model.exog_names), np.isfinite(self._theta)
+        finite[np.arange(len(finite)) % k == self.model._constant_column()] = False
+        if self.model._likelihood.canonical and finite.any():
+            largest = np.max([np.abs(x.toarray()).max(axis=0) for (x,) in Blocks(self.model._rows.X)], axis=0)
+            finite &= np.abs(np.where(finite, self._theta, 0.0)) * np.tile(largest, len(finite) // k) > 2.0
+        return np.flatnonzero(finite)
 
     def _expected_covariance(self) -> ndarray:
         """Inverse expected information in the coordinates of the fit, 0 for what is infinite or left out."""
@@ -296,9 +312,8 @@ class Profiles:
         model, res = self.model, cast(Any, self)
         if model._rows_ is None or model._pseudo or self._constraint is not None or not res.converged:
             return []
-        found = np.flatnonzero(self._wald_derivatives < 0)
-        found = found[found % len(model.exog_names) != model._constant_column()]
-        return [[int(j), float(self._lr_pvalue(j)) if i < SHOWN else np.nan] for i, j in enumerate(found)]
+        found = np.flatnonzero(self._derivatives_of(self._suspects()) < 0)
+        return [[int(j), float(self._lr_pvalue(int(j))) if i < SHOWN else np.nan] for i, j in enumerate(found)]
 
     def _hauck_donner_notes(self) -> list[str]:
         """A line for the summary."""

@@ -6,11 +6,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from properties.toys import close, fit, make, models, shared, toy
+from references import model_keywords, reference
 
 import glmclf
 from glmclf import Logit, datasets
-from properties.toys import close, fit, make, models, shared, toy
-from references import model_keywords, reference
 
 # R 4.2.2, VGAM 1.1-7: hdeff(vglm(GRADE ~ GPA + TUCE + PSI, binomialff(link), spector, epsilon = 1e-14), derivative = 1)
 HDEFF = {
@@ -159,3 +159,15 @@ def test_refusals():
     constrained = make("Logit", "y ~ x1 + x2", toy()).fit_constrained("x1 = x2")
     with pytest.raises(NotImplementedError, match="constrained"):
         _ = constrained.hauck_donner
+
+
+@pytest.mark.parametrize("reach", [0.5, 2.0, 6.0])
+def test_summary_asks_all_that_can_have_it(reach):
+    """What the summary looks for among few coefficients is what the table finds among all."""
+    data = toy(60).assign(x1=lambda t: reach * (t.x1 > 0.5))
+    data["y"] = np.where(data.x1 > 0, np.where(data.index % 7 == 0, "no", "yes"), data.y)
+    for res in (make("Logit", "y ~ x1 + x2", data).fit(), make("MNLogit", "g ~ x1 + y", data).fit()):
+        found = res.hauck_donner.present.to_numpy() & ~np.isin(
+            np.arange(len(res.hauck_donner)), np.arange(0, len(res.hauck_donner), 3)
+        )
+        assert [j for j, _ in res._flagged] == np.flatnonzero(found).tolist()

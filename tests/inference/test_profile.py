@@ -6,17 +6,17 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from properties.toys import close, fit, make, models, shared, toy
+from references import model_keywords, reference
 from scipy import optimize, special
 
 import glmclf
 from glmclf import Logit, datasets
 from glmclf.errors import DataError
-from properties.toys import close, fit, make, models, shared, toy
-from references import model_keywords, reference
 
 DROP = 3.841458820694124  # chi-squared(1; 0.95)
 
-# R 4.2.2, MASS 7.3-58.2: confint(glm(GRADE ~ GPA + TUCE + PSI, binomial(link), spector)); its ends are read off a spline
+# R 4.2.2, MASS 7.3-58.2: confint(glm(GRADE ~ GPA + TUCE + PSI, binomial, spector)); its ends are read off a spline
 # through a few points of the profile, which is right to about four digits.
 SPECTOR = {
     "Logit": [
@@ -132,10 +132,7 @@ def test_repeated_rows_are_weights(model):
 def test_counts_are_expanded_rows(model):
     data = toy()
     long = pd.concat(
-        [
-            data.loc[data.index.repeat(data[count])].assign(z=value)
-            for count, value in (("won", 1), ("lost", 0))
-        ]
+        [data.loc[data.index.repeat(data[count])].assign(z=value) for count, value in (("won", 1), ("lost", 0))]
     )
     counts = fit(model, "won + lost ~ x1 + h", data[data.trials > 0])
     close(counts.conf_int(method="profile"), fit(model, "z ~ x1 + h", long).conf_int(method="profile"), rtol=1e-8)
