@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.estimation import Estimate
+from glmclf.core.blocks import one_blas_thread
+from glmclf.core.estimation import FACTORED_ALONE, Estimate
 from glmclf.core.objective import Factor, Objective
 from glmclf.core.omitted import places_kept
 from glmclf.core.penalties import Ridge, kkt_residual, largest_lasso, proximal_newton
@@ -131,7 +133,7 @@ class PenalisedEstimate(Estimate):
     b : (d,) ndarray
         The coefficients that the penalty is on.
     V : (d, d) ndarray or None
-        Inverse of the information and the ridge of the coefficients that are not 0; 0 for the others.
+        Inverse of the information and the ridge of the coefficients that are not 0; 0 for the others, and of a lasso.
     shares : (d,) ndarray
         Effective degrees of freedom of each coefficient: diagonal of V I.
     kkt : float
@@ -178,7 +180,8 @@ class Problem:
         """The maximum in the coordinates c, from a start; its evaluation has the ridge in it."""
         penalty = self.penalty.part(self.coding.places)
         objective = Ridge(self.coding.objective(self.objective), penalty.ridge)
-        with np.errstate(over="ignore", invalid="ignore"):
+        alone = one_blas_thread() if len(c) in FACTORED_ALONE else nullcontext()
+        with np.errstate(over="ignore", invalid="ignore"), alone:
             return proximal_newton(
                 objective, penalty.lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback
             )
@@ -218,7 +221,9 @@ class Problem:
         c, e = found.theta, found.evaluation
         active = np.flatnonzero((c != 0) | (penalty.lasso == 0))
         V, shares = np.zeros((len(c), len(c))), np.zeros(len(c))
-        if len(active):
+        if penalty.lasso.any() and not penalty.ridge.any():
+            shares[active] = 1.0
+        elif len(active):
             root = Factor(e.information[np.ix_(active, active)]).root
             V[np.ix_(active, active)] = root @ root.T
             shares[active] = 1.0 - penalty.ridge[active] * np.diag(V)[active]

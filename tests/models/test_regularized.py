@@ -169,6 +169,24 @@ def test_optimality_under_every_input(model, L1_wt):
         assert (np.abs(s[1:][~used]) <= lasso + 1e-8).all()
 
 
+@four
+def test_optimality_on_small_designs_of_whole_numbers(model):
+    """Ties, separation and collinear columns, with penalties over eight orders of magnitude."""
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        n, classes = int(rng.integers(5, 13)), 3 if model == "MNLogit" else 2
+        X = np.column_stack([np.ones(n), rng.integers(-2, 3, (n, 4))])
+        X = np.column_stack([X, 2 * X[:, 1], X[:, 1] + X[:, 2]]).astype(float)
+        y = np.arange(n) % classes
+        m, alpha, L1_wt = getattr(glmclf, model)(y, X), 10 ** rng.uniform(-7, 0.5), rng.choice([0.0, 0.3, 1.0])
+        b = quiet(m, alpha, L1_wt).params.to_numpy().reshape(7, -1)
+        s = m.score(b.ravel(order="F")).reshape(7, -1, order="F") / n
+        rest, lasso = s[1:] - alpha * (1 - L1_wt) * b[1:], alpha * L1_wt
+        used = b[1:] != 0
+        off = np.where(used, np.abs(rest - lasso * np.sign(b[1:])), np.maximum(np.abs(rest) - lasso, 0))
+        assert max(off.max(), np.abs(s[0]).max()) < 1e-8, seed
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_counts_and_fractions(model):
     t = toy()

@@ -292,10 +292,17 @@ def test_saved_pickled_and_without_data(name, results):
     bare = pickle.loads(pickle.dumps(res))
     bare.remove_data()
     p = res.predict(data)
-    for other in (glmclf.load(file), bare, pickle.loads(pickle.dumps(bare))):
+    loaded = glmclf.load(file)
+    few = res._cone.extreme.size <= 1000  # numbers of the design that a file may keep
+    assert few == (name != "wine__mnlogit_all_separation")
+    for other in (loaded, bare, pickle.loads(pickle.dumps(bare))):
         close(other.params, res.params, 1e-15)
         close(other.bse, res.bse, 1e-15)
-        close(other.predict(data), p, 1e-12, 1e-15)
+        if few or other is not loaded:
+            close(other.predict(data), p, 1e-12, 1e-15)
+        else:
+            with pytest.raises(errors.EstimationError, match="rests on many rows"):
+                other.predict(data)
         close(other.conf_int(), res.conf_int(), 1e-13)
         assert str(other.separation) == str(res.separation) and other.separation.rows is None
         assert other.llf == res.llf and "infinite" in other.summary().as_text()
