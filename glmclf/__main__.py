@@ -417,8 +417,8 @@ def misfit(args: argparse.Namespace) -> str | None:
         if name == "event":
             return f"--event is for {', '.join(models)}; the base level of {args.model} is --reference LEVEL"
         return f"{spelled(name)} is for {', '.join(models)}; {args.model} has no such option"
-    if args.groups and args.cov_type not in (None, "cluster"):
-        return f"--groups is for --cov-type cluster, not {args.cov_type}"
+    if args.groups and args.cov_type not in (None, "cluster", "bootstrap"):
+        return f"--groups is for --cov-type cluster or bootstrap, not {args.cov_type}"
     if args.cov_type == "cluster" and not args.groups:
         return "--cov-type cluster needs --groups COL"
     for name, kind in COVARIANCE.items():
