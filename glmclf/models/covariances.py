@@ -14,6 +14,7 @@ from glmclf.data.groups import read_groups
 from glmclf.errors import EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance import OPTIONS, Context, Covariance, InfluenceContext, covariance
 from glmclf.inference.influence import RowsError
+from glmclf.models.solving import check_seed
 
 FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are alike (Cameron & Miller 2015, section VI)
 FIRST = 5  # rows that a message names
@@ -72,7 +73,7 @@ def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None)
         raise ValueError('cov_type="cluster" needs the groups: cov_kwds={"groups": column name or values}')
     _check_whole(given, "maxlags", 0, "lags")
     _check_whole(given, "reps", 2, "replications")
-    _check_seed(given)
+    check_seed(given.get("seed"))
     names: list[str] = []
     if "groups" in given:
         r = model._rows
@@ -114,16 +115,6 @@ def _check_whole(given: Mapping[str, Any], name: str, least: int, what: str) -> 
     value = given.get(name, least)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name}={value!r}: a whole number of {what}, {least} or more")
-
-
-def _check_seed(given: Mapping[str, Any]) -> None:
-    seed = given.get("seed")
-    try:
-        if isinstance(seed, (bool, np.bool_)):
-            raise TypeError
-        np.random.default_rng(seed)
-    except (TypeError, ValueError):
-        raise ValueError(f"seed={seed!r}: a whole number, 0 or more, a numpy SeedSequence or Generator") from None
 
 
 def _few_clusters(given: Mapping[str, Any], names: list[str]) -> str:

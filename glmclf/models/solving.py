@@ -25,12 +25,12 @@ def solver_options(method: str, *, seed: Any, batch_size: Any, polish: Any) -> d
         raise ValueError(f"batch_size={batch_size!r}: a whole number of rows, 1 or more")
     if polish is not None and not isinstance(polish, (bool, np.bool_)):
         raise ValueError(f"polish={polish!r}: True or False")
-    if seed is not None:
-        _check_seed(seed)
+    check_seed(seed)
     return options
 
 
-def _check_seed(seed: Any) -> None:
+def check_seed(seed: Any) -> None:
+    """ValueError for what makes no random numbers."""
     try:
         if isinstance(seed, (bool, np.bool_)):
             raise TypeError

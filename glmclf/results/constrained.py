@@ -143,28 +143,9 @@ class Constrained:
         if self._constraint is not None:
             raise NotImplementedError(f"{what} of a fit with the constraints {self._constraint}: use {instead}")
 
-    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False):
-        """Joint Wald test of each term of the formula: all columns of a factor, a spline or an interaction at once.
-
-        Parameters
-        ----------
-        skip_constant : bool
-            Whether to leave the intercept out.
-        use_f : bool
-            F instead of chi-squared.
-
-        Returns
-        -------
-        statsmodels WaldTestResults
-            With the numbers in ``.table``.
-
-        Raises
-        ------
-        NotImplementedError
-            A constrained fit, in which a term may have fewer free parameters than columns.
-        """
+    def _check_terms(self) -> None:
+        """In a constrained fit a term may have fewer free parameters than columns."""
         self._refuse_constrained("wald_test_terms()", "wald_test of parameters that the constraints leave free")
-        return super().wald_test_terms(skip_constant=skip_constant, use_f=use_f)  # type: ignore[misc]
 
     def _refuse_fixed(self, R: ndarray) -> None:
         """ValueError for hypotheses that the constraints decide."""

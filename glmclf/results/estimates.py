@@ -207,12 +207,21 @@ class Estimates:
         -------
         statsmodels WaldTestResults
             With the numbers in ``.table``.
+
+        Raises
+        ------
+        NotImplementedError
+            A fit under constraints.
         """
+        self._check_terms()
         terms, df = self.model._terms, self._df(use_f)
         tests = wald.term_tests(
             self._theta, self._V, terms, use_f=use_f, df=df, skip_constant=skip_constant, omitted=self._omitted
         )
         return frames.term_table(tests)
+
+    def _check_terms(self) -> None:
+        """Refuse tests of terms that the fit does not have."""
 
     def summary_frame(
         self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
@@ -276,6 +285,10 @@ class Kept(Estimates):
         return False
 
     @property
+    def _has_bic(self) -> bool:
+        return not self._regularised
+
+    @property
     def aic(self) -> float:
         """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood. Of a generative model that of the joint
         likelihood: it compares laws of the same features, never a generative model with Logit or MNLogit."""
@@ -298,13 +311,14 @@ class Kept(Estimates):
         Returns
         -------
         float
-            NaN for a pseudo-likelihood; BIC also of a regularised fit.
+            NaN for a pseudo-likelihood; BIC also of a regularised fit of a generative model. Of a penalised fit
+            parameters are effective ones.
         """
         p = self._k_counted + dk_params
         penalty = {"aic": 2.0 * p, "bic": p * np.log(float(self.nobs))}
         if crit not in penalty:
             raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
-        if self.model._pseudo or (crit == "bic" and self._regularised):
+        if self.model._pseudo or (crit == "bic" and not self._has_bic):
             return np.nan
         return float(-2.0 * self.llf + penalty[crit])
 

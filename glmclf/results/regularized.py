@@ -71,6 +71,7 @@ class RegularizedResults(Results):
     _penalised: PenalisedEstimate
     _again = False  # fitted again by maximum likelihood
     _regularised: ClassVar[bool] = True
+    _has_bic: ClassVar[bool] = True  # with effective degrees of freedom
 
     def __init__(self, model, found: PenalisedEstimate, cov: tuple[Covariance, list[str]], method: str):
         assert found.b is not None and found.penalty is not None
@@ -194,30 +195,6 @@ class RegularizedResults(Results):
     def selected(self) -> pd.Index:
         """Labels of the slopes that are not 0: names of columns or, with several classes, (level, regressor)."""
         return self._param_index[self._slope & (self._b != 0)]
-
-    def info_criteria(self, crit: str, dk_params: float = 0) -> float:
-        """AIC or BIC with the effective degrees of freedom, -2 llf + 2 edf and -2 llf + edf log(nobs).
-
-        Parameters
-        ----------
-        crit : {"aic", "bic"}
-        dk_params : float
-            More parameters to count.
-
-        Returns
-        -------
-        float
-            NaN for a pseudo-likelihood.
-
-        References
-        ----------
-        Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, sections 3.4.1 and 7.6.
-        """
-        p = self._k_counted + dk_params
-        penalty = {"aic": 2.0 * p, "bic": p * np.log(float(self.nobs))}
-        if crit not in penalty:
-            raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
-        return np.nan if self.model._pseudo else float(-2.0 * self.llf + penalty[crit])
 
     # ------------------------------------------------------------------------------------- intervals and tables
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
