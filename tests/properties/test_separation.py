@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from properties.cones import exact_cone
 from properties.toys import MODELS
 from scipy.special import expit, log_ndtr, ndtr
@@ -171,7 +173,11 @@ def check_several(res, X, seen, cone):
 
 def check(model, kind, generator):
     """One random design; whether it is separated, or None where the fit is refused by name."""
-    t, formula, keywords = design(generator, model, kind)
+    return check_table(model, *design(generator, model, kind))
+
+
+def check_table(model, t, formula, keywords):
+    """A fit against enumeration; as `check`."""
     res, kinds = attempt(model, t, formula, keywords)
     if res is None:
         return None
@@ -247,3 +253,27 @@ def test_bias_reduced_estimates_are_finite(model, reduction):
             assert np.isfinite(np.ravel(np.asarray(values), order="F")[kept]).all()
         p = np.asarray(res.fittedvalues)
         assert ((p >= 0) & (p <= 1)).all()  # 1 by rounding: CLogLog's is exp(-exp(eta)) away from it
+
+
+def rows(K, most):
+    """Tables of up to `most` rows of whole numbers and a factor, with outcomes 0, ..., K - 1, each of which occurs."""
+    one = st.tuples(st.integers(-3, 3), st.integers(0, 2), st.sampled_from("uvw"), st.integers(0, K - 1))
+
+    def table(found):
+        found = [(*row[:3], i) if i < K else row for i, row in enumerate(found)]
+        return pd.DataFrame(found, columns=["a", "b", "g", "y"])
+
+    return st.lists(one, min_size=K, max_size=most).map(table)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@settings(derandomize=True, deadline=None, max_examples=15, database=None)
+@given(t=rows(2, 12), right=st.sampled_from(["a", "a + b", "g + a", "0 + a + b", "a * b", "a + I(a**2)"]))
+def test_any_table_of_whole_numbers(model, t, right):
+    check_table(model, t, f"y ~ {right}", {})
+
+
+@settings(derandomize=True, deadline=None, max_examples=15, database=None)
+@given(t=rows(3, 8), right=st.sampled_from(["a", "b", "g", "0 + a"]))
+def test_any_table_of_several_classes(t, right):
+    check_table("MNLogit", t, f"y ~ {right}", {})
