@@ -64,7 +64,7 @@ OPTIONS = {
     "maxlags": ("N", "HAC: lags, rows being in the order of time"),
     "reps": ("N", "bootstrap: replications (default: 999)"),
     "seed": ("N", "bootstrap: of the random numbers"),
-    "method": ("M", "solver: irls (default), newton, bfgs or lbfgs"),
+    "method": ("M", "solver: irls (default), newton, bfgs, lbfgs or sgd"),
     "exponentiate": (None, "odds ratios (mnlogit: relative risk ratios) for coefficients"),
     "priors": ("P", "equal, or as in a=0.2,b=0.8 or 0.2,0.8"),
     "prior_smoothing": ("X", "pseudo-count of each class, for priors that are estimated"),

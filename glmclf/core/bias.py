@@ -30,7 +30,7 @@ from glmclf.core.estimation import (
     well_conditioned,
 )
 from glmclf.core.objective import Evaluation, Factor, MultinomialObjective, Objective
-from glmclf.core.rank import dependencies, triangular_factor
+from glmclf.core.rank import dependencies, roundings, triangular_factor
 from glmclf.core.solvers.quasi_scoring import Point, solve_adjusted, value
 
 KINDS = ("firth", "median")
@@ -267,7 +267,7 @@ def _reduce_bias(kind: str, objective: Objective, start: ndarray, options) -> Re
     if not well_conditioned(information, objective.blocks.arrays[0].least_rcond):
         refuse_empty_columns(objective, information)
         basis = triangular_factor(objective.blocks)
-        combinations = dependencies(basis)
+        combinations = dependencies(basis, roundings(objective.blocks))
         if combinations:
             raise RankDeficiency(combinations)
         objective, start = objective.rotated(basis), into_basis(basis, start)

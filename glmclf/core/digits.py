@@ -14,7 +14,7 @@ BLOCK = 16_384  # rows that are added one after the other
 
 
 def expected_digits(found: Estimate, n: int, *, unit: float, repeats: float, rounded: ndarray) -> ndarray:
-    """Correct digits to expect of each parameter, -log10 of its relative error, from 0 to 16.
+    """Correct digits to expect of each parameter, -log10 of its relative error, from -16 to 16.
 
     The score is a sum of rounded terms u x, with u at rounded linear predictors, added one after the other in blocks of
     m rows: with e^2 the mean squared size of the terms of a linear predictor, weighted by the curvature of the rows,
@@ -39,7 +39,7 @@ def expected_digits(found: Estimate, n: int, *, unit: float, repeats: float, rou
     Returns
     -------
     (p,) ndarray
-        NaN where the information is singular.
+        NaN where the information is singular; negative where the error is larger than the parameter.
     """
     fit, basis, k = found.fit, found.basis, len(rounded)
     gamma, information = fit.theta, fit.evaluation.information / unit
@@ -61,7 +61,7 @@ def expected_digits(found: Estimate, n: int, *, unit: float, repeats: float, rou
     variance = UNIT**2 * (np.diag(E) + back.ravel(order="F") + theta**2) + _left(found, V, unit, n) ** 2
     size = np.where(theta == 0, np.sqrt(np.diag(from_basis(basis, from_basis(basis, V).T))), np.abs(theta))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.clip(-np.log10(np.sqrt(variance) / size), 0.0, MOST)
+        return np.clip(-np.log10(np.sqrt(variance) / size), -MOST, MOST)
 
 
 def _sizes(information: ndarray, basis: ndarray | None, k: int) -> ndarray:

@@ -13,11 +13,12 @@ from scipy.linalg import eigh
 from glmclf.core.blocks import one_blas_thread
 from glmclf.core.columns import triangular_inverse
 from glmclf.core.objective import Factor, Objective
-from glmclf.core.rank import dependencies, triangular_factor
+from glmclf.core.rank import dependencies, roundings, triangular_factor
 from glmclf.core.solvers import Fit, solve
 from glmclf.core.twofold import product
 
 VANISHED = 1e-6  # an information that has fallen to this share of its start in some direction
+FAR_OFF = 3  # rows that may hold most of the information in some direction
 SUBSAMPLE = 25_000  # rows from which a large problem gets its start
 LARGE = 8 * SUBSAMPLE
 FACTORED_ALONE = range(64, 1000)  # parameters whose Cholesky factor costs less than waking a second BLAS thread
@@ -154,7 +155,7 @@ def refuse_empty_columns(objective, information: ndarray) -> None:
 
 def _estimate_in_basis(method, objective, start, refine, options) -> Estimate:
     R = triangular_factor(objective.blocks)
-    combinations = dependencies(R)
+    combinations = dependencies(R, roundings(objective.blocks))
     if combinations:
         raise RankDeficiency(combinations)
     rotated, start = objective.rotated(R, refine), into_basis(R, start)
@@ -182,6 +183,33 @@ def well_conditioned(information: ndarray, least: float) -> bool:
         return Factor(information).rcond > least
     except np.linalg.LinAlgError:
         return False
+
+
+def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
+    """Whether the information vanished only where a few rows far off, which the estimate decides, had most of it.
+
+    Then it is their leverage that is lost, and the other rows tell the coefficients as well as ever.
+    """
+    objective = objective if found.basis is None else objective.rotated(found.basis, found.exact)
+    X, _, m, _, w = objective.blocks.arrays
+    A = X[:].toarray()
+    for weight in (m, w):
+        A = A if weight is None else A * np.sqrt(weight)[:, None]
+    after, q = found.fit.evaluation.information, len(found.fit.theta) // A.shape[1]
+    for _ in range(FAR_OFF + 1):
+        try:
+            T = Factor(np.kron(np.eye(q), A.T @ A)).root
+        except np.linalg.LinAlgError:
+            return False
+        values, vectors = eigh(T.T @ after @ T)
+        if values[0] >= VANISHED:
+            return True
+        shares = ((A @ (T @ vectors[:, 0]).reshape(A.shape[1], q, order="F")) ** 2).sum(axis=1)
+        top = int(shares.argmax())
+        if shares[top] < 0.5 * shares.sum():
+            return False
+        A = np.delete(A, top, axis=0)
+    return False
 
 
 def vanished(before: ndarray, after: ndarray) -> bool:

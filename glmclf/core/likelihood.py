@@ -171,6 +171,13 @@ class Multinomial:
         return z - np.log1p(rest)[:, None], p, q
 
     @staticmethod
+    def possible(z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """`softmax` where exponents may be NaN: classes of exponent -inf have probability 0 nonetheless."""
+        log_p, p, q = Multinomial.softmax(z)
+        gone = np.isneginf(z)
+        return np.where(gone, -np.inf, log_p), np.where(gone, 0.0, p), np.where(gone, 1.0, q)
+
+    @staticmethod
     def constant(y: ndarray, m: ndarray | None) -> ndarray | float:
         """log of the multinomial coefficient, (n,), as a product of binomial ones; 0 for single trials."""
         if y.ndim == 1:

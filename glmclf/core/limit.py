@@ -177,7 +177,7 @@ def _hint(objective: Objective, theta: ndarray, A: ndarray, constraints: BinaryC
     eta = A @ theta if offset is None else A @ theta + offset
     _, u, w = objective.likelihood.pointwise(y, m, eta, True)
     u = np.where(y == 0, -u, u)
-    return Hint(w > INSIDE * w.max(), u if weights is None else weights * u, theta * constraints.scale)
+    return Hint(w > INSIDE * w.max(), u if weights is None else weights * u, theta)
 
 
 def _level_hint(objective: Objective, theta: ndarray, A: ndarray, constraints: MultinomialConstraints) -> Hint:
@@ -193,7 +193,7 @@ def _level_hint(objective: Objective, theta: ndarray, A: ndarray, constraints: M
     inside = p[at, c] * p[at, l]
     value = Y[at, c] * p[at, l] - Y[at, l] * p[at, c]
     value = value if weights is None else weights[at] * value
-    return Hint(inside > INSIDE * inside.max(), value, theta * constraints.scale)
+    return Hint(inside > INSIDE * inside.max(), value, theta)
 
 
 def ruled_out(objective: Objective, cone: Cone, constraints: Any) -> ndarray:
@@ -235,8 +235,11 @@ def limit_estimate(
 
 def held_and_kept(cone: Cone, constraints: Any) -> tuple[ndarray, ndarray]:
     """As many diverging parameters as the cone has dimensions, which the limit holds at 0, and the others."""
-    concerned = np.flatnonzero(np.linalg.norm(cone.basis, axis=1) > 1e-9 * np.abs(cone.basis).max())
-    scaled = cone.basis[concerned] * constraints.scale[concerned, None]
+    # in proportion to the parameters that M makes of coordinates of size one
+    size = np.abs(constraints.directions.parameters(np.ones((constraints.size, 1))))
+    scaled = cone.basis / np.where(size > 0, size, 1.0)
+    concerned = np.flatnonzero(np.linalg.norm(scaled, axis=1) > 0)
+    scaled = scaled[concerned]
     pivots = qr(scaled.T, mode="r", pivoting=True)[1][: cone.basis.shape[1]]
     held = concerned[pivots]
     return held, np.setdiff1d(np.arange(len(cone.direction)), held)

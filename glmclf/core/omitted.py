@@ -108,20 +108,24 @@ def _spread(a: ndarray, at: ndarray, p: int) -> ndarray:
     return out
 
 
-def violations(omitted: Omitted, A: ndarray) -> dict[int, ndarray]:
-    """Rows (., k) of which an entry is not the combination that its column was: column -> bool (.,); those alone."""
+def violations(omitted: Omitted, A: ndarray, units: Any = None) -> dict[int, ndarray]:
+    """Rows (., k) of which an entry is not the combination that its column was: column -> bool (.,); those alone.
+
+    `units` (k,) are those of rounding of the columns' numbers, as `core.rank.roundings` finds them.
+    """
     out = {}
+    units = np.zeros(A.shape[1]) if units is None else np.asarray(units)
     for j, terms in omitted.items():
         i, c = np.array(list(terms), dtype=np.intp), np.array(list(terms.values()))
         parts = A[:, i] * c
         size = np.abs(A[:, j]) + np.abs(parts).sum(axis=1)
-        off = np.abs(A[:, j] - parts.sum(axis=1)) > ROUNDING * size
+        off = np.abs(A[:, j] - parts.sum(axis=1)) > max(ROUNDING, 4.0 * units[[*i, j]].max()) * size
         if off.any():
             out[j] = off
     return out
 
 
-def not_estimable(omitted: Omitted, R: ndarray, k: int) -> list[int]:
+def not_estimable(omitted: Omitted, R: ndarray, k: int, units: Any = None) -> list[int]:
     """Columns left out that make a combination of parameters, a row of R (., p), depend on which ones were left out.
 
     A row with zeros for all of them is one about the columns that are left.
@@ -130,5 +134,5 @@ def not_estimable(omitted: Omitted, R: ndarray, k: int) -> list[int]:
     for start in range(0, R.shape[1], k):
         part = R[:, start : start + k]
         touched = part[:, list(omitted)].any(axis=1)
-        bad |= {j for j, off in violations(omitted, part).items() if (off & touched).any()}
+        bad |= {j for j, off in violations(omitted, part, units).items() if (off & touched).any()}
     return sorted(bad)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.blocks import one_blas_thread
+from glmclf.core.blocks import Blocks, one_blas_thread
 from glmclf.core.estimation import FACTORED_ALONE, Estimate
 from glmclf.core.objective import Factor, Objective
 from glmclf.core.omitted import places_kept
 from glmclf.core.penalties import Ridge, kkt_residual, largest_lasso, proximal_newton
+from glmclf.core.rank import dependencies_in
 from glmclf.core.solvers import Fit
 from glmclf.core.subspace import Within
+
+LITTLE = 1e-8  # of the information, above which a ridge is far from its rounding
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,27 @@ class Problem:
         share = penalty.n * max(penalty.L1_wt, least) * penalty.alpha
         return largest_lasso(null.evaluation, penalty.alpha == 0, share)
 
+    def weakest(self, found: Fit) -> float:
+        """Least share of the ridge in the information, scaled by its diagonal, along what the data say nothing about.
+
+        Such directions, combinations of columns that are 0 in every row and coefficients that all classes share, have
+        nothing but the ridge; below the rounding of the information it decides nothing. 1 where there is none.
+        """
+        ridge, size = self.penalty.ridge, np.diag(found.evaluation.information)
+        mine = self.penalty.part(self.coding.places)
+        if not (ridge.any() and (mine.ridge[mine.ridge > 0] < LITTLE * size[mine.ridge > 0]).any()):
+            return 1.0
+        X = self.objective.blocks.arrays[0]
+        k, full = X.shape[1], np.zeros(len(ridge))
+        full[self.coding.places] = size
+        active = (self.coding.b(found.theta) != 0) | (self.penalty.lasso == 0)
+        nothing = [np.kron(np.eye(len(ridge) // k), row) for row in _null_rows(dependencies_in(Blocks(X)), k)]
+        if self.coding.D is not None:
+            nothing.append(np.kron(np.ones(len(ridge) // k), np.eye(k)))
+        V = np.vstack(nothing) ** 2 if nothing else np.zeros((0, len(ridge)))
+        V = V[~V[:, ~active].any(axis=1) & (V @ ridge > 0)]
+        return float(((V @ ridge) / (V @ full)).min(initial=1.0))
+
     def finish(self, found: Fit) -> PenalisedEstimate:
         """The estimate in the model's parameters, with the covariance and degrees of freedom that it has.
 
@@ -237,6 +261,15 @@ class Problem:
         return PenalisedEstimate(
             fit, None, penalty=self.penalty, b=b, V=V, shares=full, kkt=kkt, symmetric=coding.D is not None
         )
+
+
+def _null_rows(found: Mapping[int, Mapping[int, float]], k: int) -> ndarray:
+    """Combinations of k columns that are 0 in every row, (., k)."""
+    out = np.zeros((len(found), k))
+    for row, (j, terms) in zip(out, found.items(), strict=True):
+        row[j] = -1.0
+        row[list(terms)] = list(terms.values())
+    return out
 
 
 def widened(found: PenalisedEstimate, omitted: Any, k: int, q: int) -> PenalisedEstimate:

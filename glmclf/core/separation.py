@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.cone_rows import Directions, directions
 from glmclf.errors import EstimationError
 
 TOLERANCE = 1e-7  # HiGHS' feasibility tolerance
@@ -23,13 +24,16 @@ AGAIN = 40  # rows that a round adds where many questions are asked of one cone
 MANY = 500  # rows with which a linear program begins, and that a round adds
 FEW = 6  # dimensions of a polytope whose corners are quickly found
 NULL = 1e-10  # singular values below this share of the largest belong to the null space
+ZERO = 1e-11  # share of its terms below which a sum of them is rounding
 
 
 class Constraints(Protocol):
-    """Rows of A and E for scaled columns, without forming them all."""
+    """Rows of A and E in the coordinates of `directions`, without forming them all."""
 
-    scale: ndarray
+    directions: Directions
     tied: ndarray
+    length: ndarray
+    size: int
 
     def times(self, D: ndarray) -> ndarray:
         """All rows times D (p, r), those of A and E together: (m, r)."""
@@ -71,7 +75,10 @@ class Cone:
 
     def mapped(self, A: ndarray) -> Cone:
         """The cone of A theta."""
-        return replace(self, direction=A @ self.direction, basis=A @ self.basis)
+        both = np.column_stack([self.direction, self.basis])
+        moved = A @ both
+        moved[np.abs(moved) <= 1e-9 * (np.abs(A) @ np.abs(both))] = 0.0  # parameters of one regressor
+        return replace(self, direction=moved[:, 0], basis=moved[:, 1:])
 
     def sign_of(self, R: ndarray) -> ndarray:
         """Sign that each combination R d of the parameters (., p) takes over the cone: 1, -1, 0, or NaN for both.
@@ -79,9 +86,8 @@ class Cone:
         0 for a row of R that is not finite, of which nothing can be said.
         """
         R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
-        T = R @ self.basis
-        length = np.linalg.norm(R, axis=1) * np.linalg.norm(self.basis, axis=1).max()
-        T[np.abs(T).max(axis=1, initial=0.0) <= 1e-9 * np.where(length > 0, length, 1.0)] = 0.0
+        T, size = R @ self.basis, np.abs(R) @ np.abs(self.basis)
+        T[(np.abs(T) <= ZERO * size).all(axis=1)] = 0.0
         out = np.zeros(len(R))
         distinct, of = np.unique(_directions(T), axis=0, return_inverse=True)
         found = np.array([self._sign(t) for t in distinct])
@@ -170,7 +176,7 @@ def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone |
     Parameters
     ----------
     constraints : Constraints
-        Rows of A and E, their columns scaled to a largest entry of one.
+        Rows of A and E, of length one.
     near : Hint, optional
         Rows that a fit has left undecided, with their scores there. Where these prove it, all separating directions are
         0 on the rows, and the programs are small.
@@ -184,7 +190,7 @@ def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone |
     rows = near.undecided | constraints.tied
     if not rows.any() or not near.proves(constraints):
         return _whole(constraints, near.theta)
-    N = _null_space(constraints.rows(rows))
+    N = _null_space(constraints.rows(rows), constraints.directions.tie)
     if not N.shape[1]:
         return None
     return _within(constraints, N, near.theta) or _whole(constraints)
@@ -192,7 +198,7 @@ def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone |
 
 def cone_where(constraints: Constraints, R: ndarray) -> Cone | None:
     """The part of the cone where R d = 0, R (J, p) in the units of the parameters."""
-    A = R / constraints.scale
+    A = constraints.directions.rows(R)
     size = np.abs(A).max(axis=1, keepdims=True, initial=0.0)
     N = _null_space(A / np.where(size > 0, size, 1.0))
     return _within(constraints, N) if N.shape[1] else None
@@ -209,7 +215,7 @@ class Hint:
     multipliers : (m,) ndarray
         How much of each row of A (>= 0) and of E (any sign) is in the score.
     theta : (p,) ndarray
-        Where it stopped, far along a direction that may be one of the cone; for the scaled columns.
+        Where it stopped, far along a direction that may be one of the cone; in the units of the parameters.
     """
 
     undecided: ndarray
@@ -224,7 +230,7 @@ class Hint:
         """
         tied = constraints.tied
         rows = self.undecided | tied
-        value = self.multipliers[rows]
+        value = (self.multipliers * constraints.length)[rows]
         free = np.abs(value).max() if tied.any() else 1.0
         size = np.where(tied[rows], free, value)
         if not np.isfinite(size).all() or (size <= 0).any():
@@ -235,31 +241,34 @@ class Hint:
 
 
 def _whole(constraints: Constraints, theta: ndarray | None = None) -> Cone | None:
-    return _within(constraints, np.eye(len(constraints.scale)), theta)
+    return _within(constraints, np.eye(constraints.size), theta)
 
 
 def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) -> Cone | None:
     """The part of the cone in the span of N's columns; `theta` may be in its interior, which saves the programs."""
     T = constraints.times(N)
+    place = constraints.directions
     if N.shape[1] < len(N):  # what is 0 in these coordinates, but for rounding
-        T[np.abs(T) <= 1e-9 * max(1.0, np.abs(T).max(initial=0.0))] = 0.0
+        T[np.abs(T) <= place.tie] = 0.0
     tied = constraints.tied
     A, of = _distinct(T[~tied])
     E = _distinct(T[tied])[0]
-    direction, strict = _at_once(A, E, theta, N)
+    start = None if theta is None or not np.isfinite(theta).all() else N.T @ place.coordinates(theta)
+    direction, strict = _at_once(A, E, start)
     if direction is None:
         direction, strict = _interior(A, E)
     if direction is None:
         return None
     decided = np.zeros(len(T), dtype=bool)
     decided[~tied] = strict[of]
-    B = _null_space(np.vstack([A[~strict], E])) if len(E) or not strict.all() else np.eye(T.shape[1])
+    B = np.eye(T.shape[1])
+    if len(E) or not strict.all():
+        B = _null_space(np.vstack([A[~strict], E]), place.tie)
     direction = B @ (B.T @ direction)
     if (A[strict] @ direction).min() <= 0:
         return None
-    scale = constraints.scale
     facets = _distinct(_directions(A[strict] @ B))[0]
-    return Cone((N @ direction) / scale, (N @ B) / scale[:, None], facets, decided)
+    return Cone(place.parameters((N @ direction)[:, None])[:, 0], place.parameters(N @ B), facets, decided)
 
 
 def _distinct(rows: ndarray) -> tuple[ndarray, ndarray]:
@@ -276,12 +285,11 @@ def _distinct(rows: ndarray) -> tuple[ndarray, ndarray]:
     return rows[order[new]], of
 
 
-def _at_once(A: ndarray, E: ndarray, theta: ndarray | None, N: ndarray) -> tuple[ndarray | None, ndarray]:
-    """`theta` in N's coordinates where it is > 0 in every row of A that is not 0, and these rows; else None."""
+def _at_once(A: ndarray, E: ndarray, t: ndarray | None) -> tuple[ndarray | None, ndarray]:
+    """`t` of size one where it is > 0 in every row of A that is not 0, and these rows; else None."""
     moved: ndarray = (A != 0).any(axis=1)
-    if theta is None or E.any() or not moved.any() or not np.isfinite(theta).all():
+    if t is None or E.any() or not moved.any() or not np.isfinite(t).all():
         return None, moved
-    t = N.T @ theta
     size = np.abs(t).max()
     if not size > 0 or (A[moved] @ (t / size)).min() <= SURE:
         return None, moved
@@ -307,14 +315,14 @@ def _interior(A: ndarray, E: ndarray) -> tuple[ndarray | None, ndarray]:
     return direction, strict
 
 
-def _null_space(rows: ndarray) -> ndarray:
-    """Orthonormal basis of {d: rows d = 0}, (p, r)."""
+def _null_space(rows: ndarray, tie: float = NULL) -> ndarray:
+    """Orthonormal basis of {d: rows d = 0}, (p, r); rows of length one that are shorter than `tie` there are 0."""
     p = rows.shape[1]
     if len(rows) > 4 * p:
         rows = np.asarray(np.linalg.qr(rows, mode="r"))
     _, values, W = np.linalg.svd(rows)
     values = np.pad(values, (0, p - len(values)))
-    return W[values <= NULL * max(values.max(initial=0.0), 1.0)].T
+    return W[values <= max(tie, 16 * np.finfo(float).eps * values.max(initial=0.0))].T
 
 
 def _maximise(c: ndarray, A: ndarray, E: ndarray) -> ndarray | None:
@@ -380,18 +388,18 @@ class BinaryConstraints:
     """x'd >= 0 for rows of events alone, <= 0 for rows without, = 0 where both were seen."""
 
     def __init__(self, X: ndarray, y: ndarray, m: ndarray | None):
-        self.scale = _scale(X)
-        self._X = X
-        self._sign = np.where(y == 0, -1.0, 1.0)
+        self.directions = directions(X)
+        self.length, self.size = self.directions.length, X.shape[1]
+        self._Z = np.where(y == 0, -1.0, 1.0)[:, None] * self.directions.Z
         self.tied = (y > 0) & (y < (1.0 if m is None else m))
 
     def times(self, D: ndarray) -> ndarray:
         """All rows times D (p, r), those of A and E together: (m, r)."""
-        return self._sign[:, None] * (self._X @ (D / self.scale[:, None]))
+        return self._Z @ D
 
     def rows(self, which: ndarray) -> ndarray:
         """Some rows, (., p)."""
-        return self._sign[which, None] * self._X[which] / self.scale
+        return self._Z[which]
 
 
 class MultinomialConstraints:
@@ -402,8 +410,8 @@ class MultinomialConstraints:
 
     def __init__(self, X: ndarray, seen: ndarray):
         k, K = X.shape[1], seen.shape[1]
-        self._X, self._K = X, K
-        self.scale = np.tile(_scale(X), K - 1)
+        self._K, self._k, self.size = K, k, k * (K - 1)
+        self.directions = directions(X)
         pairs, rows, tied = [], [], []
         for c in range(K):
             for l in range(K):
@@ -412,28 +420,23 @@ class MultinomialConstraints:
                 rows.append(at)
                 tied.append(seen[at, l])
         self.pair, self.row, self.tied = np.concatenate(pairs), np.concatenate(rows), np.concatenate(tied)
-        self._k = k
+        self.length = self.directions.length[self.row]
 
     def times(self, D: ndarray) -> ndarray:
         """All rows times D (p, r), those of A and E together: (m, r)."""
         return self._of(np.ones(len(self.row), dtype=bool), D)
 
     def _of(self, which: ndarray, D: ndarray) -> ndarray:
-        D = (D / self.scale[:, None]).reshape(self._K - 1, self._k, -1)
+        D = D.reshape(self._K - 1, self._k, -1)
         zero = np.zeros_like(D[0])
         out = np.empty((int(which.sum()), D.shape[2]))
         pair, row = self.pair[which], self.row[which]
         for both in np.unique(pair):
             c, l = divmod(int(both), self._K)
             here = pair == both
-            out[here] = self._X[row[here]] @ ((D[c - 1] if c else zero) - (D[l - 1] if l else zero))
+            out[here] = self.directions.Z[row[here]] @ ((D[c - 1] if c else zero) - (D[l - 1] if l else zero))
         return out
 
     def rows(self, which: ndarray) -> ndarray:
         """Some rows, (., p)."""
-        return self._of(which, np.eye(len(self.scale)))
-
-
-def _scale(X: ndarray) -> ndarray:
-    scale = np.abs(X).max(axis=0)
-    return np.where(scale > 0, scale, 1.0)
+        return self._of(which, np.eye(self.size))

@@ -348,16 +348,21 @@ def align(values: Any, *, name: str, frame: pd.DataFrame) -> ndarray:
     DataError
         No such column, wrong length, labels absent, labels repeated in another order.
     """
+    return _as_array(matched(values, name=name, frame=frame), values if isinstance(values, str) else name)
+
+
+def matched(values: Any, *, name: str, frame: pd.DataFrame) -> pd.Series:
+    """The same as a Series as it is, in the order of the table."""
     if isinstance(values, str):
-        return _as_array(find_column(values, frame, name), values)
+        return find_column(values, frame, name)
     if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
         values = values.iloc[:, 0]
     if not isinstance(values, pd.Series) and hasattr(values, "to_pandas"):
         values = values.to_pandas().array
     if not isinstance(values, pd.Series):
-        return _as_array(_by_position(values, name, len(frame)), name)
+        return _by_position(values, name, len(frame))
     if values.index.equals(frame.index):
-        return _as_array(values, name)
+        return values
     if not values.index.is_unique:
         repeated = quoted(values.index[values.index.duplicated()].unique(), 3)
         raise DataError(
@@ -371,7 +376,7 @@ def align(values: Any, *, name: str, frame: pd.DataFrame) -> ndarray:
             f"{name}: the Series has no value for {len(absent)} of the table's {len(frame)} index labels "
             f"({quoted(absent, 5)}). Give it the table's index, or pass an array of length {len(frame)}."
         )
-    return _as_array(values.iloc[where], name)
+    return values.iloc[where]
 
 
 def find_column(column: str, frame: pd.DataFrame, keyword: str) -> pd.Series:

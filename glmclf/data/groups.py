@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.frame import align
+from glmclf.data.frame import align, matched
 from glmclf.errors import MissingDataError
+
+KINDS = (str, pd.Series, pd.Index, np.ndarray)  # of one grouping among several
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,9 @@ def read_groups(
         if (found < 0).any():
             rows = index[found < 0]
             raise MissingDataError(
-                f"{name}: the group is missing in {len(rows)} rows of the fit (first: {list(rows[:5])}). "
-                "Drop these rows from the data, or give them a group."
+                f"{name}: the group is missing in {len(rows)} row{'' if len(rows) == 1 else 's'} of the fit "
+                f"(first: {list(rows[:5])}). "
+                "Drop such rows from the data, or give them a group."
             )
         codes.append(found)
     return Groups(codes, names)
@@ -84,21 +87,33 @@ def _beside(variable: Any, table: pd.DataFrame | None, given_index: pd.Index, cu
     if table is not None:
         same = isinstance(variable, pd.Series) and variable.index.equals(table.index)
         if same or isinstance(variable, str):
-            return align(variable, name="groups", frame=table)
-    values = align(variable, name="groups", frame=pd.DataFrame(index=given_index))
+            return _labels(variable, table)
+    values = _labels(variable, pd.DataFrame(index=given_index))
     return values if cut is None else values[cut]
+
+
+def _labels(variable: Any, frame: pd.DataFrame) -> ndarray:
+    """One label a row; objects need no common order, as levels of a factor do."""
+    series = matched(variable, name="groups", frame=frame)
+    if series.dtype == object and series.map(pd.api.types.is_hashable).all():
+        return series.to_numpy()
+    return align(variable, name="groups", frame=frame)
 
 
 def _one_or_two(groups: Any, table: pd.DataFrame | None) -> list[Any]:
     if not isinstance(groups, (pd.DataFrame, pd.Series)) and hasattr(groups, "to_pandas"):
         groups = groups.to_pandas()
-    if isinstance(groups, pd.DataFrame):
+    if isinstance(groups, pd.MultiIndex):
+        variables = [groups.get_level_values(i) for i in range(groups.nlevels)]
+    elif isinstance(groups, pd.DataFrame):
         variables = [groups[c] for c in groups.columns]
-    elif isinstance(groups, (list, tuple)) and all(isinstance(g, (str, pd.Series, np.ndarray)) for g in groups):
+    elif isinstance(groups, (list, tuple)) and all(isinstance(g, KINDS) for g in groups):
         variables = list(groups)
         names = table is not None and all(isinstance(g, str) and g in table.columns for g in groups)
-        if not names and not any(isinstance(g, (pd.Series, np.ndarray)) for g in groups) and len(groups) > 2:
+        if not names and all(isinstance(g, str) for g in groups) and len(groups) > 2:
             variables = [np.asarray(groups, dtype=object)]  # the labels themselves, as a list
+    elif isinstance(groups, (list, tuple)) and len(groups) > 2 and any(isinstance(g, tuple) for g in groups):
+        variables = [pd.Series(list(groups), dtype=object).array]  # labels that are tuples
     elif isinstance(groups, np.ndarray) and groups.ndim == 2:
         variables = list(groups.T)
     else:

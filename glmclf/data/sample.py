@@ -119,6 +119,8 @@ def _aligned(value: Any, name: str, frame: pd.DataFrame) -> ndarray:
     if name == "offset" and not isinstance(value, str) and np.ndim(value) == 2 and np.shape(value)[1] > 1:
         columns = [value[c] for c in value.columns] if isinstance(value, pd.DataFrame) else list(np.asarray(value).T)
         return np.column_stack([align(c, name=name, frame=frame) for c in columns])
+    if name == "offset" and not hasattr(value, "columns") and np.ndim(value) == 2 and np.shape(value)[1] == 1:
+        value = np.asarray(value)[:, 0]  # of two levels
     return align(value, name=name, frame=frame)
 
 

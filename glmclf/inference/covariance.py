@@ -20,6 +20,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {  # keywords of the types that take some
     "HAC": ("maxlags",),
     "bootstrap": ("reps", "seed", "groups"),
 }
+FOUND = {"cluster": ("n_groups",), "bootstrap": ("n_groups", "used", "left_out")}  # what `cov_kwds` has besides
 REGRESSIONS = ("HC2", "HC3", "bootstrap", "jackknife")  # types that take leverages of a regression, or refit one
 EXPANDED = 2**27  # entries of the scores of expanded rows
 
@@ -251,6 +252,14 @@ def small_sample(ctx: Context | InfluenceContext) -> float:
     return n / (n - p)
 
 
+def spread(ctx: Context, V: ndarray) -> ndarray:
+    """Eigenvalues of a covariance V relative to the inverse information, in order: variances of combinations beside
+    those if the model were right; empty without parameters."""
+    T = ctx.evaluation.information @ ctx.root
+    M = T.T @ V @ T / ctx.objective.unit
+    return np.linalg.eigvalsh(0.5 * (M + M.T)) if M.size and np.isfinite(M).all() else np.zeros(0)
+
+
 def _check_expanded(ctx: Context | InfluenceContext) -> None:
     """Refuse scores of more observations than memory may hold."""
     if ctx.frequency and ctx.nobs * ctx.size > EXPANDED:
@@ -385,6 +394,7 @@ def _hc3(ctx: Context | InfluenceContext) -> ndarray:
 @register("HAC", "Standard errors are robust to heteroscedasticity and autocorrelation (Newey-West, Bartlett weights).")
 def _hac(ctx: Context | InfluenceContext, maxlags: int | None = None) -> Covariance:
     """sum_l (1 - l/(L+1)) (G_l + G_l'), G_l = sum_i s_i s_(i-l)', rows in the order of time (Newey & West 1987)."""
+    small_sample(ctx)  # with no more observations than parameters no score is left
     S = ctx.scores()
     n = len(S)
     lags = min(int(4 * (n / 100) ** (2 / 9)), n - 1) if maxlags is None else int(maxlags)
@@ -405,17 +415,25 @@ def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed: Any = Non
 
     if isinstance(ctx, InfluenceContext):
         raise _of_regressions("bootstrap")
-    entropy = np.random.SeedSequence().entropy if seed is None else seed
-    known = int(entropy) if isinstance(entropy, (int, np.integer)) else None  # None: whoever gave it knows
+    known = _whole_seed(seed)
     codes = None if groups is None else groups[0]
     if codes is not None:
         _check_clusters(int(codes.max()) + 1)
-    V, found = resampling.bootstrap(ctx, int(reps), np.random.default_rng(entropy), codes)
+    V, found = resampling.bootstrap(ctx, int(reps), np.random.default_rng(known), codes)
     what = "observations" if groups is None else "clusters"
     left_out = f"; {found.words} left out" if found.left_out else ""
     words = f"Standard errors are from a bootstrap of {what} ({len(found.estimates)} replications{left_out})."
     options = {"reps": int(reps), "seed": known, "used": len(found.estimates), "left_out": found.left_out}
     return Covariance("bootstrap", V, words, () if groups is None else (int(groups[0].max()) + 1,), options)
+
+
+def _whole_seed(seed: Any) -> int:
+    """A whole number that stands for a seed of any kind, so that it can be kept; of a Generator its next one."""
+    if seed is None:
+        seed = np.random.SeedSequence()
+    if isinstance(seed, np.random.SeedSequence) and not seed.spawn_key:
+        seed = seed.entropy
+    return int(seed) if isinstance(seed, (int, np.integer)) else int(np.random.default_rng(seed).integers(2**63))
 
 
 @register("jackknife", "Standard errors are from the jackknife: fits without each observation.")

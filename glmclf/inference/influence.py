@@ -139,6 +139,7 @@ def _left(u: ndarray, W: ndarray, G: ndarray, kind: str) -> tuple[ndarray, Any]:
     with np.errstate(divide="ignore", invalid="ignore"):
         left = 1.0 - h
         f = 1.0 / left if kind == "HC3" else 1.0 / (np.sqrt(left) * (1.0 + np.sqrt(left)))
+    f[single] = 0.0  # refused by the caller
     # u is W^(1/2) times something where W is singular; the order of the products keeps it there
     inner = np.einsum("nab,nb->na", half @ G, u)
     inner = np.einsum("nab,nb,ncb,nc->na", U, f, U, inner, optimize=True)

@@ -14,6 +14,7 @@ from glmclf.core.objective import Evaluation
 from glmclf.core.solvers import solve
 from glmclf.core.subspace import Within, constrained
 
+ROUNDING = 1e-6  # of the drop, where neighbouring numbers are no nearer to it
 TOL = 1e-9  # of the drop in log-likelihood: the step that follows squares it
 MOST = 100
 
@@ -134,11 +135,13 @@ class Profile:
                 value, slope, theta = found
                 fallen = self.value - value
                 low, high = (step, high) if fallen < drop else (low, min(high, step))
-                wanted = step + _newton(fallen, -sign * slope, drop, attained)
+                wanted = step + newton_step(fallen, -sign * slope, drop, attained)
                 if abs(fallen - drop) <= tol:
                     return centre + sign * (wanted if abs(wanted - step) <= 1e-3 * max(se, abs(step)) else step)
             step, reach = _inside(wanted, step, low, high, reach)
             if abs(step - before) <= 4e-16 * max(abs(centre + sign * step), se):
+                if found is None or abs(fallen - drop) > max(ROUNDING * drop, tol):
+                    break
                 return centre + sign * step
             if found is not None:
                 start = theta + sign * (step - before) * self._direction
@@ -146,12 +149,19 @@ class Profile:
             f"the profile likelihood of a coefficient beyond {centre + sign * step:.6g} was not found"
         )
 
-    def interval(self, alpha: float, toward: float = 0.0) -> tuple[float, float]:
-        """Both ends; `toward` is the sign of an infinite estimate, whose interval has one."""
-        if toward:
-            one = self.end(-toward, alpha, self.se, self.centre, attained=False)
-            return (one, np.inf) if toward > 0 else (-np.inf, one)
-        return profile_interval(self, alpha, self.se, self.centre)
+    def ends(self, alpha: float, toward: float = 0.0) -> tuple[tuple[float, float], list[str]]:
+        """Both ends (Venzon & Moolgavkar 1988, Applied Statistics 37), NaN where none was found, and why not.
+
+        `toward` is the sign of an infinite estimate, whose interval has one end.
+        """
+        found, failed = {1.0: np.inf, -1.0: -np.inf}, []
+        for sign in (-toward,) if toward else (-1.0, 1.0):
+            try:
+                found[sign] = self.end(sign, alpha, self.se, self.centre, attained=not toward)
+            except ArithmeticError as error:
+                found[sign] = np.nan
+                failed.append(str(error))
+        return (found[-1.0], found[1.0]), failed
 
     def lr_pvalue(self, c: float = 0.0) -> float:
         """p-value of the likelihood ratio test of r'theta = c; NaN where no maximum was found."""
@@ -161,7 +171,7 @@ class Profile:
         return np.nan if found is None else float(chdtrc(1, max(2.0 * (self.value - found[0]), 0.0)))
 
 
-def _newton(fallen: float, slope: float, drop: float, attained: bool) -> float:
+def newton_step(fallen: float, slope: float, drop: float, attained: bool) -> float:
     """A step to where a convex fall is `drop`: on its root, as of a quadratic, or on its logarithm, as of a tail."""
     if not slope > 0 or not fallen > 0:
         return np.nan

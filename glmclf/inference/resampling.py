@@ -13,7 +13,7 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks, one_blas_thread, ordered_map
 from glmclf.core.estimation import vanished
 from glmclf.core.limit import find_cone
-from glmclf.core.rank import dependencies, triangular_factor
+from glmclf.core.rank import dependencies_in
 from glmclf.core.solvers import solve
 from glmclf.errors import EstimationError, InferenceWarning, warn
 from glmclf.inference.influence import RowsError
@@ -79,7 +79,7 @@ def replicate(ctx: Any, weights: Iterator[ndarray]) -> Replications:
             with ThreadPoolExecutor(workers) as pool:
                 found.extend(ordered_map(pool, _refit, tasks, 4 * workers))
     estimates = [theta for theta, _ in found if theta is not None]
-    return Replications(np.array(estimates).reshape(len(estimates), -1), [why for _, why in found])
+    return Replications(np.array(estimates).reshape(len(estimates), ctx.size), [why for _, why in found])
 
 
 def _refit(ctx: Any, w: ndarray) -> tuple[ndarray | None, str]:
@@ -87,6 +87,8 @@ def _refit(ctx: Any, w: ndarray) -> tuple[ndarray | None, str]:
     objective = ctx.objective
     X, y, m, offset, _ = objective.blocks.arrays
     rows = np.flatnonzero(w)
+    if not len(rows):
+        return None, "collinear"
     arrays = [None if a is None else a[rows] for a in (y, m, offset)]
     blocks = Blocks(X.subset(rows), *arrays, w[rows], size=objective.blocks.size, n_threads=1)
     part = type(objective)(objective.likelihood, blocks, objective.unit)
@@ -103,7 +105,7 @@ def _refit(ctx: Any, w: ndarray) -> tuple[ndarray | None, str]:
         pass
     if fit.converged:
         return fit.theta, ""
-    return None, "collinear" if dependencies(triangular_factor(blocks)) else "not converged"
+    return None, "collinear" if dependencies_in(blocks) else "not converged"
 
 
 def bootstrap(
@@ -174,7 +176,7 @@ def jackknife(ctx: Any) -> ndarray:
     found = replicate(ctx, (without(i) for i in range(n)))
     if len(found.estimates) < n:
         raise RowsError(
-            f'cov_type="jackknife": without {{rows}} there is no estimate ({found.words}). Use "HC3", or "bootstrap"',
+            f'cov_type="jackknife": without {{rows}} there is no estimate ({found.words}). Use "HC1", or "bootstrap"',
             np.flatnonzero([bool(why) for why in found.reasons]),
         )
     times = full if ctx.frequency else np.ones(n)

@@ -8,12 +8,13 @@ then the test is NaN: a hypothesis about other coefficients is not spoilt by it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy import ndarray
+from scipy.linalg import qr, solve_triangular
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from glmclf.errors import InferenceWarning, warn
@@ -27,6 +28,14 @@ CONSTANTS = ("Intercept", "const")
 
 class LRTest(NamedTuple):
     """A likelihood-ratio test: the statistic, its p-value and its degrees of freedom."""
+
+    statistic: float
+    pvalue: float
+    df: int
+
+
+class WaldTest(NamedTuple):
+    """A joint Wald test: the chi-squared statistic, its p-value and its degrees of freedom."""
 
     statistic: float
     pvalue: float
@@ -138,15 +147,47 @@ def combine(R: ndarray, theta: ndarray) -> ndarray:
         return np.where(R != 0, R * theta, 0.0).sum(axis=-1)
 
 
-def combination_cov(R: ndarray, V: ndarray) -> ndarray:
-    """R V R'; NaN in the rows and columns of combinations that use a coefficient without a covariance."""
-    bad = ~np.isfinite(np.diagonal(V))
-    S = np.where(bad[:, None] | bad, 0.0, V)
-    C = R @ S @ R.T
-    touched = (R[:, bad] != 0).any(axis=1)
-    C[touched] = np.nan
-    C[:, touched] = np.nan
-    return 0.5 * (C + C.T)
+def orthonormal(theta: ndarray, V: ndarray, R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
+    """R theta - q and its covariance, (J,) and (J, J), in a basis of the rows' span that is orthonormal in units of the
+    standard errors: a joint test is the same in every basis, and here badly scaled combinations lose no digits.
+
+    The first j of them span the first j rows of R, which are independent. NaN where a row uses what is not finite.
+    """
+    used = (R != 0).any(axis=0)
+    theta, V, R = theta[used], V[np.ix_(used, used)], R[:, used]
+    if not (np.isfinite(theta).all() and np.isfinite(np.diagonal(V)).all()):
+        return np.full(len(R), np.nan), np.full((len(R), len(R)), np.nan)
+    scale = np.sqrt(np.maximum(np.diagonal(V), 0.0))
+    scale[scale == 0] = 1.0
+    A = R * scale
+    size = np.abs(A).max(axis=1)
+    Q, L = qr((A / size[:, None]).T, mode="economic", check_finite=False)
+    z = Q.T @ (theta / scale)
+    if q.any():
+        if not np.diagonal(L).all():
+            raise ValueError("the hypotheses depend on each other to rounding: leave one of them out")
+        z -= solve_triangular(L, q / size, trans="T", check_finite=False)
+    C = Q.T @ (V / np.outer(scale, scale)) @ Q
+    return z, 0.5 * (C + C.T)
+
+
+def joint_statistic(
+    theta: ndarray, V: ndarray, R: ndarray, q: ndarray, form: Callable[[ndarray, ndarray], float] | None = None
+) -> float:
+    """d' (R V R')^-1 d with d = R theta - q, for independent rows of R; or another `form` of `orthonormal` coordinates.
+
+    ValueError if the covariance is singular, or the combinations so close to each other that rounding decides.
+    """
+    form = form or quadratic_form
+    value = form(*orthonormal(theta, V, R, q))
+    noise = 4 * EPS * np.random.default_rng(0).choice([-1.0, 1.0], R.shape)
+    again = form(*orthonormal(theta, V, R * (1.0 + noise), q))
+    if abs(again - value) > 1e-6 + 1e-4 * value:
+        raise ValueError(
+            f"the {len(R)} combinations tested are so close to each other that rounding decides: test fewer at once, "
+            "or centre and scale the regressors"
+        )
+    return value
 
 
 def standard_errors(R: ndarray, V: ndarray) -> ndarray:
@@ -233,6 +274,7 @@ def wald_test(
     use_f: bool = False,
     df: float | None = None,
     scalar: bool = True,
+    independent: bool = False,
 ) -> ContrastResults:
     """Joint Wald test of R theta = q: d' (R V R')^-1 d with d = R theta - q.
 
@@ -254,6 +296,8 @@ def wald_test(
         Denominator degrees of freedom of the F test.
     scalar : bool
         The statistic as a float; False gives statsmodels' (1, 1) array.
+    independent : bool
+        Whether the rows are known to be independent, as those that `linear_restrictions` keeps, in other coordinates.
 
     Returns
     -------
@@ -279,8 +323,10 @@ def wald_test(
 
     if use_f and df is None:
         raise ValueError("an F test needs denominator degrees of freedom: give df=, or use_f=False for chi-squared")
-    R, q = linear_restrictions(*constraints(R, q, len(theta)))
-    statistic, rank = quadratic_form(combine(R, theta) - q, combination_cov(R, V)), len(R)
+    R, q = constraints(R, q, len(theta))
+    if not independent:
+        R, q = linear_restrictions(R, q)
+    statistic, rank = joint_statistic(theta, V, R, q), len(R)
     value = (statistic if scalar else np.array([[statistic]])) / (rank if use_f else 1)
     if use_f:
         return ContrastResults(F=value, df_denom=df, df_num=rank)
@@ -344,19 +390,29 @@ def quadratic_form(d: ndarray, C: ndarray) -> float:
     if not (len(d) and np.isfinite(d).all() and np.isfinite(C).all()):
         return math.nan
     scale = np.sqrt(np.maximum(np.diagonal(C), 0.0))
+    values = np.zeros(1)
     if (scale > 0).all():
         values, vectors = np.linalg.eigh(C / np.outer(scale, scale))
         rank = int((values > 100 * len(d) * EPS).sum())
     else:
         rank = int((scale > 0).sum())
+    if (np.diagonal(C) < 0).any() or values[0] < -1e-8:
+        raise ValueError(
+            "the covariance matrix of what is tested is not positive semi-definite, as a two-way clustered one may be, "
+            "so that there is no joint test: use one grouping, or more clusters"
+        )
     if rank < len(d):
         raise ValueError(
-            f"{len(d)} independent restrictions, but the covariance matrix of their estimates has rank {rank} "
+            f"{_counted(len(d))}, but the covariance matrix of what is tested has rank {rank} "
             f"(regressors close to collinear, or a cluster covariance with few clusters): test fewer at once, or use "
             f"another cov_type"
         )
     z = vectors.T @ (d / scale)
     return float((z * z / values).sum())
+
+
+def _counted(n: int) -> str:
+    return "1 restriction" if n == 1 else f"{n} independent restrictions"
 
 
 def term_tests(
@@ -369,6 +425,7 @@ def term_tests(
     skip_constant: bool = False,
     skip_single: bool = False,
     omitted: ndarray | None = None,
+    into: Callable[[ndarray], tuple[ndarray, ndarray, ndarray]] | None = None,
 ) -> TermTests:
     """Joint Wald tests that all coefficients of a term are zero, one test a term.
 
@@ -388,6 +445,8 @@ def term_tests(
         Leave out terms of one coefficient.
     omitted : (p,) ndarray of bool, optional
         Coefficients without an estimate because their columns repeat others: they do not count as restrictions.
+    into : callable, optional
+        Estimate, covariance and R of combinations R, (J, p), in coordinates where they keep their digits.
 
     Returns
     -------
@@ -403,20 +462,33 @@ def term_tests(
             continue
         columns = columns[here[columns]]
         try:
-            statistic = quadratic_form(theta[columns], V[np.ix_(columns, columns)])
+            statistic = _of_coefficients(theta, V, columns, into)
         except ValueError:
             statistic = math.nan
             failed.append(name)
         names.append(name)
         rows.append((statistic, columns.size))
     if failed:
-        warn(
-            f"no joint test of {', '.join(failed)} (NaN): the covariance matrix has a lower rank than the term has "
-            "coefficients (regressors close to collinear, or a cluster covariance with few clusters). Use another "
-            "cov_type",
-            InferenceWarning,
-        )
+        warn(no_joint_test(failed), InferenceWarning)
     return _term_tests(names, np.array(rows, dtype=float).reshape(-1, 2), df if use_f else None)
+
+
+def no_joint_test(terms: Sequence[str]) -> str:
+    """A warning about terms that a covariance cannot test."""
+    return (
+        f"no joint test of {', '.join(terms)} (NaN): the covariance matrix has a lower rank than the test has "
+        "coefficients (regressors close to collinear, or a cluster covariance with few clusters). Use another cov_type"
+    )
+
+
+def _of_coefficients(theta: ndarray, V: ndarray, columns: ndarray, into: Callable | None) -> float:
+    """Statistic of the hypothesis that some coefficients are 0."""
+    if into is None or not len(columns) or not np.isfinite(theta[columns]).all():
+        return quadratic_form(theta[columns], V[np.ix_(columns, columns)])
+    R = np.zeros((len(columns), len(theta)))
+    R[np.arange(len(columns)), columns] = 1.0
+    theta, V, R = into(R)
+    return joint_statistic(theta, V, R, np.zeros(len(columns)))
 
 
 def _term_tests(names: list[str], rows: ndarray, df: float | None) -> TermTests:

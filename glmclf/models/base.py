@@ -14,7 +14,7 @@ from numpy import ndarray
 from glmclf.core.bias import ReducedEstimate, reduce_bias
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Cells, Dense, some_columns
-from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis
+from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis, rests_on_few_rows
 from glmclf.core.limit import LimitEstimate, find_cone, limit_estimate, ruled_out
 from glmclf.core.objective import Objective
 from glmclf.core.omitted import (
@@ -27,7 +27,7 @@ from glmclf.core.omitted import (
     wide_cone,
     widened,
 )
-from glmclf.core.rank import dependencies, triangular_factor
+from glmclf.core.rank import dependencies_in
 from glmclf.core.solvers.sgd import RAW
 from glmclf.core.subspace import ConstrainedEstimate
 from glmclf.data.frame import align
@@ -294,7 +294,8 @@ class Model(ConstrainedFits, Regularization):
             Some coefficients are infinite.
         InferenceWarning
             Standard errors that the data may not bear out: few clusters, rows missing in a series, replications of a
-            bootstrap without an estimate, a model-based covariance of a pseudo-likelihood.
+            bootstrap without an estimate, a model-based covariance of a pseudo-likelihood. Coefficients without a
+            correct digit, as the design is so ill-conditioned.
         CollinearityWarning
             Some columns are combinations of others and were left out.
         ConvergenceWarning
@@ -325,13 +326,16 @@ class Model(ConstrainedFits, Regularization):
         if limit is None:
             self._verify(found, objective, omitted, method)
         else:
-            check_converged(limit.fit, method, objective.unit)
+            check_converged(replace(limit.fit, iterations=limit.inner.fit.iterations), method, objective.unit)
         if flic:
             found = with_flic(self, found, objective, omitted)
         found = widened(limit or found, omitted, len(self.exog_names), self._likelihood.n_eta)
         basis = narrow_basis(found)
         objective = objective if basis is None else objective.rotated(basis, found.exact)
-        return self._results_class(self, found, self._covariance(found, objective, cov_type, keywords), method)
+        results = self._results_class(self, found, self._covariance(found, objective, cov_type, keywords), method)
+        if basis is not None:
+            results._warn_of_no_digits()
+        return results
 
     def _of_full_rank(self, maximum, collinear: str, n_threads) -> tuple[Estimate, Objective, dict]:
         """An estimate of the columns that are no combinations of others, its objective, and what is left out.
@@ -351,7 +355,8 @@ class Model(ConstrainedFits, Regularization):
                 break
             except RankDeficiency as deficiency:
                 omitted = merged(omitted, deficiency.combinations, columns)
-            if collinear == "raise" or len(omitted) == k or self._tiny(omitted):
+            self._refuse_tiny(omitted)
+            if collinear == "raise" or len(omitted) == k:
                 raise CollinearityError(self._collinearity(omitted) + self._advice(omitted))
         if omitted:
             what = "it is" if len(omitted) == 1 else "they are"
@@ -370,9 +375,15 @@ class Model(ConstrainedFits, Regularization):
         # a start so far off that no step leads on: begin at the usual one
         return estimate(method, objective, self._start()[places], **options)
 
-    def _tiny(self, omitted) -> bool:
-        """Whether a column "of zeros" is one of numbers whose squares underflow."""
-        return any(not terms and self._largest(j) > 0 for j, terms in omitted.items())
+    def _refuse_tiny(self, omitted) -> None:
+        """Refuse columns "of zeros" that hold numbers whose squares underflow."""
+        sizes = {self.exog_names[j]: self._largest(j) for j, terms in omitted.items() if not terms}
+        tiny = [f'"{name}" (up to {size:.3g})' for name, size in sizes.items() if size > 0]
+        if tiny:
+            raise CollinearityError(
+                f"the scale of {', '.join(tiny[:SHOWN])}: no double holds their squares. Give these columns in another "
+                "unit, or scale them"
+            )
 
     def _largest(self, column: int) -> float:
         X = self._rows.X
@@ -383,12 +394,7 @@ class Model(ConstrainedFits, Regularization):
         """Each column that is a combination of others, and the combination."""
         parts = []
         for j, terms in omitted.items():
-            right = combination(terms, self.exog_names)
-            if not right:
-                size = self._largest(j)
-                right = f"numbers up to {size:.3g}: no double holds their squares"
-                if size == 0:
-                    right = "0 in every row" + empty_cell(self.exog_names[j])
+            right = combination(terms, self.exog_names) or "0 in every row" + empty_cell(self.exog_names[j])
             parts.append(f'"{self.exog_names[j]}" = {right}')
         few = "; ".join(parts[:SHOWN]) + (f"; and {len(parts) - SHOWN} more" if len(parts) > SHOWN else "")
         return f"the columns of the design are linearly dependent (perfect collinearity): {few}"
@@ -406,8 +412,9 @@ class Model(ConstrainedFits, Regularization):
             return None
         report = self._report(cone, ruled_out(objective, cone, constraints), omitted)
         if separation == "raise":
-            raise PerfectSeparationError(report.message("raise"))
-        warn(report.message("warn"), SeparationWarning)
+            raise PerfectSeparationError(report.message("raise", self._pseudo))
+        finite = len(report.directions) < len(found.theta)
+        warn(report.message("warn", self._pseudo, finite), SeparationWarning)
         method = "irls" if method == "sgd" else method
         limit = limit_estimate(method, objective, cone, constraints, found.theta, **options)
         return replace(limit, fit=replace(limit.fit, iterations=found.fit.iterations + limit.fit.iterations))
@@ -420,7 +427,7 @@ class Model(ConstrainedFits, Regularization):
     def _detect(self) -> Separation | None:
         """Whether, and how, the response is separated, without a fit."""
         k = len(self.exog_names)
-        omitted = merged({}, dependencies(triangular_factor(Blocks(self._rows.X))), np.arange(k))
+        omitted = merged({}, dependencies_in(Blocks(self._rows.X)), np.arange(k))
         objective = self._objective(columns=columns_kept(omitted, k))
         cone, constraints = find_cone(objective)
         return None if cone is None else self._report(cone, ruled_out(objective, cone, constraints), omitted)
@@ -435,7 +442,7 @@ class Model(ConstrainedFits, Regularization):
                 f"{method}: {fit.message} after {fit.iterations} iterations, and the information matrix is singular "
                 "there: no standard errors exist. Check the scale of the regressors and the offset, or start elsewhere."
             ) from None
-        if found.vanished and fit.converged:
+        if found.vanished and fit.converged and not rests_on_few_rows(found, objective):
             scale = np.max([np.abs(x.toarray()).max(axis=0) for x, *_ in objective.blocks], axis=0)
             columns = columns_kept(omitted, len(self.exog_names))
             T = from_basis(found.basis, fit.evaluation.factor.root)
@@ -444,7 +451,7 @@ class Model(ConstrainedFits, Regularization):
             names = ", ".join(f'"{self.exog_names[j]}"' for j in wild)
             warn(
                 f"the estimates exist, but the data are all but separated ({names}): standard errors and Wald tests of "
-                "such coefficients mean little. Use compare_lr_test.",
+                "such coefficients mean little." + ("" if self._pseudo else " Use compare_lr_test."),
                 InferenceWarning,
             )
         check_converged(fit, method, objective.unit)
@@ -461,6 +468,8 @@ class Model(ConstrainedFits, Regularization):
         if isinstance(found, ReducedEstimate):
             check_covariance(found, cov_type, self._objective(columns=columns_kept(found.omitted, k)))
         context = Context(objective, fit.theta, fit.evaluation, self.nobs, self._frequency)
+        if cov_type in REFITS and not fit.converged:
+            keywords = keywords.doubting(cov_type, "Replications are maxima, which the estimate is not.")
         V = row_covariance(self, cov_type, context, keywords)
         if found.omitted:
             V = replace(V, matrix=wide(V.matrix, places_kept(found.omitted, k, q), k * q))
@@ -479,7 +488,8 @@ class Model(ConstrainedFits, Regularization):
         fit, p = found.inner.fit, len(found.fit.theta)
         if cov_type in REFITS:
             raise NotImplementedError(
-                f'cov_type="{cov_type}" of a separated fit: use "HC1", or bias_reduction="firth" with it'
+                f'cov_type="{cov_type}" of a separated fit: use "HC1"'
+                + ("" if self._pseudo else ', or bias_reduction="firth" with "expected"')
             )
         if not len(fit.theta) or not len(found.rows):
             return Covariance(cov_type, np.zeros((p, p)), "No coefficient is finite."), keywords.names
@@ -587,7 +597,7 @@ def _refuse_later_options(bias_reduction, separation, collinear, progress) -> No
     }
     for name, (value, known) in choices.items():
         if value not in known:
-            raise ValueError(f"{name}={value!r} is unknown; choose one of {', '.join(map(repr, known))}")
+            raise ValueError(f"{name}={value!r} is unknown; choose one of {', '.join(repr(v) for v in known if v)}")
     later = {
         f"progress={progress!r}": bool(progress),
     }

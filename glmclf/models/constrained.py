@@ -12,7 +12,7 @@ from glmclf.core.columns import some_columns
 from glmclf.core.estimation import well_conditioned
 from glmclf.core.limit import constraints_of, ruled_out
 from glmclf.core.objective import Factor
-from glmclf.core.rank import dependencies, triangular_factor
+from glmclf.core.rank import dependencies, roundings, triangular_factor
 from glmclf.core.separation import cone_where
 from glmclf.core.subspace import ConstrainedEstimate, Constraint, Within, free_parameters, maximise_within
 from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, PerfectSeparationError, warn
@@ -133,7 +133,9 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
     check_converged(fit, method, objective.unit)
     found = ConstrainedEstimate(fit, basis, constraint=constraint)
     V = constrained_covariance(model, found, part.objective, cov_type, keywords)
-    return model._results_class(model, found, V, method)
+    results = model._results_class(model, found, V, method)
+    results.__dict__["_keywords"] = keywords
+    return results
 
 
 def _restrictions(model: Any, hypothesis: Any) -> tuple[ndarray, ndarray]:
@@ -169,11 +171,14 @@ def _within(model: Any, objective: Any, R: ndarray, q: ndarray, start: ndarray):
     size = np.tile(np.where(size > 0, size, 1.0), n_eta)
     E, origin, free = free_parameters(R, q, size)
     A = np.vstack([T @ E[i : i + k] for i in range(0, len(E), k)])
-    _check_identified(model, dependencies(A) if len(free) else {}, free)
+    units = roundings(objective.blocks)
+    own = np.abs(E).T @ (np.tile(np.linalg.norm(T, axis=0) * units, n_eta))  # of the free parameters' columns
+    own /= np.maximum(np.linalg.norm(A, axis=0), np.finfo(float).tiny)
+    _check_identified(model, dependencies(A, own) if len(free) else {}, free)
     O, U = np.linalg.qr(A)
     shift = start - origin  # the free parameters whose linear predictors are nearest to those of the start
     eta, basis = O.T @ np.concatenate([T @ shift[i : i + k] for i in range(0, len(E), k)]), None
-    if well_conditioned(T.T @ T, objective.blocks.arrays[0].least_rcond) or dependencies(T):
+    if well_conditioned(T.T @ T, objective.blocks.arrays[0].least_rcond) or dependencies(T, units):
         Q = np.linalg.solve(U.T, E.T).T
     else:
         basis, Q = T, O

@@ -12,11 +12,12 @@ from numpy import ndarray
 
 from glmclf.data.groups import read_groups
 from glmclf.errors import EstimationError, InferenceWarning, warn
-from glmclf.inference.covariance import OPTIONS, Context, Covariance, InfluenceContext, covariance
+from glmclf.inference.covariance import FOUND, OPTIONS, Context, Covariance, InfluenceContext, covariance, spread
 from glmclf.inference.influence import RowsError
 from glmclf.models.solving import check_seed
 
 FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are alike (Cameron & Miller 2015, section VI)
+NOTHING, ROUNDING = 1e-12, 1e-24  # of a variance beside the others, or beside that of a model that is right
 FIRST = 5  # rows that a message names
 
 
@@ -48,6 +49,11 @@ class Keywords:
         found = covariance(cov_type, context, **self.given)
         return replace(found, description=f"{found.description} {self.doubt}".strip())
 
+    def doubting(self, cov_type: str, doubt: str) -> Keywords:
+        """These with one more doubt, which is warned of."""
+        warn(f'cov_type="{cov_type}": {doubt}', InferenceWarning)
+        return replace(self, doubt=f"{self.doubt} {doubt}".strip())
+
 
 def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None) -> Keywords:
     """Keywords of `cov_type` for the rows of a model, checked; a doubtful one is warned of.
@@ -63,9 +69,9 @@ def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None)
     """
     if cov_kwds is not None and not isinstance(cov_kwds, Mapping):
         raise TypeError(f'cov_kwds={cov_kwds!r}: a dict, as {{"groups": column name or values}}')
-    given = {name: value for name, value in dict(cov_kwds or {}).items() if value is not None}
-    known = OPTIONS.get(cov_type, ())
-    unknown = set(cov_kwds or {}) - set(known)
+    known, results = OPTIONS.get(cov_type, ()), FOUND.get(cov_type, ())
+    given = {name: v for name, v in dict(cov_kwds or {}).items() if v is not None and name not in results}
+    unknown = set(cov_kwds or {}) - set(known) - set(results)
     if unknown:
         has = f"; it has {', '.join(known)}" if known else ""
         raise TypeError(f'cov_type="{cov_type}" takes no keyword {", ".join(sorted(map(repr, unknown)))}{has}')
@@ -102,13 +108,41 @@ def row_covariance(
         The covariance does not exist.
     """
     try:
-        return keywords.covariance(cov_type, context)
+        found = keywords.covariance(cov_type, context)
+        doubt = _lost_spread(found, context)
+        if doubt:
+            warn(f'cov_type="{cov_type}": {doubt}', InferenceWarning)
+            found = replace(found, description=f"{found.description} {doubt}")
+        return found
     except RowsError as refusal:
         at = refusal.rows if rows is None else rows[refusal.rows]
         labels = list(model._rows.index[at[:FIRST]])
         more = ", ..." if len(at) > FIRST else ""
         words = f"row {labels[0]!r}" if len(at) == 1 else f"{len(at)} rows ({', '.join(map(repr, labels))}{more})"
         raise EstimationError(str(refusal).replace("{rows}", words)) from None
+
+
+def _lost_spread(found: Covariance, context: Context) -> str:
+    """A word about combinations of coefficients whose variance is 0 or negative."""
+    if found.name in ("nonrobust", "expected") or (np.diag(found.matrix) < 0).any():
+        return ""
+    values = spread(context, found.matrix)
+    if not len(values):
+        return ""
+    if len(found.clusters) == 2 and values[0] < -1e-8 * values[-1]:
+        return (
+            "The two-way covariance is not positive semi-definite: standard errors of some combinations, as of "
+            "predictions, are NaN. Use one grouping, or more clusters."
+        )
+    few = bool(found.clusters) and min(found.clusters) <= context.size  # then the rank is low in any case
+    if few or len(found.clusters) == 2:
+        return ""
+    if values[0] > NOTHING * values[-1] and values[-1] > ROUNDING:
+        return ""
+    return (
+        "Rows that alone determine a coefficient are fitted perfectly and have no residual: standard errors of some "
+        'coefficients or combinations are 0 or far too small. Use "nonrobust".'
+    )
 
 
 def _check_whole(given: Mapping[str, Any], name: str, least: int, what: str) -> None:

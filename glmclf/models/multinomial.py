@@ -364,7 +364,7 @@ class MNLogit(LevelLabels, Model):
         if which == "linear":
             return Multinomial.log_odds(eta)[:, self._order]
         with np.errstate(invalid="ignore"):
-            _, p, q = Multinomial.softmax(eta)
+            _, p, q = Multinomial.possible(eta)
         if which == "mean":
             return p[:, self._order]
         if which == "var":

@@ -15,10 +15,10 @@ from glmclf.core.columns import some_columns
 from glmclf.core.estimation import RankDeficiency, vanished
 from glmclf.core.folds import deal
 from glmclf.core.limit import find_cone
-from glmclf.core.omitted import places_kept, wide, widened
+from glmclf.core.omitted import columns_kept, places_kept, wide, widened
 from glmclf.core.penalised import Coding, PenalisedEstimate, Penalty, Problem
 from glmclf.core.penalised import widened as widened_coefficients
-from glmclf.core.rank import dependencies, triangular_factor
+from glmclf.core.rank import dependencies_in
 from glmclf.errors import (
     ConvergenceWarning,
     DataWarning,
@@ -29,12 +29,13 @@ from glmclf.errors import (
 )
 from glmclf.inference.covariance import Covariance
 from glmclf.models.inputs import Inputs
-from glmclf.models.solving import check_options
+from glmclf.models.solving import check_options, check_seed
 from glmclf.results.regularization import RegularizationCV, RegularizationPath, is_number
 from glmclf.results.regularized import NONE, POSTERIOR, REFIT, SPANNED, WORDS
 
 METHODS = ("elastic_net",)
 STEPS, FINEST, FINEST_WIDE = 100, 1e-4, 1e-2  # glmnet's grid: how many, and the least share of the largest
+LOST = 1e-10  # share of the information that a ridge needs along what the data say nothing about
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ class Regularization(Inputs):
         L1_wt : float
             Share of the absolute values: 0 is a ridge, 1 a lasso, between them an elastic net.
         alphas : sequence of float or "auto", optional
-            In place of `alpha`: a path of fits, each started at the one before. "auto" is glmnet's grid: 100 values,
+            In place of `alpha`: a path of fits, each started at the one before; 0 leaves collinear columns out as
+            `fit` does. "auto" is glmnet's grid: 100 values,
             equally spaced in their logarithms, from the least at which all coefficients are 0 down to 1e-4 of it (1e-2
             where there are fewer observations than columns); of a ridge as if L1_wt were 0.001.
         penalize_intercept : bool
@@ -143,6 +145,8 @@ class Regularization(Inputs):
             the intercept without `penalize_intercept`; another method.
         PerfectSeparationError
             The data are separated by columns that have no penalty.
+        EstimationError
+            The ridge is lost in rounding along what it alone decides: collinear columns, and with `symmetric` all.
         NotImplementedError
             `symmetric` of a binary model; `refit` with sampling weights, symmetric coding or a path.
 
@@ -203,9 +207,10 @@ class Regularization(Inputs):
         ----------
         folds : int, str or (n,) array_like
             How many folds, or the fold of each row: a column of the table, or labels beside it. By number, single
-            observations are dealt out at random, class by class, so that every fold has its share of each: a row that
-            stands for several (freq_weights, counts) is split, exactly as its expanded rows would be. A row with a
-            sampling weight, or a fraction, stays whole; rows with given labels do, too.
+            observations are dealt out at random, class by class, so that every fold has its share of each. A row that
+            stands for several (freq_weights, counts) is split, with the probabilities that its expanded rows have; one
+            seed deals these out otherwise. A row with a sampling weight, or a fraction, stays whole; rows with given
+            labels do, too.
         seed : int, SeedSequence or Generator, optional
             Of the folds; the default is another deal each time.
         alphas : sequence of float or "auto"
@@ -255,8 +260,7 @@ class Regularization(Inputs):
         self._warn_of_spanned(wanted)
         counts, labels = self._folds(folds, seed)
         path = self._path(wanted, alphas, None)
-        columns = np.setdiff1d(np.arange(len(self.exog_names)), list(path._omitted))
-        rows = [self._fold(wanted, path.alphas, part, counts.sum(axis=0) - part, columns) for part in counts]
+        rows = [self._fold(wanted, path, part, counts.sum(axis=0) - part) for part in counts]
         short = sum(r[2] for r in rows)
         if short:
             warn(f"{short} of the fits to folds did not converge; raise maxiter=", ConvergenceWarning)
@@ -347,27 +351,43 @@ class Regularization(Inputs):
         free = np.flatnonzero(wanted.free[columns])
         if not len(free) or (len(free) == 1 and columns[free[0]] == self._constant_column()):
             return
-        found = dependencies(triangular_factor(Blocks(some_columns(objective.blocks.arrays[0], free))))
+        found = dependencies_in(Blocks(some_columns(objective.blocks.arrays[0], free)))
         if found:
             raise RankDeficiency(
                 {int(free[j]): {int(free[i]): v for i, v in terms.items()} for j, terms in found.items()}
             )
 
-    def _penalised(self, wanted: Wanted, start: ndarray | None, refit: bool = False) -> Any:
-        """The result of one fit; `start` in the model's parameters."""
-        k, q = len(self.exog_names), self._likelihood.n_eta
+    def _one(self, wanted: Wanted, start: ndarray | None, refit: bool = False) -> tuple[PenalisedEstimate, dict]:
+        """One estimate, and the columns that are left out."""
+        q = self._likelihood.n_eta
 
         def maximum(objective, places):
             columns = places[: len(places) // q]
             self._refuse_dependent(wanted, objective, columns)
             problem = self._problem(wanted, objective, columns, self._observations)
-            theta = (self._start() if start is None else start)[places]
-            found = self._finished(problem, problem.solve(self._coefficients_of(theta, problem.coding, len(columns))))
-            self._check_free(wanted, found, objective, columns, theta)
+            found = self._finished(problem, self._solved(problem, start, places))
+            self._check_free(wanted, found, objective, columns, self._start()[places])
             return self._refitted(problem, found, columns) if refit else found
 
         found: Any
         found, _, omitted = self._of_full_rank(maximum, "drop", wanted.n_threads)
+        return found, omitted
+
+    def _solved(self, problem: Problem, start: ndarray | None, places: ndarray):
+        """The maximum from a start or, where no step leads on from it, from the usual one."""
+        k = len(places) // self._likelihood.n_eta
+        usual = self._coefficients_of(self._start()[places], problem.coding, k)
+        if start is None:
+            return problem.solve(usual)
+        fit = problem.solve(self._coefficients_of(start[places], problem.coding, k))
+        again = fit if fit.converged else problem.solve(usual)
+        return again if again.converged else fit
+
+    def _penalised(self, wanted: Wanted, start: ndarray | None, refit: bool = False) -> Any:
+        """The result of one fit; `start` in the model's parameters."""
+        k, q = len(self.exog_names), self._likelihood.n_eta
+        found: Any
+        found, omitted = self._one(wanted, start, refit)
         _check_converged(found.fit)
         cov = self._posterior(found, omitted, wanted, refit)
         wider: Any = widened(found, omitted, k, q)
@@ -379,11 +399,15 @@ class Regularization(Inputs):
 
     def _finished(self, problem: Problem, fit) -> PenalisedEstimate:
         try:
-            return problem.finish(fit)
+            found = problem.finish(fit)
+            if problem.weakest(fit) < LOST:
+                raise np.linalg.LinAlgError
+            return found
         except np.linalg.LinAlgError:
             raise EstimationError(
                 f"fit_regularized: {fit.message} after {fit.iterations} iterations, and the information with the "
-                "penalty is singular: alpha is too small for columns that are combinations of others. Raise alpha"
+                "penalty is singular to rounding: alpha is too small for columns that are combinations of others, or "
+                "for coefficients of every level (symmetric=True). Raise alpha, or use fit()"
             ) from None
 
     def _posterior(self, found: PenalisedEstimate, omitted, wanted: Wanted, refit: bool) -> Covariance:
@@ -446,9 +470,9 @@ class Regularization(Inputs):
 
     # --------------------------------------------------------------------------------------------------- paths
     def _path(self, wanted: Wanted, alphas, start: ndarray | None) -> RegularizationPath:
-        grid = _read_grid(alphas)
-        k, q, m = len(self.exog_names), self._likelihood.n_eta, wanted.alpha.shape[1]
-        fits: list[PenalisedEstimate] = []
+        given = _read_grid(alphas)
+        grid = None if given is None else given[given > 0]
+        q, fits, omitted = self._likelihood.n_eta, [], {}  # type: ignore[var-annotated]
 
         def maximum(objective, places):
             nonlocal grid
@@ -456,27 +480,32 @@ class Regularization(Inputs):
             self._refuse_dependent(wanted, objective, columns)
             problem = self._problem(wanted, objective, columns, self._observations)
             theta = self._start()[places]
-            c = self._coefficients_of(theta, problem.coding, len(columns))
             if grid is None:
-                grid = self._auto_grid(problem, c)
-            c = c if start is None else self._coefficients_of(start[places], problem.coding, len(columns))
+                grid = self._auto_grid(problem, self._coefficients_of(theta, problem.coding, len(columns)))
             fits.clear()
+            c = None
             for a in grid:
                 part = problem.scaled(a)
-                fit = part.solve(c)
+                fit = self._solved(part, start, places) if c is None else part.solve(c)
                 c = fit.theta
                 fits.append(replace(self._finished(part, fit), V=np.zeros((0, 0))))
                 self._check_free(replace(wanted, alpha=a * wanted.alpha), fits[-1], objective, columns, theta)
             return fits[-1]
 
-        _, _, omitted = self._of_full_rank(maximum, "drop", wanted.n_threads)
+        if grid is None or len(grid):
+            omitted = self._of_full_rank(maximum, "drop", wanted.n_threads)[2]
         assert grid is not None
+        left_out = [omitted] * len(fits)
+        if given is not None and given[-1] == 0:  # other columns may be left out than with a penalty
+            last = widened(fits[-1], omitted, len(self.exog_names), q).fit.theta if fits else start
+            free, omitted = self._one(replace(wanted, alpha=0.0 * wanted.alpha), last)
+            grid, fits, left_out = given, [*fits, replace(free, V=np.zeros((0, 0)))], [*left_out, omitted]
         short = [a for a, f in zip(grid, fits, strict=True) if not f.fit.converged]
         if short:
             few = ", ".join(f"{a:.3g}" for a in short[:5])
             count = f"{len(short)} of {len(grid)} fits"
             warn(f"{count} did not converge (alpha = {few}); raise maxiter=", ConvergenceWarning)
-        return RegularizationPath(self, wanted, grid, fits, omitted, k, m)
+        return RegularizationPath(self, wanted, grid, fits, left_out)
 
     def _auto_grid(self, problem: Problem, c: ndarray) -> ndarray:
         """glmnet's sequence, the largest first."""
@@ -499,6 +528,7 @@ class Regularization(Inputs):
     def _folds(self, folds, seed) -> tuple[ndarray, list[Any]]:
         """Observations of each fold, (folds, n, K), and the names of the folds."""
         units = self._units()
+        check_seed(seed)
         if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
             if not 2 <= folds <= units.sum():
                 raise ValueError(f"folds={folds}: at least 2, and no more than the {units.sum()} observations")
@@ -565,20 +595,32 @@ class Regularization(Inputs):
         blocks = Blocks(X.subset(rows), y, trials, offset, weights)
         return type(self._objective())(likelihood, blocks, unit), n
 
-    def _fold(self, wanted: Wanted, alphas: ndarray, out: ndarray, kept: ndarray, columns: ndarray):
+    def _fold(self, wanted: Wanted, path: RegularizationPath, out: ndarray, kept: ndarray):
         """Deviance of the observations of a fold by alpha, their number, and how many fits did not converge."""
-        q = self._likelihood.n_eta
-        objective, n = self._part(kept, columns)
-        test, m = self._part(out, columns)
-        places = (np.arange(q)[:, None] * len(self.exog_names) + columns).ravel()
-        problem = self._problem(replace(wanted, callback=None), objective, columns, n)
-        coding = problem.coding
-        c, deviances, short = self._coefficients_of(self._start()[places], coding, len(columns)), [], 0
-        for a in alphas:
+        wanted, short, size = replace(wanted, callback=None), 0, 0.0
+        deviances: list[float] = []
+        for a, omitted in zip(path.alphas, path._omitted, strict=True):
+            if a == 0 or not deviances:
+                part = wanted if a > 0 else replace(wanted, alpha=0.0 * wanted.alpha)
+                problem, columns = self._fold_problem(part, kept, columns_kept(omitted, len(self.exog_names)))
+                start = self._start().reshape(-1, len(self.exog_names))[:, columns].ravel()
+                c = self._coefficients_of(start, problem.coding, len(columns))
+                test, size = self._part(out, columns)
             fit = problem.scaled(a).solve(c)
             c, short = fit.theta, short + (not fit.converged)
-            deviances.append(-2.0 * test.gradient(coding.theta(coding.b(c))).value / m)
-        return np.array(deviances), m, short
+            deviances.append(-2.0 * test.gradient(problem.coding.theta(problem.coding.b(c))).value / size)
+        return np.array(deviances), size, short
+
+    def _fold_problem(self, wanted: Wanted, kept: ndarray, columns: ndarray) -> tuple[Problem, ndarray]:
+        """The problem of some observations, with the columns that have a penalty or are no combinations of others."""
+        while True:
+            objective, n = self._part(kept, columns)
+            try:
+                self._refuse_dependent(wanted, objective, columns)
+            except RankDeficiency as deficiency:
+                columns = np.delete(columns, list(deficiency.combinations))
+                continue
+            return self._problem(wanted, objective, columns, n), columns
 
 
 def _check_converged(fit) -> None:

@@ -43,9 +43,9 @@ def check_refine(refine: Any, bias_reduction: str | None) -> None:
     """ValueError for what is no choice, NotImplementedError with bias reduction."""
     if refine is not None and not isinstance(refine, (bool, np.bool_)):
         raise ValueError(f"refine={refine!r}: True, False or None")
-    if refine is not None and bias_reduction is not None:
+    if refine and bias_reduction is not None:
         raise NotImplementedError(
-            f'refine={refine} with bias_reduction="{bias_reduction}": digits are kept unless the design is large'
+            f'refine=True with bias_reduction="{bias_reduction}": digits are kept unless the design is large'
         )
 
 
@@ -63,7 +63,8 @@ def check_converged(fit: Any, method: str, unit: float) -> None:
         advice = "the estimates are not a maximum. Raise maxiter=, or start elsewhere"
     norm = float(np.linalg.norm(fit.evaluation.score))
     warn(
-        f"{method}: {fit.message} (stopped after {fit.iterations} iterations, gradient norm {norm:.3g}, "
+        f"{method}: {fit.message} (stopped after {fit.iterations} iteration{'' if fit.iterations == 1 else 's'}, "
+        f"gradient norm {norm:.3g}, "
         f"squared Newton decrement {fit.decrement:.3g}); {advice}.",
         ConvergenceWarning,
     )
@@ -79,5 +80,6 @@ def check_options(maxiter, tol, n_threads) -> None:
         raise ValueError(f"maxiter={maxiter!r}: a whole number of iterations, 0 or more")
     if n_threads is not None and not whole(n_threads, 1):
         raise ValueError(f"n_threads={n_threads!r}: a whole number of threads, 1 or more")
-    if tol is not None and not 0 <= tol < np.inf:
+    number = isinstance(tol, (int, float, np.integer, np.floating)) and not isinstance(tol, bool)
+    if tol is not None and not (number and 0 <= tol < np.inf):
         raise ValueError(f"tol={tol!r}: a number, 0 or more")

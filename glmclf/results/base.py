@@ -19,7 +19,7 @@ from glmclf.core.estimation import Estimate, from_basis, into_basis
 from glmclf.core.limit import LimitEstimate, at_infinity
 from glmclf.core.objective import Evaluation, Factor
 from glmclf.core.omitted import columns_kept, narrow, not_estimable, places_kept, violations
-from glmclf.core.rank import dependencies, independent, triangular_factor
+from glmclf.core.rank import dependencies_in, independent, roundings, triangular_factor
 from glmclf.core.separation import Cone
 from glmclf.core.solvers import Fit
 from glmclf.core.solvers.sgd import RAW, remaining_error
@@ -37,7 +37,7 @@ from glmclf.results.digits import Digits
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.influence import Influence
 from glmclf.results.profiles import Profiles
-from glmclf.results.separation import Separation, as_dict, renamed, separation_report
+from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_report
 from glmclf.results.separation import from_dict as separation_from
 
 
@@ -85,7 +85,17 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             "method": method,
         }
         if fit.message == RAW:
-            self.mle_retvals["remaining_error"] = remaining_error(fit, model._unit)
+            self.mle_retvals["remaining_error"] = self._remaining_error()
+
+    def _remaining_error(self) -> float:
+        """Distance to the maximum in standard errors: of the information; of a pseudo-likelihood, those reported."""
+        if not self.model._pseudo or self._limit is not None:
+            return remaining_error(self._fit, self.model._unit)
+        e, at = self._narrow.fit.evaluation, np.ix_(self._places, self._places)
+        try:
+            return float(np.sqrt(wald.quadratic_form(e.factor.solve(e.score), self._cov.matrix[at])))
+        except (ValueError, np.linalg.LinAlgError):
+            return np.inf
 
     @property
     def _finite_theta(self) -> ndarray:
@@ -161,7 +171,7 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
 
     def _check_new_rows(self, X) -> None:
         """Say which rows to predict disobey a combination that columns of the fit obeyed."""
-        broken = violations(self._combinations, X[:].toarray()) if self._combinations else {}
+        broken = violations(self._combinations, X[:].toarray(), self._units) if self._combinations else {}
         if broken:
             names = self.model.exog_names
             warn(new_rows_warning(broken, self._combinations, names, X.shape[0]), DataWarning)
@@ -169,7 +179,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
     def _check_estimable(self, R: ndarray) -> None:
         """Refuse combinations that are infinite or fixed, or that columns left out make arbitrary."""
         self._refuse_fixed(R)
-        stray = not_estimable(self._combinations, R, len(self.model.exog_names)) if self._combinations else []
+        k = len(self.model.exog_names)
+        stray = not_estimable(self._combinations, R, k, self._units) if self._combinations else []
         if stray:
             names, what = self.model.exog_names, []
             for j in stray:
@@ -178,10 +189,10 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
                 f"the hypothesis is not estimable: its value depends on the omitted coefficient of {', '.join(what)}. "
                 "Test combinations that are the same whichever of these columns is left out"
             )
-        if self._cone is not None and (self._cone.sign_of(R) != 0).any():
+        if self._touches_infinity(R):
             raise ValueError(
                 f"the hypothesis is about coefficients that are infinite ({self.separation}), which have no Wald "
-                'test: use compare_lr_test, or fit(bias_reduction="firth")'
+                f"test: {instead(self.model._pseudo)}"
             )
 
     def _contrasts(self, R: ndarray) -> tuple[ndarray, ndarray]:
@@ -193,11 +204,11 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             estimate, se = at_infinity(estimate, signs), np.where(signs == 0, se, np.nan)
         if self._combinations:
             k = len(self.model.exog_names)
-            lost = [bool(not_estimable(self._combinations, row[None], k)) for row in R]
+            lost = [bool(not_estimable(self._combinations, row[None], k, self._units)) for row in R]
             estimate, se = np.where(lost, np.nan, estimate), np.where(lost, np.nan, se)
         if self._constraint is not None:
             fixed, values = self._constraint.fixed(R)
-            estimate, se = np.where(fixed, values, estimate), np.where(fixed, np.nan, se)
+            estimate, se = np.where(fixed, values, estimate), np.where(fixed, 0.0, se)
         return estimate, se
 
     @cached_property
@@ -220,9 +231,10 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         """Likelihood ratio statistic against the model without regressors, 2 (llf - llnull).
 
         Of a bias-reduced fit that of the penalised likelihood, both sides with the penalty of all parameters; NaN where
-        there is none. NaN of a constrained fit where that model does not obey the constraints.
+        there is none. NaN of a constrained fit where that model does not obey the constraints, and of a fit that did
+        not converge.
         """
-        if self._constraint is not None and not self._constraint.null:
+        if not self.converged or (self._constraint is not None and not self._constraint.null):
             return np.nan
         if self._reduction is not None:
             value = self._reduction.penalised
@@ -244,7 +256,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
     @cached_property
     def df_model(self) -> int:
         """Parameters, the constant and columns left out not counted."""
-        return self.model.df_model - (len(self._theta) - self._size)
+        counted = self.model.df_model - (len(self._theta) - self._size)
+        return counted if self._constraint is None else max(0, counted)  # they may fix the constant, too
 
     @property
     def df_resid(self) -> float:
@@ -258,6 +271,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
     # ------------------------------------------------------------------------------------------------- tests
     def compare_lr_test(self, restricted: Results):
         """Likelihood ratio test of a restricted model nested in this one.
+
+        It takes the model to be right, whatever the covariance of the fits is: robust standard errors do not enter.
 
         Parameters
         ----------
@@ -287,8 +302,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         self._check_comparable(restricted)
         if self._reduction is not None and self._reduction.penalised is not None:
             value = self._penalised_as(restricted)
-            return wald.lr_test(self._reduction.penalised, value, self.df_model - restricted.df_model)
-        return wald.lr_test(self._value, restricted._value, self.df_model - restricted.df_model)
+            return wald.lr_test(self._reduction.penalised, value, self._size - restricted._size)
+        return wald.lr_test(self._value, restricted._value, self._size - restricted._size)
 
     def _check_comparable(self, other: Results) -> None:
         if type(self.model) is not type(other.model):
@@ -304,18 +319,18 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
                 "sampling weights or fractions make the log-likelihood a pseudo-likelihood, which has no likelihood "
                 "ratio test; use wald_test"
             )
-        for which, res in (("this", self), ("restricted", other)):
+        for which, res in (("this", self), ("the restricted", other)):
             if not res.converged:
-                raise ValueError(f"the {which} model's fit did not converge, so that its log-likelihood is no maximum")
+                raise ValueError(f"{which} model's fit did not converge, so that its log-likelihood is no maximum")
         differ = [name for name, value in self._fingerprint.items() if value != other._fingerprint[name]]
         if differ:
             raise ValueError(
                 f"the two models were fitted to different data (their {', '.join(differ)} differ). Fit both to the "
                 "same rows: drop rows with missing values of either first, for example with data.dropna()"
             )
-        if self.df_model <= other.df_model:
+        if self._size <= other._size:
             raise ValueError(
-                f"the restricted model has {other.df_model} slopes, this one {self.df_model}: call compare_lr_test on "
+                f"the restricted model has {other._size} parameters, this one {self._size}: call compare_lr_test on "
                 "the larger model, with the smaller one as its argument"
             )
         stray = self._not_spanned(other)
@@ -338,7 +353,7 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             new |= {j for j, i in shared.items() if not np.array_equal(A[:, i], B[:, j])}
         if not new:
             return []
-        found = dependencies(triangular_factor(blocks))
+        found = dependencies_in(blocks)
         return [theirs[j] for j in sorted(new) if len(mine) + j not in found]
 
     @cached_property
@@ -422,10 +437,15 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         """Triangular factor of all columns."""
         return triangular_factor(Blocks(self.model._rows.X))
 
+    @cached_property
+    def _units(self) -> list[float]:
+        """Units of rounding of the columns' numbers, where some of them were left out."""
+        return roundings(Blocks(self.model._rows.X)).tolist() if self._combinations else []
+
     def _of_full_rank(self, c: Comparison) -> Comparison:
         """The same two column spaces by columns that are no combinations of others."""
-        smaller = independent(self._factor, c.smaller)
-        return Comparison(c.term, independent(self._factor, np.r_[smaller, c.tested]), smaller)
+        smaller = independent(self._factor, c.smaller, self._units)
+        return Comparison(c.term, independent(self._factor, np.r_[smaller, c.tested], self._units), smaller)
 
     def _check_likelihood(self, what: str, instead: str) -> None:
         """ValueError unless the fit is the maximum of a likelihood."""
@@ -467,26 +487,45 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             return self._wald_of_spaces(c)
         absent = np.setdiff1d(np.arange(len(self.model.exog_names)), c.larger)
         tested, absent = self._flat_columns(c.tested), self._flat_columns(absent)
-        chosen = np.concatenate([tested, absent])
+        chosen = np.concatenate([absent, tested])
         R = np.zeros((len(chosen), len(self._theta)))
         R[np.arange(len(chosen)), chosen] = 1.0
-        theta, V, R = self._coordinates(R)
         place = np.arange(len(chosen))
-        return anova.wald_statistic(R @ theta, R @ V @ R.T, place[: len(tested)], place[len(tested) :])
+        return self._wald_given(R, place[len(absent) :], place[: len(absent)], c.term)
 
     def _wald_of_spaces(self, c: Comparison) -> float:
         """Wald statistic of two column spaces, in coordinates of which the first ones span the smaller and the next
         ones the larger."""
-        columns = independent(self._factor, np.r_[c.smaller, c.tested, self._columns])
+        columns = independent(self._factor, np.r_[c.smaller, c.tested, self._columns], self._units)
         # X[:, kept] = X[:, columns] A, so that parameters of these columns are A b
         A = np.linalg.lstsq(self._factor[:, columns], self._factor[:, self._columns], rcond=None)[0]
         q = self.model._likelihood.n_eta
         R = np.zeros((len(columns) * q, len(self._theta)))
         R[:, self._places] = np.kron(np.eye(q), A)
-        theta, V, R = self._coordinates(R)
         tested = anova.across_equations(np.arange(len(c.smaller), len(c.larger)), len(columns), q)
         absent = anova.across_equations(np.arange(len(c.larger), len(columns)), len(columns), q)
-        return anova.wald_statistic(R @ theta, R @ V @ R.T, tested, absent)
+        place = np.arange(len(absent) + len(tested))
+        R = R[np.concatenate([absent, tested])]
+        return self._wald_given(R, place[len(absent) :], place[: len(absent)], c.term)
+
+    def _wald_given(self, R: ndarray, tested: ndarray, absent: ndarray, term: str) -> float:
+        """Wald statistic of combinations R, the rows `absent` first, where those are 0; NaN where there is none."""
+
+        def form(z: ndarray, C: ndarray) -> float:
+            return anova.wald_statistic(z, C, tested, absent)
+
+        if self._touches_infinity(R):
+            return np.nan
+        theta, V, R = self._coordinates(R)
+        try:
+            return wald.joint_statistic(theta, V, R, np.zeros(len(R)), form)
+        except (ValueError, np.linalg.LinAlgError):
+            warn(wald.no_joint_test([term]), InferenceWarning)
+            return np.nan
+
+    def _touches_infinity(self, R: ndarray) -> bool:
+        """Whether one of these combinations is infinite."""
+        return self._cone is not None and bool((self._cone.sign_of(R) != 0).any())
 
     def _score_statistic(self, c: Comparison) -> float:
         if not len(c.tested):
@@ -600,7 +639,7 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         """Objective with more columns, the estimate with zeros for them, and the places of these zeros."""
         k, q, Z = len(self.model.exog_names), self.model._likelihood.n_eta, extra.to_numpy()
         X = self.model._rows.X
-        found = dependencies(triangular_factor(Blocks(X, Dense(Z))))
+        found = dependencies_in(Blocks(X, Dense(Z)))
         stray = [repr(name) for j, name in enumerate(extra.columns) if k + j in found]
         if stray:
             raise CollinearityError(f"exog_extra: {', '.join(stray)} is a combination of other columns of the design")
@@ -624,12 +663,13 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         columns = [j for j in np.unique(kept) if (kept == j).sum() == q]
         X = some_columns(self.model._rows.X, np.array(columns, dtype=np.intp))
         blocks = Blocks(X[rows], Dense(extra.to_numpy()[rows])) if len(rows) else None
-        lost = {} if blocks is None else dependencies(triangular_factor(blocks))
+        lost = {} if blocks is None else dependencies_in(blocks)
         stray = [repr(name) for j, name in enumerate(extra.columns) if blocks is None or len(columns) + j in lost]
         if stray:
             raise EstimationError(
                 f"score_test: {', '.join(stray)} is a combination of other columns on the {len(rows)} rows that are "
-                f"not predicted perfectly ({self.separation}), which alone could tell. Use compare_lr_test"
+                f"not predicted perfectly ({self.separation}), which alone could tell"
+                + ("" if self.model._pseudo else ". Use compare_lr_test")
             )
         return self._limit.with_columns(extra.to_numpy())
 
@@ -768,6 +808,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         self.__dict__.pop("_V", None)
         found = self._limit or self._found
         self._cov, self._group_names = self.model._covariance(found, self._objective(), cov_type, keywords)
+        if self._constraint is not None:
+            self.__dict__["_keywords"] = keywords
 
     # ---------------------------------------------------------------------------------------- presentation
     # ------------------------------------------------------------------------------------------- for the summary
@@ -783,9 +825,10 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         """Lines under the summary."""
         notes = [*self._covariance_notes(), *self.model._summary_notes(), *self._reduction_notes()]
         if self.separation is not None:
+            some = not np.isinf(self._theta).all()
             notes.append(
-                f"The estimate is infinite: {self.separation}. Finite coefficients are the limit estimates; "
-                "llf is the supremum; test infinite ones with compare_lr_test."
+                f"The estimate is infinite: {self.separation}. {'Finite coefficients are the limit estimates; ' * some}"
+                f"llf is the supremum. For tests of infinite ones {instead(self.model._pseudo)}."
             )
         if self._combinations:
             notes.append(omitted_note(self._combinations, self.model.exog_names))
@@ -807,6 +850,7 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
     _facts: ClassVar[tuple[str, ...]] = (
         *("llf", "_null_value", "df_model", "_fingerprint", "_flagged"),
         *Digits._digit_facts,
+        "_units",
     )
 
     def remove_data(self) -> None:

@@ -22,6 +22,7 @@ from glmclf.inference.prediction import Prediction, linear_se
 from glmclf.results import frames
 from glmclf.results.base import Results
 from glmclf.results.estimates import row_property
+from glmclf.results.separation import signs_of_rows, warn_of_unknown
 
 LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 
@@ -90,7 +91,7 @@ class BinaryResults(Results):
         eta = self._rotated(r.X)[:] @ self._fit.theta
         return self._at_the_limit(None, eta if r.offset is None else eta + r.offset)
 
-    def _at_the_limit(self, X: Dense | Cells | None, eta: ndarray) -> ndarray:
+    def _at_the_limit(self, X: Dense | Cells | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
         """Linear predictors of a separated fit: inf and -inf, or NaN where directions of both signs change a row's.
 
         Of the rows of the fit, X None, it is known.
@@ -100,7 +101,9 @@ class BinaryResults(Results):
         if X is None:
             assert self._ruled_out is not None
             return np.where(self._ruled_out[:, 0], np.inf, np.where(self._ruled_out[:, 1], -np.inf, eta))
-        return at_infinity(eta, self._cone.sign_of(X[:].toarray()))
+        signs, unknown = signs_of_rows(self._cone, X[:].toarray())
+        warn_of_unknown(unknown, index)
+        return at_infinity(eta, signs)
 
     @row_property
     def fittedvalues(self) -> pd.Series:
@@ -240,7 +243,7 @@ class BinaryResults(Results):
         eta = X[:] @ self._fit.theta
         if given is not None and given.ndim and given.shape != eta.shape:
             raise DataError(f"offset has {given.size} values for {len(eta)} rows to predict")
-        return X, self._at_the_limit(raw, eta if given is None else eta + given), index
+        return X, self._at_the_limit(raw, eta if given is None else eta + given, index), index
 
     def _rotated(self, X: Dense | Cells) -> Dense | Cells:
         """Columns in the coordinates of the fit."""
@@ -335,7 +338,7 @@ class BinaryResults(Results):
 
     @row_property
     def _leverage(self) -> ndarray:
-        if self._cone is not None:
+        if self._cone is not None or self._constraint is not None:
             return self._influences.leverage
         r, model = self.model._rows, self.model
         objective, fit = self._objective(), self._narrow.fit

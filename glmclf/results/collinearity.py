@@ -18,7 +18,7 @@ def combination(terms: Mapping[int, float], names: list[str]) -> str:
     for i, v in terms.items():
         sign = "" if not parts else " - " if v < 0 else " + "
         size = abs(v) if parts else v
-        parts.append(sign + (names[i] if abs(size - 1) <= 1e-9 else f"{size:.6g} * {names[i]}"))
+        parts.append(sign + (names[i] if f"{size:.6g}" == "1" else f"{size:.6g} * {names[i]}"))
     return "".join(parts)
 
 

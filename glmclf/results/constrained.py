@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy import ndarray
 
 from glmclf.core.estimation import Estimate
-from glmclf.core.subspace import ConstrainedEstimate, Constraint
+from glmclf.core.subspace import SAME, ConstrainedEstimate, Constraint
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning
 from glmclf.inference import score, wald
 from glmclf.inference.constrained import constrained_influence
@@ -44,24 +45,27 @@ class Constrained:
         Parameters
         ----------
         test : {"lr", "score", "wald"}
-            Likelihood ratio; Rao's score test at the constrained estimate, with the expected information; or Wald's at
-            the estimate without constraints.
+            Likelihood ratio, which takes the model to be right whatever the covariance of the fit is; Rao's score test
+            at the constrained estimate, with the expected information; or Wald's at the estimate without constraints.
         cov_type, cov_kwds : optional
-            Of "wald" any covariance, of "score" "nonrobust" or "HC0". Default "nonrobust", of a pseudo-likelihood
-            "HC0".
+            Of "wald" any covariance, of "score" "nonrobust" or "HC0" (outer products of scores). Default of "wald" is
+            the covariance type of the fit, with its groups or lags; of "score" "nonrobust", or "HC0" where the fit has
+            one of "HC0" to "HC3".
 
         Returns
         -------
         (statistic, pvalue, df) namedtuple
-            Chi-squared with as many degrees of freedom as the fit without the constraints has parameters more.
+            Chi-squared with as many degrees of freedom as the fit without the constraints has parameters more. An
+            LRTest, ScoreTest or WaldTest.
 
         Raises
         ------
         ValueError
-            A fit without constraints, an unknown test, "lr" of a pseudo-likelihood, a fit that did not converge; "wald"
-            and "score" where the estimate without constraints is infinite or their covariance singular.
+            A fit without constraints, an unknown test, "lr" of a pseudo-likelihood, a fit that did not converge;
+            constraints that only tell collinear columns apart; "wald" and "score" where the estimate without
+            constraints is infinite or their covariance singular.
         NotImplementedError
-            `cov_type` with "lr", another than "nonrobust" and "HC0" with "score".
+            `cov_type` with "lr", another than "nonrobust" and "HC0" with "score": also that of the fit.
 
         References
         ----------
@@ -85,23 +89,41 @@ class Constrained:
             raise ValueError(f'test={test!r}: choose "lr", "score" or "wald"')
         if not self.converged:  # type: ignore[attr-defined]
             raise ValueError("constraint_test: the fit did not converge, so that its log-likelihood is no maximum")
-        if test == "lr":
-            return self._constraint_lr(cov_type)
-        return self._constraint_score(cov_type) if test == "score" else self._constraint_wald(cov_type, cov_kwds)
-
-    def _constraint_lr(self, cov_type: str | None):
-        res: Any = self
-        if cov_type is not None:
+        if test == "lr" and cov_type is not None:
             raise NotImplementedError(f'constraint_test("lr") with cov_type={cov_type!r}: use test="wald"')
+        robust = test == "score" and self._score_is_robust(cov_type)
+        if self._unconstrained._size == self._size:  # type: ignore[attr-defined]
+            raise ValueError(
+                f"constraint_test: the constraints {self._constraint} restrict nothing. They tell collinear columns "
+                "apart, and the fit without them has the same likelihood"
+            )
+        if test == "lr":
+            return self._constraint_lr()
+        return self._constraint_score(robust) if test == "score" else self._constraint_wald(cov_type, cov_kwds)
+
+    def _constraint_lr(self) -> wald.LRTest:
+        res: Any = self
         res._check_likelihood('constraint_test("lr")', 'constraint_test("wald")')
         full = self._unconstrained
         if not full.converged:
             raise ValueError("constraint_test: the fit without the constraints did not converge")
         return wald.lr_test(full._value, self._value, full._size - res._size)
 
-    def _constraint_score(self, cov_type: str | None) -> score.ScoreTest:
+    def _score_is_robust(self, cov_type: str | None) -> bool:
+        """Whether the score test takes outer products of scores; by default as the covariance of the fit."""
         res: Any = self
-        robust = res._robust_score(cov_type, False)
+        if cov_type is None:
+            own = {"expected": "nonrobust", "HC1": "HC0", "HC2": "HC0", "HC3": "HC0"}.get(res.cov_type, res.cov_type)
+            if own not in ("nonrobust", "HC0"):
+                raise NotImplementedError(
+                    f'constraint_test("score") of a fit with cov_type="{own}": there are "nonrobust" and "HC0". Say '
+                    'which by cov_type=, or use test="wald"'
+                )
+            cov_type = None if self.model._pseudo and own == "nonrobust" else own
+        return bool(res._robust_score(cov_type, False))
+
+    def _constraint_score(self, robust: bool) -> score.ScoreTest:
+        res: Any = self
         full, c = self._unconstrained, self._constraint
         assert c is not None
         # the information of the columns that are no combinations of others, along the constraints and across them
@@ -119,16 +141,28 @@ class Constrained:
         unit = objective.unit
         return score.score_test(s / unit, information / unit, tested, U.T @ meat[np.ix_(places, places)] @ U)
 
-    def _constraint_wald(self, cov_type: str | None, cov_kwds) -> score.ScoreTest:
-        c = self._constraint
+    def _constraint_wald(self, cov_type: str | None, cov_kwds) -> wald.WaldTest:
+        res, c = cast(Any, self), self._constraint
         assert c is not None
         full = self._unconstrained
         if full.separation is not None:
             raise ValueError(f'constraint_test("wald"): without the constraints there is {full.separation}. Use "lr"')
         if cov_type is not None:
             full = full.with_cov(cov_type, **(cov_kwds or {}))
+        elif cov_kwds:
+            full = full.with_cov(res.cov_type, **cov_kwds)
+        elif full.cov_type != res.cov_type:
+            full = copy.copy(full)
+            full._set_covariance(res.cov_type, self._keywords)
         found = full.wald_test((c.R, c.q))
-        return score.ScoreTest(float(found.statistic), float(found.pvalue), len(c.R))
+        return wald.WaldTest(float(found.statistic), float(found.pvalue), len(c.R))
+
+    @row_property
+    def _keywords(self) -> Any:
+        """Keywords of the covariance; of a fit that was kept without its rows from the names that it had."""
+        res: Any = self
+        given = {name: value for name, value in res.cov_kwds.items() if name in ("groups", "maxlags")}
+        return self.model._cov_keywords(res.cov_type, given)
 
     @row_property
     def _unconstrained(self) -> Any:
@@ -153,6 +187,24 @@ class Constrained:
             raise ValueError(
                 f"the constraints {self._constraint} fix what the hypothesis is about, so that the estimate has no "
                 "test of it: use constraint_test()"
+            )
+
+    def _check_joint(self, R: ndarray) -> None:
+        """ValueError for hypotheses of which the constraints decide a combination."""
+        if self._constraint is None:
+            return
+        C = self._constraint.R
+        size = np.abs(np.vstack([C, R])).max(axis=0)
+        C, R = (A / np.where(size > 0, size, 1.0) for A in (C, R))
+
+        def rank(A: ndarray) -> int:
+            A = A[A.any(axis=1)]
+            return int(np.linalg.matrix_rank(A / np.linalg.norm(A, axis=1)[:, None], tol=SAME)) if len(A) else 0
+
+        if rank(np.vstack([C, R])) < rank(C) + rank(R):
+            raise ValueError(
+                f"the constraints {self._constraint} decide a combination of the hypotheses, so that they have no "
+                "joint test: leave out what follows from the others under the constraints"
             )
 
     @property

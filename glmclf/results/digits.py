@@ -11,8 +11,12 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.digits import expected_digits
 from glmclf.core.omitted import narrow
+from glmclf.errors import InferenceWarning, warn
+from glmclf.results.separation import spelled
 
-FEW = 8.0
+FEW, NONE = 8.0, 1.0
+SHOWN = 8  # names in a warning
+ZERO = 6.0  # orders of magnitude below its standard error where an estimate is 0
 
 
 class Digits:
@@ -42,7 +46,7 @@ class Digits:
         >>> bool(res.digits.min() > 13)
         True
         """
-        return self._labelled(np.array(self._digits, dtype=float))
+        return self._labelled(np.maximum(np.array(self._digits, dtype=float), 0.0))
 
     @cached_property
     def _digits(self: Any) -> list[float]:
@@ -64,6 +68,14 @@ class Digits:
         return out.tolist()
 
     @property
+    def _digits_that_count(self: Any) -> ndarray:
+        """The same, of an estimate that is 0 beside its standard error against that: 1e-17 +/- 0.3 needs no digit."""
+        values, size = np.array(self._digits, dtype=float), np.abs(self._theta)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            more = np.log10(self._se / size)
+        return values + np.where((size > 0) & (more > ZERO) & np.isfinite(more), more, 0.0)
+
+    @property
     def _n_rows(self: Any) -> int:
         return self.model.nobs if self.model._rows_ is None else len(self.model._rows)
 
@@ -76,15 +88,28 @@ class Digits:
         found = Blocks(self.model._rows.X).sum(lambda X: _last_bits(X.toarray()))
         return (computed & (found > 0)).tolist()
 
+    def _warn_of_no_digits(self: Any) -> None:
+        """An InferenceWarning that names coefficients without a correct digit."""
+        none: Any = np.flatnonzero(self._digits_that_count < NONE) if self.converged else []
+        if len(none):
+            names = ", ".join(spelled(self.model._param_index[j]) for j in none[:SHOWN])
+            names += ", ..." if len(none) > SHOWN else ""
+            warn(
+                f"the columns are so close to a combination of each other that the rounding of their numbers decides "
+                f"the coefficients of {names}: no digit of these is right. Leave columns out, or give them in full "
+                "precision, from an origin and in units that suit them.",
+                InferenceWarning,
+            )
+
     def _digit_notes(self: Any) -> list[str]:
         """A line under the summary where few digits are right."""
-        values = np.array(self._digits)
+        values = self._digits_that_count
         if self.mle_retvals.get("remaining_error") is not None or np.isnan(values).all() or not self.converged:
             return []
         least = int(np.nanargmin(values))
         if values[least] >= FEW:
             return []
-        name = self._param_names[least]
+        name = spelled(self.model._param_index[least])
         advice = "" if any(self._rounded) or self._exact else " fit(refine=True) gives more."
         return [f"The design is ill-conditioned: about {values[least]:.0f} digits of {name} are right.{advice}"]
 

@@ -58,6 +58,10 @@ class Estimates:
         """Estimate, covariance and R in coordinates where they keep their digits."""
         return self._theta, self._V, R
 
+    def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """The same of combinations that need no check."""
+        return self._theta, self._V, R
+
     def _contrasts(self, R: ndarray) -> tuple[ndarray, ndarray]:
         """Estimate and standard error of each combination, a row of R."""
         theta, V, rotated = self._coordinates(R)
@@ -185,9 +189,11 @@ class Estimates:
         -------
         statsmodels ContrastResults
         """
-        R, q = self._constraints(r_matrix)
+        R, q = wald.linear_restrictions(*wald.constraints(*self._constraints(r_matrix), len(self._theta)))
+        self._check_joint(R)
         theta, V, R = self._coordinates(R)
-        return wald.wald_test(theta, V, R, q, use_f=bool(use_f), df=self._df(use_f), scalar=scalar)
+        df = self._df(use_f)
+        return wald.wald_test(theta, V, R, q, use_f=bool(use_f), df=df, scalar=scalar, independent=True)
 
     def f_test(self, r_matrix):
         """`wald_test` with the F distribution."""
@@ -216,12 +222,20 @@ class Estimates:
         self._check_terms()
         terms, df = self.model._terms, self._df(use_f)
         tests = wald.term_tests(
-            self._theta, self._V, terms, use_f=use_f, df=df, skip_constant=skip_constant, omitted=self._omitted
+            *(self._theta, self._V, terms),
+            use_f=use_f,
+            df=df,
+            skip_constant=skip_constant,
+            omitted=self._omitted,
+            into=self._in_coordinates,
         )
         return frames.term_table(tests)
 
     def _check_terms(self) -> None:
         """Refuse tests of terms that the fit does not have."""
+
+    def _check_joint(self, R: ndarray) -> None:
+        """Refuse joint tests that the fit does not have."""
 
     def summary_frame(
         self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
@@ -332,8 +346,9 @@ class Kept(Estimates):
         """What the covariance type was told and found.
 
         `groups` and `n_groups`: names of the groupings and how many clusters each has; `maxlags` of "HAC"; of
-        "bootstrap" `reps`, `used`, `left_out` (replications without an estimate, by reason) and `seed`: where none was
-        given, the one that repeats these numbers; None if a Generator was.
+        "bootstrap" `reps`, `used`, `left_out` (replications without an estimate, by reason) and `seed`, a whole
+        number that repeats these numbers, whatever was given. All of it may be given to `with_cov` again, if groups are
+        columns.
         """
         groups = {"groups": self._group_names, "n_groups": list(self._cov.clusters)} if self._group_names else {}
         return {**groups, **self._cov.options}

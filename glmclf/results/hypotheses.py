@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,17 +28,18 @@ def constraints(hypothesis: Any, names: list[str], index: pd.Index | None = None
     Raises
     ------
     ValueError
-        Unknown names, wrong shapes, an empty hypothesis.
+        Unknown names, wrong shapes, an empty hypothesis, what is none.
     """
     q = None
+    _check_kind(hypothesis, names)
     if isinstance(hypothesis, tuple) and len(hypothesis) == 2 and not isinstance(hypothesis[0], str):
-        R, q = (np.asarray(part, dtype=float) for part in hypothesis)
+        R, q = (_numbers(part, names) for part in hypothesis)
     elif isinstance(hypothesis, (str, dict)) or _all_strings(hypothesis):
         R, q = _parse(list(hypothesis) if isinstance(hypothesis, tuple) else hypothesis, names)
     elif isinstance(hypothesis, (pd.Series, pd.DataFrame)):
         R = _by_label(hypothesis, names, index)
     else:
-        R = np.asarray(hypothesis, dtype=float)
+        R = _numbers(hypothesis, names)
     return wald.constraints(R, q, len(names))
 
 
@@ -49,14 +51,59 @@ def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"the names {twice} stand for several parameters: use a matrix labelled like cov_params()")
+    if isinstance(hypothesis, dict):
+        return _by_name(hypothesis, names)
     try:
-        parsed = DesignInfo(names).linear_constraint(hypothesis)
-    except PatsyError as error:
+        with np.errstate(all="ignore"):  # a division by 0 makes a number that is refused
+            parsed = DesignInfo(names).linear_constraint(hypothesis)
+    except (PatsyError, IndexError) as error:
         try:  # names that hold signs, as "ywhite-collar_educ": by placeholders
-            parsed = DesignInfo([f"p{i}_" for i in range(len(names))]).linear_constraint(_coded(hypothesis, names))
-        except PatsyError:
-            raise ValueError(f"{hypothesis!r}: {error}. The parameters are {names}") from None
+            with np.errstate(all="ignore"):
+                coded = _coded(hypothesis, names)
+                parsed = DesignInfo([f"p{i}_" for i in range(len(names))]).linear_constraint(coded)
+        except (PatsyError, IndexError):
+            why = error if isinstance(error, PatsyError) else "one of the equations is empty"
+            raise ValueError(f"{hypothesis!r}: {why}. The parameters are {names}") from None
     return parsed.coefs, parsed.constants.ravel()
+
+
+def _by_name(values: Mapping[Any, Any], names: list[str]) -> tuple[ndarray, ndarray]:
+    """Parameters, by name or place, and the values that they have."""
+    R, q = np.zeros((len(values), len(names))), np.zeros(len(values))
+    for row, (name, value) in enumerate(values.items()):
+        whole = isinstance(name, (int, np.integer)) and not isinstance(name, bool)
+        if not (name in names or (whole and 0 <= name < len(names))):
+            raise ValueError(f"{name!r} of {dict(values)} is no parameter; the parameters are {names}")
+        if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
+            raise ValueError(f"{name!r}: {value!r} is no number that the parameter can be")
+        R[row, names.index(name) if name in names else name], q[row] = 1.0, value
+    return R, q
+
+
+def _check_kind(hypothesis: Any, names: list[str]) -> None:
+    """ValueError for what is no way to say a hypothesis."""
+    ways = f'strings as "{names[-1]} = 0", {{"{names[-1]}": 0}}, a matrix R, or (R, q)'
+    if hypothesis is None or isinstance(hypothesis, (set, frozenset)) or hasattr(hypothesis, "__next__"):
+        raise ValueError(f"{hypothesis!r} is no hypothesis: give {ways}. The parameters are {names}")
+    if isinstance(hypothesis, (list, tuple)):
+        if not len(hypothesis):
+            raise ValueError(f"the hypothesis is empty; the parameters are {names}")
+        strings = sum(isinstance(part, str) for part in hypothesis)
+        if 0 < strings < len(hypothesis):
+            raise ValueError(f"{hypothesis!r} mixes strings with other things: give {ways}")
+
+
+def _numbers(values: Any, names: list[str]) -> ndarray:
+    """An array of real numbers."""
+    try:
+        a = np.asarray(values)
+        if a.dtype.kind == "c" or (a.dtype.kind == "O" and any(isinstance(v, complex) for v in a.flat)):
+            raise TypeError
+        return a.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"the hypothesis {values!r} is no matrix of real numbers with a column for each of {names}"
+        ) from None
 
 
 def _coded(hypothesis, names: list[str]):
@@ -68,8 +115,6 @@ def _coded(hypothesis, names: list[str]):
     def code(text: str) -> str:
         return pattern.sub(lambda match: place[match.group(0)], text)
 
-    if isinstance(hypothesis, dict):
-        return {code(k): v for k, v in hypothesis.items()}
     return code(hypothesis) if isinstance(hypothesis, str) else [code(h) for h in hypothesis]
 
 
@@ -84,7 +129,7 @@ def _by_label(R: pd.Series | pd.DataFrame, names: list[str], index: pd.Index | N
         if not table.columns.is_unique or set(table.columns) != set(names):
             raise ValueError(f"the hypothesis is labelled {list(table.columns)}; the parameters are {names}")
         table = table[names]
-    return table.to_numpy(dtype=float)
+    return _numbers(table.to_numpy(), names)
 
 
 def _all_strings(value: Any) -> bool:

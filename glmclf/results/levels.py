@@ -144,7 +144,8 @@ class LevelEstimates(Estimates):
                     labels.append((level, against, name))
                     R.append(row)
         estimate, se = self._contrasts(np.array(R))
-        z = estimate / se
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(se > 0, estimate / se, np.nan)  # constraints fix what has a standard error of 0
         columns = ["coef", "std err", "z", "P>|z|", *frames.interval_headings(alpha)]
         values = np.column_stack([estimate, se, z, wald.z_pvalues(z), wald.intervals(estimate, se, alpha)])
         index = pd.MultiIndex.from_tuples(labels, names=["level", "against", "regressor"])
@@ -184,6 +185,12 @@ class LevelEstimates(Estimates):
             if classes.index(label):
                 j = (classes.index(label) - 1) * k
                 R[:, j : j + k] = sign * N
+        if getattr(self, "_cone", None) is not None and self._touches_infinity(R):  # type: ignore[attr-defined]
+            raise ValueError(
+                f"combine_test: slopes of {level!r} and {other!r} differ by an infinite amount, or by one that is not "
+                f"determined ({self.separation}), of which there is no Wald test"  # type: ignore[attr-defined]
+                + ("" if self.model._pseudo else '. Use fit(bias_reduction="firth")')
+            )
         return self.wald_test(R)
 
     def _slopes(self) -> ndarray:

@@ -36,7 +36,7 @@ from glmclf.results.levels import (
     drawn_labels,
     times_of,
 )
-from glmclf.results.separation import renamed
+from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 3)
 
@@ -155,9 +155,9 @@ class MultinomialResults(LevelEstimates, Results):
         X = r.X if self._basis is None else r.X.rotated(self._basis, self._exact)
         return self._at_the_limit(None, self.model._eta(self._fit.theta, X[:], r.offset))
 
-    def _at_the_limit(self, X, eta: ndarray) -> ndarray:
+    def _at_the_limit(self, X, eta: ndarray, index: pd.Index | None = None) -> ndarray:
         """Linear predictors of all classes, the reference first; of a separated fit -inf for classes that are ruled
-        out, NaN where directions disagree about one that is not. Of the rows of the fit, X None, it is known."""
+        out, NaN for the others where directions disagree about one of them. Of rows of the fit, X None, it is known."""
         z = np.column_stack([np.zeros(len(eta)), eta])
         if self._cone is None:
             return z
@@ -165,18 +165,20 @@ class MultinomialResults(LevelEstimates, Results):
             assert self._ruled_out is not None
             return np.where(self._ruled_out, -np.inf, z)
         A, K, k = X[:].toarray(), self.model.J, self.model.K
-        beats = np.zeros((K, K, len(A)))
+        beats, unknown = np.zeros((K, K, len(A))), np.zeros(len(A), dtype=bool)
         for c in range(K):
             for l in range(c):
                 R = np.zeros((len(A), k * (K - 1)))
                 R[:, (c - 1) * k : c * k] = A
                 if l:
                     R[:, (l - 1) * k : l * k] = -A
-                beats[c, l] = self._cone.sign_of(R)
+                beats[c, l], open_ = signs_of_rows(self._cone, R)
                 beats[l, c] = -beats[c, l]
+                unknown |= open_
         lost = (beats == -1).any(axis=1).T
         unsure = (np.isnan(beats) & ~lost.T[:, None] & ~lost.T[None]).any(axis=(0, 1))
-        return np.where(unsure[:, None], np.nan, np.where(lost, -np.inf, z))
+        warn_of_unknown(unknown & unsure, index)
+        return np.where(lost, -np.inf, np.where(unsure[:, None], np.nan, z))
 
     @row_property
     def fittedvalues(self) -> pd.DataFrame:
@@ -407,7 +409,7 @@ class MultinomialResults(LevelEstimates, Results):
         raw, X = None if newdata is None else X, X if self._basis is None else X.rotated(self._basis, self._exact)
         if given is not None and np.ndim(given) and len(given) != X.shape[0]:
             raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
-        return X, self._at_the_limit(raw, model._eta(self._fit.theta, X[:], given)), index
+        return X, self._at_the_limit(raw, model._eta(self._fit.theta, X[:], given), index), index
 
     def _new_offset(self, newdata, offset):
         if offset is None and not self.model._has_offset:
@@ -452,7 +454,7 @@ class MultinomialResults(LevelEstimates, Results):
         S, order = np.concatenate([np.zeros((0, q, q)), *parts]), self.model._order
         if which == "linear":
             return LevelPredictions._of_log_odds(Multinomial.log_odds(eta), S, order, index, self.levels)
-        log_p, p, complement = Multinomial.softmax(eta)
+        log_p, p, complement = Multinomial.possible(eta)
         if self._cone is not None:  # a class that is ruled out, or the only one left, has no interval
             possible = ~np.isneginf(eta)
             log_p = np.where(possible & (possible.sum(axis=1, keepdims=True) > 1), log_p, np.nan)

@@ -18,11 +18,13 @@ from glmclf.core.rank import triangular_factor
 from glmclf.core.separation import cone_where
 from glmclf.core.subspace import Within
 from glmclf.core.twofold import product
-from glmclf.errors import EstimationError
+from glmclf.errors import InferenceWarning, warn
 from glmclf.inference import wald
 from glmclf.inference.hauck_donner import wald_derivatives
+from glmclf.inference.penalised_profile import PenalisedProfile
 from glmclf.inference.profile import Profile
 from glmclf.inference.wald import check_alpha
+from glmclf.results.separation import spelled
 
 MODEL_BASED = ("nonrobust", "expected")
 SHOWN = 8
@@ -58,7 +60,10 @@ class Profiles:
         DataFrame
             Columns 0 and 1: the ends. Of a separated fit the profile interval of a coefficient at infinity is
             one-sided, [lower, inf] or [-inf, upper]; with directions of both signs it is [-inf, inf]. NaN for columns
-            left out. Of a fit with bias_reduction="firth" it is of the penalised likelihood.
+            left out. Of a fit with bias_reduction="firth" it is of the penalised likelihood, which may have several
+            maxima where a coefficient is held: the highest that a search from several points finds counts, and an end
+            is the first value beyond the estimate at which the test rejects. NaN, with an `InferenceWarning`, for an
+            end at which the statistic could not be brought to the quantile.
 
         Raises
         ------
@@ -115,11 +120,11 @@ class Profiles:
         profile, toward = self._profile_of(r)
         if profile is None:
             return (-np.inf, np.inf) if np.isnan(toward) else (self._theta[j], self._theta[j])
-        try:
-            return profile.interval(alpha, toward)
-        except ArithmeticError as error:
+        ends, failed = profile.ends(alpha, toward)
+        if failed:
             name = self.model._param_names[j]
-            raise EstimationError(f'conf_int(method="profile") of "{name}": {error}. Use method="wald"') from None
+            warn(f'conf_int(method="profile") of "{name}": {"; ".join(failed)}. NaN stands for it', InferenceWarning)
+        return ends
 
     def _profile_of(self, r: ndarray) -> tuple[Profile | None, float]:
         """The profile of r'theta, and the sign of its infinite estimate or 0.
@@ -134,7 +139,7 @@ class Profiles:
             return self._profile_within(r), 0.0
         if self._reduction is not None:
             objective, value = res._penalised_objective(), self._reduction.penalised
-            return Profile(objective, res._narrow.fit.theta, value, self._narrow_row(r)), 0.0
+            return PenalisedProfile(objective, res._narrow.fit.theta, value, self._narrow_row(r)), 0.0
         if self._cone is None:
             return Profile(res._objective(), res._narrow.fit.theta, self._value, self._narrow_row(r)), 0.0
         sign = float(self._cone.sign_of(r[None])[0])
@@ -186,8 +191,8 @@ class Profiles:
 
         Far from 0 a standard error may grow faster than its coefficient, so that the Wald statistic z = b/se falls, and
         a large effect looks like none (Hauck & Donner 1977). It does where the derivative of z in b, the other
-        coefficients held, is negative (Yee 2022, of the expected information):
-        1/se - b (dse^2/db) / (2 se^3).
+        coefficients held, is negative (Yee 2022; VGAM's hdeff): 1/se - b (dse^2/db) / (2 se^3), se of the expected
+        information. With Probit and CLogLog the z of other tables has the observed one, unless cov_type="expected".
 
         Returns
         -------
@@ -225,7 +230,7 @@ class Profiles:
         if self._constraint is not None:
             raise NotImplementedError("hauck_donner of a constrained fit: use constraint_test()")
         slope = self._wald_derivatives
-        infinite = np.zeros(len(slope), dtype=bool) if self._cone is None else self._cone.signs != 0
+        infinite = np.isinf(self._theta)
         present = (slope < 0) | infinite
         lr = np.full(len(slope), np.nan)
         for j in np.flatnonzero(present):
@@ -320,11 +325,11 @@ class Profiles:
         res: Any = self
         if not self._flagged or res.cov_type not in MODEL_BASED:
             return []
-        names, z = self.model._param_names, self._pvalues_flat
+        names, z = [spelled(name) for name in self.model._param_index], self._pvalues_flat
         tests = []
         for j, pvalue in self._flagged[:SHOWN]:
             lr = "there is no likelihood ratio test" if np.isnan(pvalue) else f"likelihood ratio {pvalue:.3g}"
-            tests.append(f'"{names[j]}" (p-value: Wald {z[j]:.3g}, {lr})')
+            tests.append(f'{names[j]} (p-value: Wald {z[j]:.3g}, {lr})')
         more = f" and {len(self._flagged) - SHOWN} more" if len(self._flagged) > SHOWN else ""
         return [
             f"Wald statistics fall as these coefficients grow (Hauck-Donner effect): {', '.join(tests)}{more}. Use "

@@ -28,12 +28,13 @@ class RegularizationPath:
         fit is a maximum.
     """
 
-    def __init__(self, model, wanted, alphas: ndarray, fits: list[PenalisedEstimate], omitted, k: int, m: int):
+    def __init__(self, model, wanted, alphas: ndarray, fits: list[PenalisedEstimate], omitted: list[dict]):
         self.model, self.alphas = model, alphas
-        self._wanted, self._omitted = wanted, dict(omitted)
-        at = places_kept(omitted, k, m)
+        self._wanted, self._omitted = wanted, omitted  # columns that each fit leaves out
+        k, m = wanted.alpha.shape
         B = np.full((len(alphas), k * m), np.nan)
-        B[:, at] = [f.b for f in fits]
+        for row, f, out in zip(B, fits, omitted, strict=True):
+            row[places_kept(out, k, m)] = f.b
         constant = model._constant_column()
         slope = np.arange(k * m) % k != (-1 if constant is None else constant)
         index = pd.Index(alphas, name="alpha")
@@ -45,7 +46,8 @@ class RegularizationPath:
         self.converged = pd.Series([f.fit.converged for f in fits], index=index, name="converged")
         q = model._likelihood.n_eta
         self._starts = np.zeros((len(alphas), k * q))
-        self._starts[:, places_kept(omitted, k, q)] = [f.fit.theta for f in fits]
+        for row, f, out in zip(self._starts, fits, omitted, strict=True):
+            row[places_kept(out, k, q)] = f.fit.theta
 
     def __len__(self) -> int:
         return len(self.alphas)

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.columns import some_columns
 from glmclf.core.objective import Evaluation
-from glmclf.core.omitted import places_kept
+from glmclf.core.omitted import columns_kept, places_kept
 from glmclf.core.penalised import PenalisedEstimate, Penalty
 from glmclf.core.solvers import Fit
 from glmclf.data.frame import as_frame
@@ -56,6 +57,16 @@ REFUSED: dict[str, str] = {
     "constraint_test": "the estimate is not the maximum of the likelihood. Use fit()",
     "digits": "they are known of maximum likelihood. mle_retvals has the violation of the optimality conditions",
 }
+# the same of the maximum likelihood refit of what was selected
+REFUSED_OF_REFIT = dict.fromkeys(
+    ("llr", "llr_pvalue", "compare_lr_test", "anova", "wald_test_terms", "score_test", "gof_test", "constraint_test"),
+    "the data chose the columns, so that a test of the model as a whole is none. wald_test ignores that, too; fit a "
+    "model of the selected columns by fit() to have this one",
+) | dict.fromkeys(
+    ("get_influence", "with_cov", "rebase", "level_contrasts", "combine_test", "iia_test", "equations", "profile")
+    + ("hauck_donner", "digits"),
+    "the columns were selected by a penalty. Fit a model of the selected columns by fit() to have it",
+)
 NOT_KEPT = ("_rounded", "_digits", "_flagged")  # facts of a maximum of the likelihood
 PROPERTIES = ("llr", "llr_pvalue", "equations", "hauck_donner", "digits")
 AFTER_REFIT = ("tvalues", "pvalues", "t_test", "wald_test", "f_test")
@@ -170,11 +181,29 @@ class RegularizedResults(Results):
 
     @cached_property
     def df_model(self) -> float:  # type: ignore[override]
-        """Effective degrees of freedom of the slopes; after a lasso the number of slopes that are not 0."""
+        """Effective degrees of freedom of the slopes; after a lasso the number of slopes that are not 0.
+
+        Where columns span a constant without being one, less the effective degrees of freedom of that constant alone,
+        with the same penalty.
+        """
         assert self._penalised.shares is not None
         slopes = float(self._penalised.shares[self._slope].sum())
         spanned = self.model.k_constant and self._slope.all()
-        return slopes - (self.model._likelihood.n_eta if spanned else 0)
+        return max(0.0, slopes - self._share_of_constant()) if spanned else slopes
+
+    def _share_of_constant(self) -> float:
+        """Trace of A (A + R)^-1, A the information on the constants that the coefficients span and R their ridge."""
+        model, found = self.model, self._penalised
+        columns = columns_kept(self._combinations, len(model.exog_names))
+        X, c = some_columns(model._rows.X, columns).toarray(), np.zeros(len(model.exog_names))
+        c[columns] = np.linalg.lstsq(X, np.ones(len(X)), rcond=None)[0]
+        c[np.abs(c) < 1e-9 * np.abs(c).max()] = 0.0
+        C = np.kron(np.eye(len(self._b) // len(c)), c[:, None])
+        if self._penalty.lasso.any():  # constants of classes all of whose columns are selected
+            C = C[:, ~(C[self._b == 0] != 0).any(axis=0)]
+        D = np.kron(model._contrasts_of_levels(), np.eye(len(c))) if found.symmetric else np.eye(len(self._b))
+        A = C.T @ D.T @ self._fit.evaluation.information @ D @ C
+        return float(np.trace(np.linalg.pinv(A + (C.T * self._penalty.ridge) @ C, hermitian=True) @ A))
 
     @property
     def df_resid(self) -> float:
@@ -215,9 +244,11 @@ class RegularizedResults(Results):
         Raises
         ------
         NotImplementedError
-            After a lasso, and of a pseudo-likelihood; or another method.
+            After a lasso, and of a pseudo-likelihood; "profile".
+        ValueError
+            Another method.
         """
-        _check_interval("conf_int", method)
+        _check_interval(self, "conf_int", method)
         self._need_spread("conf_int()")
         return pd.DataFrame(wald.intervals(self._theta, self._se, alpha), index=self._param_index, columns=[0, 1])
 
@@ -268,7 +299,7 @@ class RegularizedResults(Results):
         -------
         DataFrame
         """
-        _check_interval("summary_frame", method)
+        _check_interval(self, "summary_frame", method)
         names, table = self._headings(alpha), self._columns_shown(alpha, exponentiate)
         values = (table.estimate, table.std_error, table.statistic, table.pvalue, table.low, table.high)
         return pd.DataFrame({n: v for n, v in zip(names, values, strict=True) if n}, index=self._param_index)
@@ -306,7 +337,7 @@ class RegularizedResults(Results):
         DataFrame
             Without z and p; after a lasso the ratios alone.
         """
-        _check_interval("odds_ratios", method)
+        _check_interval(self, "odds_ratios", method)
         several = self.model._likelihood.n_eta > 1
         if not several and self.model.link.name != "logit":
             name = type(self.model).__name__
@@ -461,15 +492,21 @@ SPANNED = (
 )
 
 
-def _check_interval(what: str, method: str) -> None:
+def _check_interval(res: RegularizedResults, what: str, method: str) -> None:
+    if method == "profile":
+        which = "a refit after selection" if res._again else "a penalised fit"
+        has = 'there is "wald"' if res._has_spread else "it has no intervals"
+        raise NotImplementedError(f'{what}(method="profile") of {which}: {has}')
     if method != "wald":
-        raise NotImplementedError(f'{what}(method={method!r}) of a penalised fit: there is "wald"')
+        raise ValueError(f'method={method!r}: choose "wald"; "profile" is for fit()')
 
 
 def _refuse(name: str, why: str) -> Any:
     """A method or property that says why a penalised fit does not have it."""
 
     def method(self, *args, **kwargs):
+        if self._again:
+            raise NotImplementedError(f"{name} of a refit after selection: {REFUSED_OF_REFIT[name]}")
         raise NotImplementedError(f"{name} of a penalised fit: {why}")
 
     method.__name__ = name
@@ -575,6 +612,10 @@ class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
         p = self.predict(newdata)
         new: dict[str, Any] = {f".fitted_{level}": p[level].to_numpy() for level in self.levels}
         return _augmented(self, newdata, {**new, ".class": classes.array})
+
+    def _header(self) -> list[tuple[str, str]]:
+        """Without the reference, where every level has coefficients."""
+        return [entry for entry in super()._header() if not (self.symmetric and entry[0] == "Reference:")]
 
     def _row_residuals(self) -> ndarray:
         r = self.model._rows

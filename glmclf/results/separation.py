@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.separation import Cone
+from glmclf.core.separation import ZERO, Cone
+from glmclf.errors import DataWarning, warn
 
 SHOWN = 8
 LARGEST = 1000  # numbers of facets that a file keeps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Separation:
     """A response that some combination of the regressors predicts perfectly.
 
@@ -27,8 +28,9 @@ class Separation:
         inf or -inf for each coefficient that is infinite, NaN where directions of both signs exist; by name, or by
         (level, regressor).
     direction : Series
-        One direction along which the likelihood never falls and that decides all rows that can be decided: a
-        certificate to check.
+        One direction along which the likelihood never falls and that decides all rows that can be decided, with a
+        largest entry of one: a certificate to check. There may be others, and two equal separations (``==``) may differ
+        in it.
     rows : Index or None
         Labels of the rows that it decides; of several classes, of those in which it rules an outcome out. None where
         the rows are gone.
@@ -60,19 +62,32 @@ class Separation:
         """The coefficients that are infinite, or undetermined."""
         return list(self.directions.index)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Separation):
+            return NotImplemented
+        rows = [None if s.rows is None else list(s.rows) for s in (self, other)]
+        return self._facts == other._facts and rows[0] == rows[1] and self.directions.equals(other.directions)
+
+    def __hash__(self) -> int:
+        return hash(self._facts)
+
+    @property
+    def _facts(self) -> tuple[Any, ...]:
+        return (self.kind, self.response, self.n_rows, self.n, *self.columns)
+
     def __str__(self) -> str:
         return f"{self.kind} separation of {self.response}: {self._said()}; {self.n_rows} of {self.n} rows"
 
     def _said(self) -> str:
         words = []
         for name, sign in self.directions.items():
-            label = f'"{name[1]}" of {name[0]!r}' if isinstance(name, tuple) else f'"{name}"'
-            words.append(f"{label} ({'sign undetermined' if np.isnan(sign) else 'inf' if sign > 0 else '-inf'})")
+            value = "sign undetermined" if np.isnan(sign) else "inf" if sign > 0 else "-inf"
+            words.append(f"{spelled(name)} ({value})")
         more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
         return ", ".join(words[:SHOWN]) + more
 
-    def message(self, how: str) -> str:
-        """The error's or the warning's words."""
+    def message(self, how: str, pseudo: bool = False, finite: bool = True) -> str:
+        """The error's or the warning's words; of a pseudo-likelihood, and where some coefficients are finite."""
         rows = [] if self.rows is None else self.rows
         some = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
         several = isinstance(self.direction.index, pd.MultiIndex)
@@ -82,13 +97,45 @@ class Separation:
             f"{self.response}: {self.n_rows} of {self.n} rows {foreseen}, such as {some})"
         )
         if how == "raise":
-            return (
-                f'{what}. Use bias_reduction="firth", drop the term, merge its levels, or take the limit estimates '
-                'with separation="warn".'
-            )
-        return (
-            f"{what}. The other coefficients are the limit estimates and can be used; test these with "
-            'compare_lr_test, or use bias_reduction="firth".'
+            firth = "Drop" if pseudo else 'Use bias_reduction="firth", drop'
+            return f'{what}. {firth} the term, merge its levels, or take the limit estimates with separation="warn".'
+        others = " The other coefficients are the limit estimates and can be used." if finite else ""
+        return f"{what}.{others} For tests {instead(pseudo)}."
+
+
+def instead(pseudo: bool) -> str:
+    """What there is in place of a Wald test of infinite coefficients."""
+    if pseudo:
+        return "drop the term or merge its levels: a pseudo-likelihood has no other test of them"
+    return 'use compare_lr_test, or fit(bias_reduction="firth")'
+
+
+def spelled(label: Any) -> str:
+    """A coefficient by name, or by level and regressor."""
+    return f'"{label[1]}" of {label[0]!r}' if isinstance(label, tuple) else f'"{label}"'
+
+
+def signs_of_rows(cone: Cone, R: ndarray) -> tuple[ndarray, ndarray]:
+    """Signs of R d over the cone as `Cone.sign_of`, and rows of R of which a cone that was loaded without its facets
+    cannot say: NaN."""
+    unknown = np.zeros(len(R), dtype=bool)
+    if len(cone.facets) or cone.basis.shape[1] == 1:
+        return cone.sign_of(R), unknown
+    finite = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
+    unknown = (np.abs(finite @ cone.basis) > ZERO * (np.abs(finite) @ np.abs(cone.basis))).any(axis=1)
+    return np.where(unknown, np.nan, 0.0), unknown
+
+
+def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
+    """A DataWarning that names rows whose predictions need the facets of a cone that a file did not keep."""
+    where = np.flatnonzero(unknown)
+    if len(where):
+        names = where[:SHOWN] if labels is None else labels[where[:SHOWN]]
+        some = ", ".join(map(str, names)) + (", ..." if len(where) > SHOWN else "")
+        warn(
+            f"{len(where)} of {len(unknown)} rows to predict ({some}) are NaN: whether infinite coefficients decide "
+            "them rests on many rows of the fit, which a file does not keep. Ask the fit itself, before it is saved.",
+            DataWarning,
         )
 
 
@@ -109,7 +156,8 @@ def _by_name(model: Any, cone: Cone) -> tuple[pd.Series, pd.Series]:
     index = model._param_index
     signs = pd.Series(cone.signs, index=index)
     directions = signs[(signs != 0).to_numpy()].map(lambda s: np.nan if np.isnan(s) else s * np.inf)
-    return directions, pd.Series(cone.direction, index=index)
+    largest = np.abs(cone.direction).max()
+    return directions, pd.Series(cone.direction / (largest if largest > 0 else 1.0), index=index)
 
 
 def as_dict(found: Separation, cone: Cone) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bad_input.refusal import refused
-from properties.toys import make, models, shared, toy
+from properties.toys import close, make, models, shared, toy
 
 
 def clustered(model, groups, t=None, **keywords):
@@ -75,3 +75,30 @@ def test_groups_without_clusters(model, cov):
         shared(model).model.fit(cov_type=cov, cov_kwds={"groups": "firm"})
     with refused("groups", cov, error=TypeError):
         shared(model).with_cov(cov, groups="firm")
+
+
+def test_labels_need_no_order():
+    """Clusters of mixed types, and pairs."""
+    t = toy()
+    known = shared("Logit").with_cov("cluster", groups="firm").bse
+    mixed = [k if k % 2 else str(k) for k in pd.factorize(t.firm)[0]]
+    pairs = [(f, 1) for f in t.firm]
+    for groups in (mixed, np.array(mixed, dtype=object), pd.Series(mixed), pairs, pd.Series(pairs)):
+        close(shared("Logit").with_cov("cluster", groups=groups).bse, known)
+    t["mixed"], t["pairs"] = mixed, pairs
+    res = make("Logit", "y ~ x1 + x2 + g", t).fit()
+    for name in ("mixed", "pairs"):
+        close(res.with_cov("cluster", groups=name).bse, res.with_cov("cluster", groups="firm").bse)
+    with refused("1 row "):
+        res.with_cov("cluster", groups=[None, *mixed[1:]])
+
+
+def test_levels_of_an_index():
+    t = toy()
+    res, index = shared("Logit"), pd.MultiIndex.from_arrays([t.firm, t.year])
+    both = res.with_cov("cluster", groups=index)
+    close(both.bse, res.with_cov("cluster", groups=["firm", "year"]).bse)
+    assert both.cov_kwds["groups"] == ["firm", "year"]
+    close(res.with_cov("cluster", groups=pd.Index(t.firm)).bse, res.with_cov("cluster", groups="firm").bse)
+    with refused("one or two", "3"):
+        res.with_cov("cluster", groups=pd.MultiIndex.from_arrays([t.firm, t.year, t.g]))

@@ -60,6 +60,7 @@ def test_options_of_a_later_version_name_themselves(model, option):
         ({"maxiter": 2.5}, ["maxiter"]),
         ({"tol": -1.0}, ["tol"]),
         ({"tol": np.nan}, ["tol"]),
+        ({"tol": "a"}, ["tol"]),
         ({"n_threads": 0}, ["n_threads"]),
         ({"n_threads": -2}, ["n_threads"]),
     ],
@@ -270,3 +271,37 @@ def test_a_likelihood_ratio_needs_two_maxima(model):
             import warnings
 
             warnings.warn(str(error), UserWarning, stacklevel=1)
+
+
+def test_bias_reductions_in_words():
+    with refused("choose one of 'firth', 'median'"):
+        shared("Logit").model.fit(bias_reduction="nope")
+    model = shared("Logit").model
+    close(model.fit(bias_reduction="firth", refine=False).params, model.fit(bias_reduction="firth").params)
+    with refused("refine=True", "firth", error=NotImplementedError):
+        model.fit(bias_reduction="firth", refine=True)
+
+
+def test_passes_without_polish_are_counted():
+    from glmclf.errors import ConvergenceWarning
+
+    model = shared("Logit").model
+    raw = model.fit(method="sgd", polish=False, maxiter=3, seed=1)
+    assert raw.mle_retvals["iterations"] == 3
+    with refused("this model's fit did not converge"):
+        raw.compare_lr_test(fit("Logit", "y ~ x1"))
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 iteration,"):
+        model.fit(method="newton", maxiter=1)
+
+
+def test_what_is_left_of_a_pseudo_likelihood_is_in_its_own_standard_errors():
+    t = toy()
+    t["w"] = np.linspace(0.5, 40.0, len(t))
+    model = make("Logit", "y ~ x1 + x2", t, weights="w")
+    raw, known = model.fit(method="sgd", polish=False, maxiter=4, seed=1), model.fit()
+    d = raw.params - known.params
+    left = raw.mle_retvals["remaining_error"]
+    close(left, np.sqrt(d @ np.linalg.solve(raw.cov_params(), d)), 0.1)
+    t["w"] *= 1000.0
+    again = make("Logit", "y ~ x1 + x2", t, weights="w").fit(method="sgd", polish=False, maxiter=4, seed=1)
+    close(left, again.mle_retvals["remaining_error"], 1e-6)

@@ -95,6 +95,7 @@ def test_options():
         ({"penalize_intercept": 1}, "penalize_intercept=1"),
         ({"maxiter": -1}, "maxiter=-1"),
         ({"tol": -1.0}, "tol=-1.0"),
+        ({"tol": "a"}, "tol='a'"),
         ({"n_threads": 0}, "n_threads=0"),
         ({"start_params": [0.0, 1.0]}, "2 values"),
         ({"start_params": [0.0, 1.0, np.nan]}, "start_params must be finite"),
@@ -124,6 +125,23 @@ def test_collinear_columns_and_a_penalty_lost_in_rounding():
         make("Logit", "y ~ x1 + x2 + x3", t).fit_regularized(1e-18)
 
 
+@pytest.mark.parametrize("alpha", [1e-12, 1e-16, 1e-20])
+def test_a_ridge_lost_in_rounding_where_it_alone_decides(alpha):
+    t, words = toy().assign(x3=lambda t: 2 * t.x1 - t.x2), ("alpha is too small", "singular")
+    for m, options in (
+        (make("Probit", "y ~ x1 + x2 + x3", t), {}),
+        (make("MNLogit", "g ~ x1 + x2 + x3", t), {}),
+        (make("MNLogit", "g ~ x1 + x2", t), {"symmetric": True}),
+        (make("Logit", "y ~ x1 + x2 + x3", t), {"L1_wt": 0.0}),
+    ):
+        with refused(*words, error=EstimationError):
+            m.fit_regularized(alpha, **options)
+        with refused(*words, error=EstimationError):
+            m.fit_regularized(alphas=[0.1, alpha], **options)
+    assert make("Logit", "y ~ x1 + x2", t).fit_regularized(alpha).converged  # the data decide everything
+    assert make("Logit", "y ~ x1 + x2 + x3", t).fit_regularized({"x2": 0.1, "x3": alpha}).converged
+
+
 @pytest.mark.parametrize("folds", [1, 0, -2, 161, True, None, 2.5])
 def test_how_many_folds(folds):
     with refused("folds="):
@@ -151,6 +169,12 @@ def test_a_class_that_a_fold_takes_away():
     t["g"] = np.where(np.arange(160) == 5, "rare", t.g)
     with refused("no observation of rare", error=EstimationError):
         make("MNLogit", "g ~ x1 + x2", t).fit_regularized_cv(5, seed=1, alphas=[0.1])
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5, -1, True])
+def test_a_seed_that_is_none(seed):
+    with refused(f"seed={seed!r}"):
+        model_of().fit_regularized_cv(3, seed=seed, alphas=[0.1])
 
 
 def test_other_words_of_the_cross_validation():

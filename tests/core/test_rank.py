@@ -6,7 +6,7 @@ import references
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
-from glmclf.core.rank import dependencies, triangular_factor
+from glmclf.core.rank import dependencies, dependencies_in, roundings, triangular_factor
 
 # coefficients of a dependency come from a triangular solve of a well-conditioned basis
 RTOL = 1e-8
@@ -103,3 +103,57 @@ def test_a_sum_rounded_to_doubles_is_a_dependency():
     Z = np.column_stack([np.ones(5000), A, A.sum(axis=1), A[:, 0] / 3])
     for size in (100, 5000):
         assert list(dependencies(factor(Z, size=size))) == [3, 4]
+
+
+@pytest.mark.parametrize("n", [60, 3000])
+@pytest.mark.parametrize("mean", [1e4, 1e6, 1e8])
+def test_the_rounding_of_large_terms_that_cancel_is_no_information(n, mean):
+    """(x - mean)/sd of x far from zero is off by eps |x|/sd, which is more than a rounding of its own numbers."""
+    x = mean + np.random.default_rng(2).normal(size=n)
+    Z = np.column_stack([np.ones(n), x, (x - x.mean()) / x.std()])
+    for size in (50, n):
+        for columns in ([0, 1, 2], [0, 2, 1]):
+            assert list(dependencies(factor(Z[:, columns], size=size))) == [2]
+
+
+def test_a_small_difference_of_large_numbers_is_a_difference():
+    generator = np.random.default_rng(2)
+    x, z, noise = generator.normal(size=(3, 60))
+    Z = np.column_stack([np.ones(60), 1e6 + x, z, 1e6 + x + z + 1e-7 * noise])
+    assert dependencies(factor(Z)) == {}
+
+
+@pytest.mark.parametrize(("dtype", "unit"), [("float32", 2.0**-24), ("float16", 2.0**-11)])
+def test_columns_that_were_rounded_are_told_by_their_numbers(X, dtype, unit):
+    short = X.astype(dtype).astype(float)
+    assert roundings(Blocks(Dense(np.column_stack([short, X[:, 1:]])))).tolist() == [0, *[unit] * 3, *[0] * 3]
+    assert roundings(Blocks(Dense(short), size=7)).tolist() == [0, *[unit] * 3]
+
+
+@pytest.mark.parametrize(
+    "exact",
+    [
+        np.arange(60.0),
+        150 + np.arange(60) / 8,
+        1.6e9 + 86400 * np.arange(60.0),
+        np.arange(60) % 2,
+        np.arange(60) / 10,
+        np.zeros(60),
+        (np.arange(60) - 30.0) ** 5,
+    ],
+)
+def test_exact_numbers_are_not_taken_for_rounded(exact):
+    """Whole numbers, eighths, unix times of days, decimals: half of them may use the last bit of float32 or float16."""
+    assert roundings(Blocks(Dense(exact[:, None].astype(float)))).tolist() == [0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_rounded_columns_are_dependent_within_their_rounding(X, dtype):
+    third = (3 * X[:, 1]).astype(dtype)
+    total = (X[:, 1] + X[:, 2]).astype(dtype)
+    Z = np.column_stack([X[:, :3], third, total, X[:, 3]])
+    found = dependencies_in(Blocks(Dense(Z)))
+    assert list(found) == [3, 4] and set(found[3]) == {1} and set(found[4]) == {1, 2}
+    np.testing.assert_allclose(found[3][1], 3, rtol=1e-3)
+    noise = 30 * np.finfo(dtype).eps * X[:, 3]
+    assert dependencies_in(Blocks(Dense(np.column_stack([X[:, :3], third + noise])))) == {}

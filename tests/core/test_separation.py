@@ -93,8 +93,8 @@ def agree(constraints, A, tied, cone, generator, example):
 
 def check_direction(constraints, cone):
     """Never against an outcome, and strictly for it on the rows named."""
-    b = cone.direction / np.abs(cone.direction * constraints.scale).max()
-    side = constraints.times((b * constraints.scale)[:, None])[:, 0]
+    b = constraints.directions.coordinates(cone.direction)
+    side = constraints.times((b / np.abs(b).max())[:, None])[:, 0]
     assert side.min() >= -ATOL and np.abs(side[~cone.decided]).max(initial=0.0) <= ATOL
     assert cone.decided.any() and side[cone.decided].min() > 1e-6
 

@@ -356,3 +356,16 @@ def test_a_column_far_from_zero(link, mean):
         root = from_basis(found.basis, found.fit.evaluation.factor.root)
         slopes.append((found.theta[1], np.sqrt((root[1] ** 2).sum()), found.fit.evaluation.value))
     np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-10)
+
+
+def test_scoring_of_huge_counts_goes_on_to_rounding():
+    """Where scoring hands over to the observed information the point is the same one: it does not stand still."""
+    from scipy.stats import norm
+
+    rng = np.random.default_rng(3)
+    x, m = rng.normal(size=12), np.full(12, 1e10)
+    y = rng.binomial(m.astype(int), norm.cdf(0.5 * x)).astype(float)
+    blocks = Blocks(Dense(np.column_stack([np.ones(12), x])), y, m, None, None)
+    objective = Objective(Binomial(links.Probit()), blocks)
+    for method in ("irls", "newton"):
+        assert solve(method, objective, np.zeros(2)).decrement < 1e-18

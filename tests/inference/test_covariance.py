@@ -354,7 +354,15 @@ def test_a_random_seed_can_be_repeated():
     res = fit("Logit", "y ~ x1").with_cov("bootstrap", reps=8)
     again = res.with_cov("bootstrap", reps=8, seed=res.cov_kwds["seed"])
     assert_array_equal(res.bse, again.bse)
-    assert res.with_cov("bootstrap", reps=8, seed=np.random.default_rng(1)).cov_kwds["seed"] is None
+    for seed in ([1, 2], np.random.SeedSequence(7, spawn_key=(1,)), np.random.default_rng(1)):
+        found = res.with_cov("bootstrap", reps=8, seed=seed)
+        assert_array_equal(found.bse, res.with_cov("bootstrap", **found.cov_kwds).bse)
+    sequence = res.with_cov("bootstrap", reps=8, seed=np.random.SeedSequence(7))
+    assert sequence.cov_kwds["seed"] == 7
+    clustered = res.with_cov("bootstrap", reps=8, groups="firm", seed=1)
+    assert_array_equal(clustered.bse, res.with_cov("bootstrap", **clustered.cov_kwds).bse)
+    clustered = res.with_cov("cluster", groups=["firm", "year"])
+    assert_array_equal(clustered.bse, res.with_cov("cluster", **clustered.cov_kwds).bse)
 
 
 def test_threads_do_not_matter():
@@ -580,3 +588,73 @@ def test_nothing_given_is_modified():
     MNLogit.from_formula("g ~ x1", t).fit(cov_type="bootstrap", cov_kwds=kwds)
     assert kwds == {"groups": "firm", "reps": 5, "seed": 1}
     pd.testing.assert_frame_equal(t, toy())
+
+
+# -------------------------------------------------------------------------------- rows that determine a coefficient
+ALONE = "no residual"
+
+
+def counts(n, **columns):
+    return pd.DataFrame({"s": [3, 5, 1, 4][:n], "f": [4, 2, 6, 1][:n], "x": [0.0, 1.0, 3.0, 4.0][:n], **columns})
+
+
+def lone(n=40):
+    """A dummy of one row of counts."""
+    rng = np.random.default_rng(0)
+    t = pd.DataFrame({"x": rng.normal(size=n), "o": (np.arange(n) == 3) * 1.0, "k": np.arange(n) % 23})
+    return t.assign(s=rng.integers(1, 5, n), f=rng.integers(1, 5, n))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_perfectly_fitted_rows_are_warned_of(model):
+    cases = [(counts(2), "s + f ~ x", None), (counts(1), "s + f ~ 1", None), (counts(2), "s + f ~ x", [2, 3])]
+    cases += [(counts(3, g=list("abc")), "s + f ~ g", None), (lone(), "s + f ~ x + o", None)]
+    for table, formula, times in cases:
+        weights = {} if times is None else {"freq_weights": np.array(times)}
+        res = make(model, formula, table, **weights).fit()
+        with pytest.warns(InferenceWarning, match=ALONE):
+            robust = res.with_cov("HC0")
+        assert ALONE in words(robust) and ALONE not in words(res)
+        assert robust.t_test(np.eye(len(res.params))).sd.max() < res.bse.max()
+
+
+@pytest.mark.parametrize("cov_type, kwds", [
+    ("HC1", {}), ("HC2", {}), ("HC3", {}), ("HAC", {}), ("jackknife", {}), ("bootstrap", BOOTSTRAP)
+])
+def test_perfectly_fitted_rows_in_every_type(cov_type, kwds):
+    res = make("Logit", "s + f ~ x", counts(2), freq_weights=np.array([20, 30])).fit()
+    with pytest.warns(InferenceWarning, match=ALONE):
+        assert (res.with_cov(cov_type, **kwds).bse < 1e-6).all()
+
+
+def test_rows_with_residuals_are_not_warned_of():
+    table = lone()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        res = make("Logit", "s + f ~ x", table).fit()
+        for cov_type in ("HC0", "HC3", "HAC", "jackknife"):
+            res.with_cov(cov_type)
+        res.with_cov("cluster", groups="k")
+    with pytest.warns(InferenceWarning, match=ALONE):
+        make("Logit", "s + f ~ x + o", table).fit().with_cov("cluster", groups=np.arange(40))
+
+
+def test_as_many_rows_as_parameters():
+    two = make("Logit", "s + f ~ x", counts(2)).fit()
+    for cov_type in ("HC1", "HAC"):
+        with pytest.raises(ValueError, match="more observations than parameters"):
+            two.with_cov(cov_type)
+    for res in (two, make("Logit", "s + f ~ 1", counts(1)).fit()):
+        for cov_type in ("HC2", "HC3", "jackknife"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with pytest.raises(EstimationError, match='Use "HC1"'):
+                    res.with_cov(cov_type)
+
+
+def test_refits_of_an_estimate_short_of_the_maximum():
+    raw = make("Logit", "y ~ x1", small()).fit(method="sgd", polish=False, seed=1)
+    for cov_type in ("bootstrap", "jackknife"):
+        with pytest.warns(InferenceWarning, match="Replications are maxima"):
+            assert "Replications are maxima" in words(raw.with_cov(cov_type, **TYPES[cov_type]))
+    assert np.isnan(raw.llr) and np.isnan(raw.llr_pvalue) and "LLR p-value: nan" in words(raw)

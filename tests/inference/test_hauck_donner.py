@@ -119,6 +119,18 @@ def test_separated_fits():
     assert found.lr["NV"] == pytest.approx(expected, rel=1e-8)
 
 
+def test_undetermined_coefficients_are_not_said_to_have_it():
+    """Separating directions of both signs: nothing is known of the sign."""
+    data = pd.DataFrame({"x": [0, 0, 1, 1], "w": [0, 1, 0, 1], "y": [0, 1, 0, 1]})
+    data["v"] = data.w + 2 * data.x * data.w
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", glmclf.errors.SeparationWarning)
+        res = Logit.from_formula("y ~ x + w + v", data).fit()
+    unknown, found = res.params.isna(), res.hauck_donner
+    assert unknown.any() and not found.present[unknown].any() and found.lr[unknown].isna().all()
+    assert found.present[np.isinf(res.params)].all()
+
+
 def test_separated_several_classes():
     case, data = reference("sep_mnlogit__mnlogit_separation")
     with warnings.catch_warnings():

@@ -7,8 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import references
+from numpy.testing import assert_allclose
+from properties.toys import close, fit
 
 import glmclf
+from glmclf import Logit
 from glmclf.errors import InferenceWarning
 from glmclf.inference.wald import (
     critical_value,
@@ -348,3 +351,66 @@ def test_likelihood_ratio_at_its_limits():
         lr_test(-11.0, -10.0, 1)
     with pytest.raises(ValueError, match="exchange"):
         lr_test(-10.0, -11.0, -1)
+
+
+# ------------------------------------------------------------------------------------------- ill-conditioned designs
+def powers(model, degree, half):
+    """A polynomial around 1000, and the same in a basis that is well-conditioned; its numbers are exact in doubles."""
+    rng = np.random.default_rng(1)
+    u = rng.integers(-8, 9, 200) / 8.0
+    y = (rng.random(200) < 1 / (1 + np.exp(0.3 * u**2 - u))).astype(int)
+    y = y + (rng.random(200) < 0.3) if model == "MNLogit" else y
+    return [getattr(glmclf, model)(y, np.vander(v, degree + 1, increasing=True)).fit() for v in (1000 + half * u, u)]
+
+
+@pytest.mark.parametrize("degree, half, rtol", [(2, 64, 1e-10), (3, 64, 1e-8), (4, 64, 1e-6), (5, 16, 1e-4)])
+def test_joint_tests_keep_their_digits(degree, half, rtol):
+    """Slopes, and the highest powers, are zero in both bases or in none."""
+    raw, centred = powers("Logit", degree, half)
+    R = np.eye(degree + 1)
+    for rows in (R[1:], R[2:], R[-1:]):
+        close(raw.wald_test(rows).statistic, centred.wald_test(rows).statistic, rtol)
+        close(raw.f_test(rows).statistic, centred.f_test(rows).statistic, rtol)
+
+
+def test_joint_tests_of_several_equations_keep_their_digits():
+    raw, centred = powers("MNLogit", 4, 64)
+    R = np.delete(np.eye(10), [0, 5], axis=0)
+    close(raw.wald_test(R).statistic, centred.wald_test(R).statistic, 1e-6)
+    close(raw.combine_test(1, 2).statistic, centred.combine_test(1, 2).statistic, 1e-6)
+
+
+def test_terms_keep_their_digits():
+    raw, centred = powers("Logit", 5, 16)
+    t = pd.DataFrame({"y": raw.model.endog, "u": np.asarray(centred.model.exog)[:, 1]})
+    t["x"] = 1000 + 16 * t.u
+    a, b = (Logit.from_formula(f"y ~ np.vander({v}, 6)[:, :5]", t).fit() for v in "xu")
+    close(a.wald_test_terms().table["statistic"].iloc[1], b.wald_test_terms().table["statistic"].iloc[1], 1e-4)
+    for kind in (1, 2, 3):
+        close(a.anova(kind, "wald").statistic, b.anova(kind, "wald").statistic, 1e-4)
+
+
+def test_combinations_of_mixed_units():
+    """x + y = 0 and x - y = 0 where y is known 1e12 times better than x: the test of x = 0 and y = 0."""
+    V, theta = np.diag([1e12, 1e-12]), np.array([2e6, 3e-6])
+    assert_allclose(wald_test(theta, V, [[1.0, 1.0], [1.0, -1.0]]).statistic, 13.0, rtol=1e-6)
+    assert_allclose(wald_test(theta, V, [[1.0, 0.0], [0.0, 1.0]], [1e6, 1e-6]).statistic, 5.0, rtol=1e-12)
+
+
+def test_one_restriction_in_words():
+    with pytest.raises(ValueError, match="^1 restriction, but"):
+        wald_test(np.ones(2), np.diag([1.0, 0.0]), [[0.0, 1.0]])
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        wald_test(np.ones(2), np.diag([1.0, -1.0]), [[0.0, 1.0]])
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        wald_test(np.ones(2), np.array([[1.0, 2.0], [2.0, 1.0]]), np.eye(2))
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+def test_terms_that_few_clusters_cannot_test(kind):
+    res = fit("Logit", "y ~ x1 + g + x2")
+    with pytest.warns(InferenceWarning, match="no joint test of g"):
+        table = res.with_cov("cluster", groups=np.arange(160) % 2).anova(kind, "wald")
+    assert np.isnan(table.loc["g", ["statistic", "pvalue"]]).all() and table.df["g"] == 2
+    if kind == 3:
+        assert table.loc[["x1", "x2"]].notna().all(axis=None)

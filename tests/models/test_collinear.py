@@ -484,3 +484,60 @@ def test_a_subset_that_loses_rank_says_so_in_the_iia_test():
     res = fitted("MNLogit", "mode ~ x1 + w", t, None)
     note = res.iia_test().loc["train", "note"]
     assert "w" in note and "combination" in note
+
+
+# ------------------------------------------------------------------------------------------ numbers that are rounded
+@every
+@pytest.mark.parametrize("copy", ["standardize(far)", "center(far)", "I((far - far.mean()) / far.std())"])
+def test_standardised_copies_of_numbers_far_from_zero(model, copy):
+    t = table().assign(far=lambda t: 1e6 + t.x1)
+    res, plain = fitted(model, f"{left(model)} ~ far + {copy}", t), fitted(model, f"{left(model)} ~ far", t, None)
+    assert res.df_model == plain.df_model and np.isnan(np.array(res.params)[2]).all()
+    close(res.llf, plain.llf, 1e-12)
+    close(np.array(res.params)[1], np.array(plain.params)[1], 1e-9)
+
+
+@every
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_short_floats(model, dtype):
+    """An array, a table and a formula; saved, it still knows what new rows of short floats obey."""
+    t = table()[["x1", "x2", left(model)]].assign(s=lambda t: (t.x1 + t.x2).astype(dtype))
+    X = np.column_stack([np.ones(len(t)), t.x1, 3 * t.x1]).astype(dtype)
+    with pytest.warns(CollinearityWarning, match='"x2" = '):
+        res = getattr(glmclf, model)(t[left(model)], X).fit()
+    assert res.df_model == len(res.model._equations if model == "MNLogit" else [1])
+    res = fitted(model, f"{left(model)} ~ x1 + x2 + s", t)
+    plain = fitted(model, f"{left(model)} ~ x1 + x2", t, None)
+    close(res.llf, plain.llf, 1e-12)
+    buffer = io.StringIO()
+    res.save(buffer)
+    buffer.seek(0)
+    loaded = glmclf.load(buffer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        close(loaded.predict(t), plain.predict(t), 1e-9)
+    with pytest.warns(DataWarning, match="not estimable"):
+        loaded.predict(t.assign(s=t.s + 1))
+    assert list(res.anova(type=1).df) == [*plain.anova(type=1).df, 0]
+
+
+def test_coefficients_without_a_digit_are_named():
+    """Differences of some units in the last place, beside coefficients that they make huge."""
+    x = toy().x1.to_numpy()
+    y = (toy().y == toy().y.iloc[0]).astype(float)
+    X = np.column_stack([np.ones(len(x)), x, x + 3e-14 * np.random.default_rng(1).normal(size=len(x))])
+    model = glmclf.Logit(y, X)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        res = model.fit(refine=False)
+    said = [w for w in caught if "no digit" in str(w.message)]
+    assert bool(said) == bool((res.digits < 1).any())
+    assert said or any(w.category is CollinearityWarning for w in caught)
+
+
+def test_scale_is_not_called_collinearity():
+    t = toy()
+    X = np.column_stack([np.ones(len(t)), t.x1 * 1e-200, t.x2 * 1e200])
+    with pytest.raises(CollinearityError, match='scale of "x1".*"x2".*another unit') as caught:
+        glmclf.Logit(t.x1 > t.x2, X).fit()
+    assert "dependent" not in str(caught.value)

@@ -1,6 +1,7 @@
 """Fits under linear constraints, against designs in which they are substituted by hand, and statsmodels' GLM."""
 
 import io
+import pickle
 import warnings
 
 import numpy as np
@@ -219,7 +220,9 @@ def test_constraints_identify_collinear_columns():
     close(res.params[["Intercept", "ga", "gb", "x1"]], coded.params)
     close(res.bse[["Intercept", "ga", "gb", "x1"]], coded.bse)
     assert (res.df_model, res.aic) == (coded.df_model, pytest.approx(coded.aic, rel=1e-12))
-    assert res.constraint_test().df == 0 and np.isnan(res.constraint_test().pvalue)
+    for test in ("lr", "score", "wald"):
+        with pytest.raises(ValueError, match="ga \\+ gb \\+ gc = 0 restrict nothing"):
+            res.constraint_test(test)
     more = m.fit_constrained("ga + gb + gc = 0, x1 = 1")
     expected = fit("Logit", "y ~ C(g, Sum)", offset=data.x1)
     assert more.llf == pytest.approx(expected.llf, rel=1e-12)
@@ -295,6 +298,93 @@ def test_redundant_constraints_are_named():
     assert res.constraints == ["x1 - x2 = 0"] and res.df_model == 1
 
 
+@models
+def test_augment_has_the_leverage_of_what_is_free(model):
+    for keywords in ({}, {"freq_weights": "times", "offset": "off"}):
+        res = make(model, "y ~ x1 + x2", toy(), **keywords).fit_constrained("x1 = x2").augment()
+        hand = fit(model, "y ~ I(x1 + x2)", **keywords).augment()
+        names = [".fitted", ".se_fit", ".resid", ".hat", ".std_resid", ".cooksd"]
+        close(res[names], hand[names])
+
+
+@pytest.mark.parametrize(
+    ("cov", "keywords"), [("HC0", {}), ("HC3", {}), ("HAC", {"maxlags": 3}), ("cluster", {"groups": "firm"})]
+)
+def test_wald_test_has_the_covariance_of_the_fit(cov, keywords):
+    m = model("Probit")
+    res, full = m.fit_constrained("x1 = x2", cov_type=cov, cov_kwds=keywords), m.fit().with_cov(cov, **keywords)
+    assert res.constraint_test("wald").statistic == pytest.approx(float(full.wald_test("x1 = x2").statistic))
+    by_value = {"groups": toy().firm.to_numpy()} if keywords.get("groups") else keywords
+    for again in (m.fit_constrained("x1 = x2").with_cov(cov, **by_value), pickle.loads(pickle.dumps(res))):
+        assert again.constraint_test("wald") == pytest.approx(res.constraint_test("wald"))
+    assert res.constraint_test() == m.fit_constrained("x1 = x2").constraint_test()
+    if cov in ("HC0", "HC3"):
+        assert res.constraint_test("score") == res.constraint_test("score", cov_type="HC0")
+    else:
+        with pytest.raises(NotImplementedError, match=f"score.*{cov}"):
+            res.constraint_test("score")
+    kinds = [type(res.constraint_test(test, *more)).__name__ for test, more in (("lr", ()), ("score", ("HC0",)))]
+    assert [*kinds, type(res.constraint_test("wald")).__name__] == ["LRTest", "ScoreTest", "WaldTest"]
+
+
+def test_constraints_that_fix_the_constant():
+    m = model(formula="y ~ x1")
+    res, nothing = m.fit_constrained("Intercept = 0"), m.fit_constrained("Intercept = 0, x1 = 0")
+    assert (nothing.df_model, nothing.df_resid, nothing.aic) == (0, nothing.nobs, -2 * nothing.llf)
+    assert nothing.llf == pytest.approx(-nothing.nobs * np.log(2), rel=1e-12)
+    without = fit("Logit", "y ~ 0 + x1")
+    assert m.fit().compare_lr_test(nothing).df == 2
+    assert m.fit().compare_lr_test(res) == pytest.approx(m.fit().compare_lr_test(without))
+
+
+def test_a_joint_hypothesis_that_constraints_decide_in_part():
+    res = model().fit_constrained("x1 = x2")
+    for hypothesis in ("x1 = 0, x2 = 0", "x1 = 0, x2 = 1", "Intercept = x1, Intercept = x2"):
+        with pytest.raises(ValueError, match="x1 - x2 = 0 decide a combination"):
+            res.wald_test(hypothesis)
+    hand = fit("Logit", "y ~ I(x1 + x2)")
+    both = res.wald_test("x1 = 0, Intercept = 0").statistic
+    assert both == pytest.approx(hand.wald_test(np.eye(2)).statistic)
+
+
+def test_contrasts_of_levels_that_constraints_fix():
+    res = model("MNLogit", "g ~ x1").fit_constrained("yb_x1 = 0.3, yc_Intercept = yb_Intercept")
+    table, ends = res.level_contrasts(), res.conf_int()
+    close(table.loc[[("b", "a", "x1")]].iloc[:, -2:], ends.loc[[("b", "x1")]])
+    assert table.loc[("b", "a", "x1"), ["coef", "std err"]].tolist() == [0.3, 0.0]
+    assert table.loc[("c", "b", "Intercept"), ["coef", "std err"]].tolist() == [0.0, 0.0]
+    assert table.loc[[("b", "a", "x1"), ("c", "b", "Intercept")], ["z", "P>|z|"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "words"),
+    [
+        (None, "None is no hypothesis.*'x1'"),
+        ([], "empty.*'x1'"),
+        ({}, "empty.*'x1'"),
+        ({"zz": 1}, "'zz'.*'x1'"),
+        ({"x1": "a"}, "'x1': 'a' is no number"),
+        ({"x1": True}, "True is no number"),
+        (["x1 = 0", 3], "mixes"),
+        (["x1 = 0", ""], "empty"),
+        ({"x1", "x2"}, "no hypothesis"),
+        ((name for name in "ab"), "no hypothesis"),
+        ("x1/0 = 1", "finite"),
+        ("x1 = 0/0", "finite"),
+        ([[0, 1, 1j]], "real"),
+        ([[0, 1, "a"]], "real"),
+        (object(), "real"),
+    ],
+)
+def test_what_is_no_hypothesis(hypothesis, words):
+    m, res = model(), shared("Logit", "y ~ x1 + x2")
+    for call in (m.fit_constrained, res.wald_test, res.t_test):
+        hypothesis = (name for name in "ab") if hasattr(hypothesis, "__next__") else hypothesis
+        with warnings.catch_warnings(), pytest.raises(ValueError, match=words):
+            warnings.simplefilter("error")
+            call(hypothesis)
+
+
 def test_what_a_constrained_fit_refuses():
     m = model()
     res = m.fit_constrained("x1 = x2")
@@ -303,6 +393,7 @@ def test_what_a_constrained_fit_refuses():
         (lambda: m.fit_constrained("x1 = x2", method="best"), ValueError, ["best"]),
         (lambda: m.fit_constrained("x1 = x2", cov_type="bootstrap"), NotImplementedError, ["bootstrap"]),
         (lambda: m.fit_constrained("x1 = x2", maxiter=-1), ValueError, ["maxiter"]),
+        (lambda: m.fit_constrained("x1 = x2", tol="a"), ValueError, ["tol='a'"]),
         (lambda: m.fit_constrained("x1 = x2", start_params=[0.0]), ValueError, ["1", "3"]),
         (lambda: m.fit_constrained("x1 = x2", start_params=[0, 0, np.nan]), ValueError, ["start_params"]),
         (lambda: res.with_cov("jackknife"), NotImplementedError, ["jackknife"]),

@@ -210,6 +210,19 @@ def test_refine_changes_nothing_else(model):
         np.testing.assert_allclose(other.llf, fits[0].llf, rtol=1e-14)
 
 
+def test_an_estimate_of_0_needs_no_digit():
+    data = pd.DataFrame({"x": [0, 1], "yes": [25, 49], "no": [25, 1]})
+    res = quiet_formula(data)
+    assert abs(res.params["Intercept"]) < 1e-14 and (res.digits >= 0).all()
+    assert "digits of" not in res.summary().as_text()
+
+
+def quiet_formula(data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return Logit.from_formula("yes + no ~ x", data).fit()
+
+
 def test_computed_columns_are_rounded():
     """x^5 of small whole numbers is exact; of decimals it is not, and the estimate shows it."""
     generator = np.random.default_rng(5)

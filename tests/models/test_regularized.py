@@ -15,7 +15,7 @@ from glmclf import Logit, MNLogit
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, InferenceWarning
 from glmclf.results.binary import BinaryResults
 from glmclf.results.multinomial import MultinomialResults
-from glmclf.results.regularized import AFTER_REFIT, REFUSED, RegularizedResults
+from glmclf.results.regularized import AFTER_REFIT, REFUSED, REFUSED_OF_REFIT, RegularizedResults
 
 # The reference has 15 digits. A coefficient that is small beside its posterior sd (skin: 0.03 of it) keeps 11.
 DIGITS = 11
@@ -509,6 +509,30 @@ def test_refusals_name_what_is_asked(model):
         res.conf_int(method="profile")
 
 
+@four
+def test_refusals_of_a_refit_have_words_of_their_own(model):
+    assert set(REFUSED_OF_REFIT) == set(REFUSED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)
+        res = model_of(model).fit_regularized(0.015, 1.0, refit=True)
+    for name in [n for n in REFUSED if hasattr(type(res), n)]:
+        with pytest.raises(NotImplementedError, match=f"{name} of a refit after selection"):
+            getattr(res, name)()
+    with pytest.raises(NotImplementedError, match='profile.*refit.*there is "wald"'):
+        res.conf_int(method="profile")
+
+
+def test_methods_of_intervals():
+    m = model_of("Logit")
+    ridge, lasso = m.fit_regularized(0.1), m.fit_regularized(0.01, 1.0)
+    for res, words in ((ridge, 'there is "wald"'), (lasso, "it has no intervals")):
+        for name in ("conf_int", "summary_frame", "odds_ratios"):
+            with pytest.raises(NotImplementedError, match=f"{name}.*profile.*penalised fit: {words}"):
+                getattr(res, name)(method="profile")
+            with pytest.raises(ValueError, match="method='foo'"):
+                getattr(res, name)(method="foo")
+
+
 def test_pseudo_likelihoods_have_no_posterior():
     res = quiet(model_of("Logit", weights="sw"), 0.05)
     assert res.bse.isna().all() and np.isnan(res.aic) and 1 < res.k_params_effective < 5
@@ -590,6 +614,93 @@ def test_path(model, L1_wt):
         path[0.02]
     again = pickle.loads(pickle.dumps(path))
     close(again.params, path.params)
+
+
+@kinds
+@four
+def test_a_path_that_ends_without_a_penalty(model, L1_wt):
+    """alpha = 0 leaves collinear columns out and centres what is free, as a fit of its own does."""
+    symmetric = model == "MNLogit"
+    m = make(model, f"{'g' if symmetric else 'y'} ~ x1 + I(2*x1 + 1) + x2", toy())
+    with pytest.warns(CollinearityWarning):
+        path = m.fit_regularized(alphas=[0.02, 0.0], L1_wt=L1_wt, symmetric=symmetric)
+    with pytest.warns(CollinearityWarning):
+        res = m.fit_regularized(0.0, L1_wt=L1_wt, symmetric=symmetric)
+    with pytest.warns(CollinearityWarning):
+        last = path[0.0]
+    expected = res.params.to_numpy().ravel(order="F")
+    close(path.params.loc[0.0], expected, 1e-9, 1e-12)
+    close(last.params, res.params, 1e-9, 1e-12)
+    assert path.edf[0.0] == last.k_params_effective == res.k_params_effective == (6 if symmetric else 3)
+    close(path.params.loc[0.02], quiet(m, 0.02, L1_wt, symmetric=symmetric).params.to_numpy().ravel("F"), 1e-9, 1e-12)
+    with pytest.warns(CollinearityWarning):
+        chosen = m.fit_regularized_cv(4, seed=1, alphas=[0.02, 0.0], L1_wt=L1_wt, symmetric=symmetric)
+    plain = make(model, f"{'g' if symmetric else 'y'} ~ x1 + x2", toy())
+    cv = plain.fit_regularized_cv(4, seed=1, alphas=[0.02, 0.0], L1_wt=L1_wt, symmetric=symmetric).cv
+    close(chosen.cv.loc[0.0, ["deviance", "se", "edf"]], cv.loc[0.0, ["deviance", "se", "edf"]], 1e-9)
+
+
+def test_a_fold_without_a_level():
+    """The column of a level that a fold's observations lack is left out of the fit without a penalty."""
+    data = toy().assign(g=lambda t: np.where(np.isin(np.arange(len(t)), [3, 7, 11, 15]), "z", t.g))
+    folds = np.arange(len(data)) % 4
+    assert data.y[data.g == "z"].nunique() == 2
+    cv = make("Logit", "y ~ g", data).fit_regularized_cv(folds, alphas=[0.0]).deviances
+    rest = make("Logit", "y ~ g", data[folds != 3]).fit()
+    out = data[folds == 3].replace({"g": {"z": "a"}})
+    p = rest.predict(out)
+    expected = -2 * np.mean(np.where(out.y == "yes", np.log(p), np.log1p(-p)))
+    assert cv.iloc[0, 3] == pytest.approx(expected, rel=1e-9)
+
+
+@four
+def test_a_start_far_off(model):
+    m = model_of(model)
+    far, usual = np.full(len(m._param_names), 8.0 if model == "CLogLog" else 30.0), m.fit_regularized(0.05)
+    res = m.fit_regularized(0.05, start_params=far)
+    close(res.params, usual.params, 1e-9)
+    path = m.fit_regularized(alphas=[0.05], start_params=far)
+    close(path.params.iloc[0], usual.params.to_numpy().ravel(order="F"), 1e-9)
+
+
+@kinds
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_degrees_of_freedom_where_columns_span_a_constant(L1_wt, symmetric):
+    """From those of maximum likelihood to 0; of a ridge less those of a constant with the penalty of the columns."""
+    m = make("MNLogit", "g ~ 0 + h", toy().assign(h=np.array(list("uuvw"))[np.arange(160) % 4]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        fits = [m.fit_regularized(a, L1_wt, symmetric=symmetric) for a in (0.0, 1e-3, 0.05, 0.3, 50.0)]
+    df = [f.df_model for f in fits]
+    assert df[0] == pytest.approx(m.df_model) and df[-1] == pytest.approx(0, abs=0.01) and min(df) >= 0
+    assert all(0 <= f.k_params_effective - f.df_model <= 3 for f in fits)
+    if L1_wt == 0:
+        assert (np.diff(df) < 0).all()
+
+
+def test_a_constant_with_the_penalty_of_its_columns():
+    t = toy().assign(h=np.array(list("uuvw"))[np.arange(160) % 4])
+    m = make("Logit", "y ~ 0 + h", t)
+    with pytest.warns(DataWarning):
+        res = m.fit_regularized(0.2)
+    w = np.asarray(res.fittedvalues) * (1 - np.asarray(res.fittedvalues))
+    sums = pd.Series(w).groupby(np.asarray(t.h)).sum().to_numpy()
+    ridge = 0.2 * len(t)
+    expected = (sums / (sums + ridge)).sum() - sums.sum() / (sums.sum() + 3 * ridge)
+    assert res.df_model == pytest.approx(expected, rel=1e-10)
+    assert glmclf.load(io.StringIO(text(res))).df_model == res.df_model
+
+
+def text(res):
+    file = io.StringIO()
+    res.save(file)
+    return file.getvalue()
+
+
+def test_a_symmetric_summary_has_no_reference():
+    m = model_of("MNLogit")
+    assert "Reference:" in str(m.fit_regularized(0.1).summary())
+    assert "Reference:" not in str(m.fit_regularized(0.1, symmetric=True).summary())
 
 
 def test_automatic_grid_begins_where_all_slopes_are_0():

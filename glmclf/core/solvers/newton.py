@@ -12,6 +12,7 @@ TOL = 1e-24  # squared decrement times p/n: the last step then moves the informa
 SWITCH = 1e-2  # Fisher scoring goes on with the observed information here, or where its step is too long: the
 # log-likelihoods are concave, so that damped Newton steps reach the maximum, and its last digits come quickly
 FLOOR = 1e-8  # a squared decrement below this that has not fallen for PATIENCE steps is rounding
+UNSEEN = 1e-11  # and where the gain is no share of the log-likelihood: one far row can make a slope of little weight
 PATIENCE = 4  # in an exponential tail it falls by 1/e a step: slow, but no rounding
 ARMIJO = 1e-4
 MAX_HALVINGS = 60
@@ -47,11 +48,13 @@ def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None
         distance = decrement / objective.unit
         if expected and (distance < SWITCH or halved):
             expected, evaluation = False, objective(theta, False)
+            trace.pop()  # this point again: it does not stand still
             continue
         if distance <= tol:
             theta, converged, message = theta + step, True, "converged"
             break
-        if distance < FLOOR and _stands_still([d for _, d in trace]):
+        unseen = decrement <= UNSEEN * max(1.0, abs(evaluation.value))
+        if distance < FLOOR and unseen and _stands_still([d for _, d in trace]):
             converged, message = True, "converged to rounding"
             break
         if iteration == maxiter:

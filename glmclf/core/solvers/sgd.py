@@ -49,7 +49,7 @@ def sgd(
     opening : Evaluation, optional
         At the start.
     maxiter : int
-        Most passes over the rows and Newton steps together; two thirds of them at most are passes.
+        Most passes over the rows and Newton steps together; with `polish` two thirds of them at most are passes.
     tol : float, optional
         On the squared Newton decrement, as for Newton's method.
     callback : callable, optional
@@ -72,7 +72,7 @@ def sgd(
     Optimization 30; Toulis & Airoldi (2017), Annals of Statistics 45.
     """
     opening = opening or objective(start)
-    passes = min(int(np.clip(-(-ROWS // objective.n), *PASSES)), 2 * maxiter // 3)
+    passes = min(int(np.clip(-(-ROWS // objective.n), *PASSES)), 2 * maxiter // 3 if polish else maxiter)
     size = batch_size or max(1, min(BATCH, objective.n // 8), objective.n // STEPS)
     theta = _average(objective, start, opening, np.random.default_rng(seed), size, passes, callback)
     evaluation = objective(theta, False)
