@@ -688,7 +688,7 @@ def test_separated_data(shell, tmp_path):
     path = tmp_path / "separated.csv"
     path.write_text("x,z,g,y\n1,3,a,no\n2,5,a,no\n3,7,b,yes\n4,9,b,no\n5,11,a,no\n6,13,a,yes\n7,15,c,yes\n8,17,c,yes\n")
     call = ("logit", path, "y ~ x + z + g", "--event", "yes")
-    out = warned(shell(*call), '"z" = Intercept + 2 * x', '"g[T.c]" (inf)', "use --bias-reduction firth")
+    out = warned(shell(*call), '"z" = Intercept + 2 * x', '"g[T.c]" (inf)', "or --bias-reduction firth")
     assert " inf " in out and "(omitted)" in out
     refused(shell(*call, "--separation", "raise"), '"g[T.c]" (inf)', "--separation warn", status=1)
     refused(shell(*call, "--collinear", "raise"), '"z" = Intercept + 2 * x', status=1)

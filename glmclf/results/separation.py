@@ -107,7 +107,7 @@ def instead(pseudo: bool) -> str:
     """What there is in place of a Wald test of infinite coefficients."""
     if pseudo:
         return "drop the term or merge its levels: a pseudo-likelihood has no other test of them"
-    return 'use compare_lr_test, or fit(bias_reduction="firth")'
+    return 'use compare_lr_test, or bias_reduction="firth"'
 
 
 def spelled(label: Any) -> str:

@@ -126,7 +126,7 @@ def test_two_groupings_of_a_bootstrap(model):
 def test_missing_clusters_of_a_bootstrap():
     t = toy()
     t["firm"] = t.firm.where(t.index != 7)
-    with refused("firm", "1 rows", "7"):
+    with refused("firm", "1 row", "7"):
         make("Logit", "y ~ x1", t).fit(cov_type="bootstrap", cov_kwds={"groups": "firm"})
 
 

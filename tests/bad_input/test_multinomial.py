@@ -162,10 +162,15 @@ def test_counts_of_one_class():
 
 
 # ------------------------------------------------------------------------------------------------------------ offset
-@pytest.mark.parametrize("shape", [(N, 3), (N, 1), (N, 4), (N - 1,), (N - 1, 2), (N, 2, 1), (1, N), (2, N)])
+@pytest.mark.parametrize("shape", [(N, 3), (N, 4), (N - 1,), (N - 1, 2), (N, 2, 1), (1, N), (2, N)])
 def test_offset_of_the_wrong_shape(shape):
     with refused("offset", but=("broadcast",)):
         fit(offset=np.ones(shape))
+
+
+def test_offset_of_one_column_is_one_value_a_row():
+    values = np.linspace(0, 1, N)
+    np.testing.assert_array_equal(fit(offset=values[:, None]).params, fit(offset=values).params)
 
 
 def test_offset_message_names_levels():

@@ -38,6 +38,8 @@ def told(model, *words, but=(), **options):
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
         res = model.fit(**options)
+    if model._pseudo:  # HC0 of the few rows that are left may be 0, which is said as well
+        given = [w for w in given if "alone determine" not in str(w.message)]
     assert [w.category for w in given] == [SeparationWarning]
     said = str(given[0].message)
     for word in words:
