@@ -94,7 +94,7 @@ class Regularization(Inputs):
         n_threads: int | None = None,
         disp: bool = False,
     ) -> Any:
-        """Ridge, lasso or elastic net: the maximum of llf/N - alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1).
+        """Ridge, lasso or elastic net: the maximum of ``llf/N - alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``.
 
         N counts the rows, or is the sum of their weights or trials. Regressors are taken as they are, not standardised
         (glmnet's ``standardize=FALSE``): put them on one scale, or give each its alpha. The intercept has no penalty.

@@ -73,7 +73,7 @@ AFTER_REFIT = ("tvalues", "pvalues", "t_test", "wald_test", "f_test")
 
 
 class RegularizedResults(Results):
-    """Results of `fit_regularized`: estimates that maximise llf/N - alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1).
+    """Results of `fit_regularized`: maxima of ``llf/N - alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``.
 
     A ridge has posterior standard deviations and intervals, as under independent normal priors with mean 0 and
     precision N alpha. A lasso has a selected set and no standard errors. Neither has z, p and tests: these are refused.
@@ -127,7 +127,7 @@ class RegularizedResults(Results):
     # ----------------------------------------------------------------------------------------------- numbers
     @property
     def llf_penalized(self) -> float:
-        """llf less the penalty, N alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1), which the estimate maximises."""
+        """llf less the penalty, ``N alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``: the estimate maximises it."""
         if self._again:
             raise AttributeError("llf_penalized: a refit maximises the likelihood; llf is its maximum")
         return self.llf - self._penalty.value(self._b)
