@@ -9,7 +9,9 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.gaussian import softmax
+from glmclf.data.priors import numbers
 
+COSTS = "a row for each truth and a column for each decision"
 EM_TOL = 1e-12
 EM_MOST = 10_000
 
@@ -66,9 +68,9 @@ def cost_matrix(cost: Any, levels: list[Any]) -> tuple[ndarray, list[Any] | None
     K = len(levels)
     if isinstance(cost, pd.DataFrame):
         extra = _extra_decisions(cost, levels)
-        C, names = _costs(cost.loc[levels, [*levels, *extra]].to_numpy()), [*levels, *extra]
+        C, names = numbers(cost.loc[levels, [*levels, *extra]].to_numpy(), "cost", COSTS), [*levels, *extra]
     else:
-        C = _costs(cost)
+        C = numbers(cost, "cost", COSTS)
         if C.ndim != 2 or C.shape[0] != K or C.shape[1] not in (K, K + 1):
             raise ValueError(
                 f"cost= has shape {C.shape}: a row and a column for each of the levels {levels}, and one more"
@@ -89,16 +91,6 @@ def _extra_decisions(cost: pd.DataFrame, levels: list[Any]) -> list[Any]:
             f"cost= has the columns {list(cost.columns)}: one for each of the levels {levels}, and one more at most"
         )
     return extra
-
-
-def _costs(cost: Any) -> ndarray:
-    try:
-        C = np.asarray(cost)
-        if C.dtype.kind in "cSU":
-            raise TypeError
-        return C.astype(float)
-    except (TypeError, ValueError):
-        raise ValueError(f"cost={cost!r}: give numbers, a row for each truth and a column for each decision") from None
 
 
 def check_count(n: Any, what: str, least: int = 1) -> None:
