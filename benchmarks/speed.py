@@ -1,30 +1,38 @@
-"""Times of glmclf, statsmodels and scikit-learn on the same data in one process, with the accuracy each reaches.
+"""Times of glmclf and its peers on the same data in one process, with the accuracy each reaches.
 
-    python benchmarks/speed.py                  1,000,000 x 10, 200,000 x 100 and a formula of 1,000,000 rows
+    python benchmarks/speed.py                  arrays, formulas, discrete regressors, start-up
+    python benchmarks/speed.py --only formula   the problems whose names contain the word
     python benchmarks/speed.py --scale 0.1      the same with a tenth of the rows
     python benchmarks/speed.py --write          writes docs/benchmarks.md and benchmarks/results/speed.json as well
 
 Each time includes the standard errors. The programs take turns, and the median of the turns counts. scikit-learn is
 asked for "newton-cholesky" without a penalty at tol=1e-8, and X'WX is formed and inverted by numpy, since it has no
-standard errors. Each gets X in the memory order it likes, glmclf by column and, on another line, by row. Accuracy is
-the largest distance from the maximum, in standard errors: the maximum is glmclf's estimate after one more Newton step.
-Memory is what numpy and Python allocate beyond the data during the fit (tracemalloc), in shares of X.
+standard errors; glum, where it is installed, for IRLS to a gradient of 1e-8 with its covariance matrix. Each gets X in
+the memory order it likes, glmclf by column and, on another line, by row. Accuracy is the largest distance from the
+maximum, in standard errors: the maximum is glmclf's estimate after one more Newton step. Memory is what numpy and
+Python allocate beyond the data during the fit (tracemalloc), in shares of X.
+
+The floor of a fit is three passes over the data in blocks on all processors, each of two products of X with a vector,
+one exponential a row and one symmetric rank-k update (BLAS dsyrk).
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import importlib.util
 import json
 import os
 import pathlib
 import platform
 import statistics
+import subprocess
 import sys
 import time
 import tracemalloc
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,12 +41,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import glmclf  # noqa: E402
+from glmclf.core.blocks import Blocks  # noqa: E402
+from glmclf.core.columns import Dense  # noqa: E402
 
 PAGE, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results" / "speed.json"
 BEGIN, END = "<!-- speed table: begin (written by benchmarks/) -->", "<!-- speed table: end -->"
 BUSY = 0.5  # load before the start from which the times deserve a warning
 
-Program = Callable[[], tuple[np.ndarray, np.ndarray]]
+Program = Callable[[], tuple[Any, Any]]
+FORMULA = "y ~ x1 + x2 + x3 + a + b + c"
 
 
 # ----------------------------------------------------------------------------------------------------------- data
@@ -66,18 +77,18 @@ def table(n: int, seed: int = 1) -> pd.DataFrame:
 
 
 # ------------------------------------------------------------------------------------------------------- programs
-def array_programs(X: np.ndarray, y: np.ndarray) -> dict[str, Program]:
+def array_programs(X: np.ndarray, y: np.ndarray, model: str = "Logit") -> dict[str, Program]:
     """Name -> a function that fits and returns the parameters and standard errors."""
     row_major = np.ascontiguousarray(X)  # the layout scikit-learn and statsmodels like
 
     def ours(columns=X):
-        res = glmclf.Logit(y, columns).fit()
+        res = getattr(glmclf, model)(y, columns).fit()
         return res.params.to_numpy(), res.bse.to_numpy()
 
     def statsmodels():
-        from statsmodels.discrete.discrete_model import Logit
+        from statsmodels.discrete import discrete_model
 
-        res = Logit(y, row_major).fit(disp=0)
+        res = getattr(discrete_model, "Probit" if model == "CLogLog" else model)(y, row_major).fit(disp=0)
         return res.params, res.bse
 
     def sklearn():
@@ -90,12 +101,34 @@ def array_programs(X: np.ndarray, y: np.ndarray) -> dict[str, Program]:
         root = row_major * np.sqrt(mu * (1 - mu))[:, None]
         return params, np.sqrt(np.linalg.inv(root.T @ root).diagonal())
 
-    return {
-        "glmclf": ours,
-        "glmclf, by row": lambda: ours(row_major),
-        "statsmodels": statsmodels,
-        "scikit-learn": sklearn,
-    }
+    def glum():
+        from glum import GeneralizedLinearRegressor
+
+        options = {"solver": "irls-ls", "gradient_tol": 1e-8, "robust": False, "expected_information": True}
+        fit = GeneralizedLinearRegressor(family="binomial", alpha=0, **options)
+        fit.fit(X[:, 1:], y, store_covariance_matrix=True)
+        return np.r_[fit.intercept_, fit.coef_], np.asarray(fit.std_errors())
+
+    programs = {"glmclf": ours, "glmclf, by row": lambda: ours(row_major), "floor": lambda: floor(X)}
+    if model != "Logit":
+        return programs | {f"statsmodels{', Probit' if model == 'CLogLog' else ''}": statsmodels}
+    programs |= {"statsmodels": statsmodels, "scikit-learn": sklearn}
+    return programs | ({"glum": glum} if importlib.util.find_spec("glum") else {})
+
+
+def floor(X: np.ndarray) -> tuple[None, None]:
+    """Three passes of the least arithmetic that a fit needs."""
+    from scipy.linalg.blas import dsyrk
+
+    b, blocks = np.zeros(X.shape[1]), Blocks(Dense(X))
+
+    def block(part):
+        e = np.exp(part.X @ b)
+        return np.vstack([dsyrk(1.0, part.X, trans=1), part.X.T @ e])
+
+    for _ in range(3):
+        blocks.sum(block)
+    return None, None
 
 
 def no_penalty() -> dict:
@@ -107,19 +140,32 @@ def no_penalty() -> dict:
 
 
 def formula_programs(frame: pd.DataFrame) -> dict[str, Program]:
-    formula = "y ~ x1 + x2 + x3 + a + b + c"
 
     def ours():
-        res = glmclf.Logit.from_formula(formula, frame).fit()
+        res = glmclf.Logit.from_formula(FORMULA, frame).fit()
         return res.params.to_numpy(), res.bse.to_numpy()
 
     def statsmodels():
         from statsmodels.formula.api import logit
 
-        res = logit(formula, frame).fit(disp=0)
+        res = logit(FORMULA, frame).fit(disp=0)
         return res.params.to_numpy(), res.bse.to_numpy()
 
     return {"glmclf": ours, "statsmodels": statsmodels}
+
+
+def discrete_programs(frame: pd.DataFrame) -> dict[str, Program]:
+    """A fit on categories alone, beside one group-by of them, which gives no estimate."""
+
+    def ours():
+        res = glmclf.Logit.from_formula("y ~ a + b + c", frame).fit()
+        return res.params.to_numpy(), res.bse.to_numpy()
+
+    def group_by():
+        frame.groupby(["a", "b", "c"], observed=True).y.agg(["sum", "size"])
+        return None, None
+
+    return {"glmclf": ours, "group-by (pandas)": group_by}
 
 
 # -------------------------------------------------------------------------------------------------------- measure
@@ -155,13 +201,15 @@ def measure(problem: str, programs: dict[str, Program], maximum, x_bytes: int, t
     theta, se = maximum
     entry = {"problem": problem, "x_bytes": x_bytes, "programs": {}}
     for name in programs:
+        b, bse = found[name]
+        same = b is not None and not name.endswith("Probit")  # a program of the same model
         entry["programs"][name] = {
             "seconds": median[name],
             "all_seconds": seconds[name],
             "times_glmclf": median[name] / median["glmclf"],
             "memory_over_x": memory[name] / x_bytes,
-            "distance_in_errors": float(np.max(np.abs(found[name][0] - theta) / se)),
-            "bse_relative_error": float(np.max(np.abs(found[name][1] / se - 1))),
+            "distance_in_errors": float(np.max(np.abs(b - theta) / se)) if same else None,
+            "bse_relative_error": float(np.max(np.abs(bse / se - 1))) if same else None,
         }
     return entry
 
@@ -173,42 +221,92 @@ def polished(model) -> tuple[np.ndarray, np.ndarray]:
     return theta + np.linalg.solve(information, model.score(theta)), np.sqrt(np.linalg.inv(information).diagonal())
 
 
-def run_all(scale: float, turns: int) -> list[dict]:
+def array_problem(model: str, rows: int, p: int, turns: int) -> dict:
+    X, y = arrays(rows, p)
+    best = polished(getattr(glmclf, model)(y, X))
+    return measure(f"{model}, {rows:,} x {p}", array_programs(X, y, model), best, X.nbytes, turns)
+
+
+def formula_problem(rows: int, turns: int) -> dict:
+    frame = table(rows)
+    best = polished(glmclf.Logit.from_formula(FORMULA, frame))
+    title = f"formula, {rows:,} rows, factors of 5, 20, 50 levels and 3 numbers"
+    return measure(title, formula_programs(frame), best, 8 * rows * len(best[0]), max(1, turns - 2))
+
+
+def discrete_problem(rows: int, turns: int) -> dict:
+    frame = table(rows)[["a", "b", "c", "y"]].astype({"a": "category", "b": "category", "c": "category"})
+    best = polished(glmclf.Logit.from_formula("y ~ a + b + c", frame))
+    title = f"discrete, {rows:,} rows, categories of 5, 20, 50 levels"
+    return measure(title, discrete_programs(frame), best, 8 * rows * len(best[0]), max(1, turns - 2))
+
+
+START_UP = {
+    "import": {"glmclf": "import glmclf", "statsmodels": "import statsmodels.formula.api"},
+    "32 rows: formula, fit, summary": {
+        "glmclf": "glmclf.Logit.from_formula(F, d).fit().summary().as_text()",
+        "statsmodels": "smf.logit(F, d).fit(disp=0).summary().as_text()",
+    },
+}
+SMALL = """
+import time, warnings; warnings.simplefilter("ignore")
+import glmclf, glmclf.datasets, statsmodels.formula.api as smf
+d, F = glmclf.datasets.load("spector"), "GRADE ~ GPA + TUCE + PSI"
+def run(): {}
+run(); t = time.perf_counter()
+for _ in range(50): run()
+print((time.perf_counter() - t) / 50)
+"""
+IMPORT = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
+
+
+def start_up(turns: int) -> list[dict]:
+    """Seconds of fresh processes."""
     entries = []
-    for rows, p in ((1_000_000, 10), (200_000, 100)):
-        n = int(rows * scale)
-        X, y = arrays(n, p)
-        entries.append(measure(f"{n:,} x {p}", array_programs(X, y), polished(glmclf.Logit(y, X)), X.nbytes, turns))
-        show(entries[-1])
-        del X, y
-    n = int(1_000_000 * scale)
-    frame = table(n)
-    model = glmclf.Logit.from_formula("y ~ x1 + x2 + x3 + a + b + c", frame)
-    best = polished(model)
-    x_bytes = 8 * n * len(best[0])
-    del model
-    entries.append(
-        measure(
-            f"formula, {n:,} rows, factors of 5, 20, 50 levels and 3 numbers",
-            formula_programs(frame),
-            best,
-            x_bytes,
-            max(1, turns - 2),
-        )
-    )
-    show(entries[-1])
+    for problem, programs in START_UP.items():
+        code = IMPORT if problem == "import" else SMALL
+        seconds: dict[str, list[float]] = {name: [] for name in programs}
+        for _ in range(turns + 1):
+            for name, what in programs.items():
+                run = [sys.executable, "-c", code.format(what)]
+                seconds[name].append(float(subprocess.check_output(run, cwd=ROOT, text=True)))
+        median = {name: statistics.median(s[1:]) for name, s in seconds.items()}
+        found = {name: {"seconds": s, "times_glmclf": s / median["glmclf"]} for name, s in median.items()}
+        entries.append({"problem": problem, "programs": found})
+    return entries
+
+
+def run_all(scale: float, turns: int, only: str) -> list[dict]:
+    million, many = int(1_000_000 * scale), int(200_000 * scale)
+    problems: dict[str, Callable[[], dict | list[dict]]] = {
+        "Logit, 10 columns": lambda: array_problem("Logit", million, 10, turns),
+        "Logit, 100 columns": lambda: array_problem("Logit", many, 100, turns),
+        "Probit": lambda: array_problem("Probit", million, 10, turns),
+        "CLogLog": lambda: array_problem("CLogLog", million, 10, turns),
+        "formula": lambda: formula_problem(million, turns),
+        "discrete": lambda: discrete_problem(10 * million, turns),
+        "start-up": lambda: start_up(turns),
+    }
+    entries: list[dict] = []
+    for name, run in problems.items():
+        if only in name:
+            found = run()
+            entries += found if isinstance(found, list) else [found]
+            for entry in entries[-1:] if isinstance(found, dict) else found:
+                show(entry)
     return entries
 
 
 # --------------------------------------------------------------------------------------------------------- report
 def show(entry: dict) -> None:
-    print(f"\n{entry['problem']}  (X as doubles: {entry['x_bytes'] / 1e6:.0f} MB)")
+    print(f"\n{entry['problem']}")
     for name, r in entry["programs"].items():
-        print(
-            f"  {name:14s} {r['seconds']:8.3f} s  {r['times_glmclf']:6.2f} x  memory {r['memory_over_x']:6.2f} X  "
-            f"distance {r['distance_in_errors']:.1e} se  bse {r['bse_relative_error']:.1e}",
-            flush=True,
-        )
+        line = f"  {name:20s} {r['seconds']:8.4f} s  {r['times_glmclf']:6.2f} x"
+        if "memory_over_x" in r:
+            line += f"  memory {r['memory_over_x']:6.2f} X"
+        if r.get("distance_in_errors") is not None:
+            line += f"  distance {r['distance_in_errors']:.1e} se  bse {r['bse_relative_error']:.1e}"
+        print(line, flush=True)
 
 
 def machine(load: tuple[float, float, float]) -> dict:
@@ -258,9 +356,11 @@ def markdown(entries: list[dict], about: dict) -> str:
     ]
     for entry in entries:
         for i, (name, r) in enumerate(entry["programs"].items()):
+            memory = f"{r['memory_over_x']:.2f}" if "memory_over_x" in r else ""
+            distance = f"{r['distance_in_errors']:.0e}" if r.get("distance_in_errors") is not None else ""
             lines.append(
-                f"| {entry['problem'] if i == 0 else ''} | {name} | {r['seconds']:.2f} | {r['times_glmclf']:.1f} | "
-                f"{r['memory_over_x']:.2f} | {r['distance_in_errors']:.0e} |"
+                f"| {entry['problem'] if i == 0 else ''} | {name} | {r['seconds']:.3g} | {r['times_glmclf']:.2f} | "
+                f"{memory} | {distance} |"
             )
     used = ", ".join(f"{k} {about[k]}" for k in ("python", "numpy", "scipy", "statsmodels", "scikit-learn"))
     lines += [
@@ -287,6 +387,7 @@ def write(entries: list[dict], about: dict) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
+    parser.add_argument("--only", default="", help="problems whose names contain this")
     parser.add_argument("--turns", type=int, default=5, help="fits by each program; the median counts")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and results/speed.json")
     options = parser.parse_args()
@@ -294,7 +395,7 @@ def main() -> None:
     if load[0] > BUSY:
         print(f"The machine is busy (load {load[0]:.1f}): read the ratios only.")
     warnings.simplefilter("ignore")
-    entries, about = run_all(options.scale, options.turns), machine(load)
+    entries, about = run_all(options.scale, options.turns, options.only), machine(load)
     print("\n" + "\n".join(f"{k}: {v}" for k, v in about.items()))
     if options.write:
         write(entries, about)

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import pickle
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpydoc_sections
 import pytest
 
 import glmclf
+from glmclf import datasets
 
 LAYERS = ["errors", "core", "inference", "data", "results", "models"]
 OUTSIDE = {"formula", "datasets", "__main__", "plots", "sklearn"}  # on top of the layers, or beside them
@@ -129,6 +131,50 @@ def test_a_fit_and_its_summary_load_no_scipy_stats():
         assert name not in loaded, f"a fit loads {name}"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("fit", ["Logit.from_formula('GRADE ~ GPA', table)", "Probit(table.GRADE, table[['PSI']] + 1)",
+                                 "MNLogit.from_formula('GRADE ~ GPA', table)"])
+def test_an_ordinary_fit_loads_what_it_needs(fit):
+    loaded = loaded_by(
+        "import glmclf, glmclf.datasets\n"
+        "table = glmclf.datasets.load('spector')\n"
+        f"glmclf.{fit}.fit().summary().as_text()")
+    others = ["core.gaussian", "core.families", "core.moments", "core.penalised", "core.bias", "core.limit",
+              "core.separation", "core.subspace", "data.codec", "data.features", "inference.manova",
+              "inference.profile", "inference.resampling", "models.constrained_fit", "models.discriminant",
+              "models.naive_bayes", "results.generative", "results.regularization", "results.regularized"]
+    assert not {f"glmclf.{name}" for name in others} & loaded
+
+
+def test_classes_that_are_imported_late():
+    names = {"LDA", "QDA", "NaiveBayes"}
+    found = loaded_by(
+        "import glmclf\n"
+        "print(*dir(glmclf))\n"
+        "from glmclf import *\n"
+        "assert LDA is glmclf.LDA is glmclf.models.discriminant.LDA and NaiveBayes is glmclf.NaiveBayes")
+    assert names <= found and names <= set(dir(glmclf))
+    assert len(dir(glmclf)) == len(set(dir(glmclf)))
+    with pytest.raises(AttributeError, match="module 'glmclf' has no attribute 'LDS'"):
+        glmclf.LDS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model, penalty", [("LDA", None), ("NaiveBayes", None), ("MNLogit", None), ("MNLogit", 0.1)])
+@pytest.mark.parametrize("how", ["save", "pickle"])
+def test_a_kept_result_finds_its_class(tmp_path, model, penalty, how):
+    made = getattr(glmclf, model).from_formula("species ~ bill_length_mm", datasets.load("penguins"))
+    res = made.fit() if penalty is None else made.fit_regularized(penalty)
+    path = tmp_path / "kept"
+    if how == "save":
+        res.save(path)
+    else:
+        path.write_bytes(pickle.dumps(res))
+    read = f"glmclf.load({str(path)!r})" if how == "save" else f"pickle.load(open({str(path)!r}, 'rb'))"
+    words = loaded_by(f"import glmclf, pickle\nprint({read}.predict({{'bill_length_mm': [40.0]}}).iloc[0].idxmax())")
+    assert "Adelie" in words
+
+
 def public(owner):
     """(qualified name, object) of public functions, classes, methods and properties."""
     for name in getattr(owner, "__all__", []):
@@ -178,7 +224,6 @@ def results_classes():
 
 
 def everything_public():
-    from glmclf import datasets
     from glmclf.formula import api
 
     class Results:

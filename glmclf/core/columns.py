@@ -4,12 +4,15 @@ The last two also come as one, `times_and_gram`, which reads X once.
 
 `Dense` holds an array. `Cells` holds the numbers of a formula as an array and its factors as cell codes, which are
 never expanded: the gram of two factors is a weighted count of their cells. `from_pieces` chooses; nobody else knows.
+`Sparse` holds a scipy.sparse array.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,21 +75,22 @@ def from_pieces(pieces: list[Piece], n: int) -> Dense | Cells:
     dense column with one factor 5.
     """
     k = sum(len(p.num) for p in pieces)
-    parts = [part for piece in pieces for part in _parts(piece, 0)]
-    coded = [part for part in parts if part.codes is not None]
-    d = k - sum(part.width for part in coded)
-    m = len(coded)
+    coded = [piece for piece in pieces if piece.codes is not None]
+    d = k - sum(len(piece.num) for piece in coded)
+    m = sum(len(np.unique(piece.num)) for piece in coded)
     counted = 0.1 * d * d + 6 * d + m * (12 + 5 * d) + 2 * m * (m + 1)
-    largest = max((part.cells for part in coded), default=0)
+    largest = max((len(piece.contrast) for piece in coded), default=0)
     if n < SMALL or not coded or counted > 0.1 * k * k + 6 * k or largest > MANY_CELLS:
         return Dense(dense(pieces, n))
     return Cells(pieces, n)
 
 
-def some_columns(X: Dense | Cells, columns: ndarray) -> Dense | Cells:
+def some_columns(X: Columns, columns: ndarray) -> Columns:
     """The same rows of some columns, in ascending order."""
     if isinstance(X, Dense):
         return Dense(X.X[:, columns])
+    if isinstance(X, Sparse):
+        return Sparse(X.X[:, columns])
     pieces, start = [], 0
     for piece in X.pieces:
         mine = columns[(columns >= start) & (columns < start + len(piece.num))] - start
@@ -103,9 +107,13 @@ def triangular_inverse(basis: ndarray) -> ndarray:
 
 
 FEW, CHUNK = 24, 4096
+MANY = 64  # columns from which pairs of classes are worth an update each
+CACHED = 2**16  # doubles of a chunk
 EXACT = 200_000_000  # n k^2 up to which rows are put into another basis in twofold arithmetic, to lose no digit
 EXPANDABLE = 50_000_000  # entries of a table that may be expanded for the sake of digits
 SMALL = 20_000  # rows below which the calls of `Cells` cost more than the arithmetic of `Dense`
+DENSE = 0.1  # share of entries that are not 0 from which the gram of expanded rows is the faster
+JOINT = 8  # rows for each cell of all factors together from which these are taken as one
 MANY_CELLS = 2_000  # cells of one term above which a table of two terms' cells is no longer small
 
 
@@ -156,10 +164,10 @@ class Dense:
 
     def subset(self, rows: ndarray) -> Dense:
         """Some rows, in the same basis."""
-        return Dense(self.X[rows], self.basis, self.exact)
+        return Dense(self.X.T.take(rows, axis=1).T, self.basis, self.exact)
 
     def __matmul__(self, b: ndarray) -> ndarray:
-        return self.X @ b
+        return self.X @ b if b.ndim == 1 else (b.T @ self.X.T).T
 
     def lengths(self, T: ndarray) -> ndarray:
         """Squared lengths of the rows of X T, (n,)."""
@@ -179,17 +187,26 @@ class Dense:
         return Z.T @ Z
 
     def stacked_gram(self, P: ndarray) -> ndarray:
-        """Gram of the columns ``[X * P[:, 0], X * P[:, 1], ...]``, (k q, k q), in chunks that stay in the cache."""
+        """Blocks X' diag(P_j P_l) X for pairs of columns of P (n, K) >= 0, (k K, k K); those of a column with itself
+        are not meant to be used.
+
+        One symmetric update of all columns ``[X * P[:, 0], X * P[:, 1], ...]``, in chunks that stay in the cache, or
+        from some sixty columns on one for each pair, which is half the arithmetic.
+        """
         n, k = self.shape
-        q = P.shape[1]
-        chunk = max(256, min(n, 2**19 // (k * q)))
-        G, Z = np.zeros((k * q, k * q)), np.empty((k * q, chunk))
+        if k >= MANY:
+            by_column = self.X.strides[0] <= self.X.strides[1]
+            return _of_each_pair(self if by_column else Dense(np.asfortranarray(self.X)), P)
+        K = P.shape[1]
+        G = np.zeros((k * K, k * K))
+        chunk = max(256, min(n, CACHED // (k * K)))
+        Z, part = np.empty(k * K * chunk), np.empty_like(G)
         for start in range(0, n, chunk):
-            X, weights = self.X[start : start + chunk], P[start : start + chunk]
-            part = Z[:, : len(X)]
-            for j in range(q):
-                np.multiply(X.T, weights[:, j], out=part[j * k : (j + 1) * k])
-            G += part @ part.T
+            X, weights = np.ascontiguousarray(self.X[start : start + chunk].T), P[start : start + chunk].T
+            z = Z[: k * K * X.shape[1]].reshape(K, k, -1)
+            np.multiply(X, weights[:, None], out=z)
+            z = z.reshape(k * K, -1)
+            G += np.matmul(z, z.T, out=part)
         return G
 
     def times_and_gram(self, u: ndarray, w: ndarray) -> tuple[ndarray, ndarray]:
@@ -207,6 +224,10 @@ class Dense:
             both += part @ X
         G = both[:k]
         return both[k], 0.5 * (G + G.T)
+
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column, (k,)."""
+        return np.maximum(self.X.max(axis=0), -self.X.min(axis=0)).astype(np.float64)
 
     def toarray(self) -> ndarray:
         """The columns as an (n, k) array."""
@@ -259,6 +280,15 @@ class Part:
         values = self.of_cells(b)[self.codes]
         return values if self.numbers is None else (values.T * self.numbers).T
 
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column, (width,)."""
+        if self.numbers is None:
+            top = (np.bincount(self.codes, minlength=self.cells) > 0).astype(np.float64)
+        else:
+            top = np.zeros(self.cells)
+            np.maximum.at(top, self.codes, np.abs(self.numbers))
+        return np.abs(self.of_cells(np.eye(self.width)) * top[:, None]).max(axis=0)
+
     def collect(self, by_cell: ndarray) -> ndarray:
         """Sums over the columns from sums over the cells, (cells, ...) -> (width, ...)."""
         return by_cell[: self.width] if self.table is None else self.table.T @ by_cell
@@ -278,11 +308,44 @@ def _parts(piece: Piece, start: int) -> Iterator[Part]:
         numbers = None if piece.numbers is None else piece.numbers[:, a]
         if ((table == 0) | (table == 1)).all() and (table.sum(axis=1) <= 1).all():
             position = np.where(table.any(axis=1), table.argmax(axis=1), len(here)).astype(np.int32)
-            codes = shared.setdefault(position.tobytes(), position[piece.codes])
-            yield Part(numbers, codes, None, at[here])
+            if (name := position.tobytes()) not in shared:
+                shared[name] = position[piece.codes]
+            yield Part(numbers, shared[name], None, at[here])
         else:
-            codes = shared.setdefault(b"", piece.codes.astype(np.int32))
-            yield Part(numbers, codes, table, at[here])
+            if b"" not in shared:
+                shared[b""] = piece.codes.astype(np.int32)
+            yield Part(numbers, shared[b""], table, at[here])
+
+
+class Joint:
+    """Factors taken as one, whose cells are those of all: a sum by its cells holds the sums by each and by each pair.
+
+    Parameters
+    ----------
+    parts : list of Part
+        Without numbers.
+    """
+
+    def __init__(self, parts: list[Part]):
+        self.parts, self.shape = parts, tuple(part.cells for part in parts)
+        self.codes = parts[0].codes.astype(np.intp)
+        for part in parts[1:]:
+            self.codes *= part.cells
+            self.codes += part.codes
+
+    def sums(self, u: ndarray) -> ndarray:
+        """Sums of u by cell, with an axis for each factor."""
+        return np.bincount(self.codes, weights=u, minlength=math.prod(self.shape)).reshape(self.shape)
+
+    def spread(self, b: ndarray) -> ndarray:
+        """Values by row of coefficients b of all columns of X, (k,) or (k, q)."""
+        rest = b.shape[1:]
+        values = np.zeros((*self.shape, *rest))
+        for i, part in enumerate(self.parts):
+            ones = [1] * len(self.shape)
+            ones[i] = part.cells
+            values += part.of_cells(b[part.at]).reshape(*ones, *rest)
+        return values.reshape(-1, *rest)[self.codes]
 
 
 class Cells:
@@ -298,14 +361,37 @@ class Cells:
 
     def __init__(self, pieces: list[Piece], n: int):
         self.pieces, self.shape = pieces, (n, sum(len(p.num) for p in pieces))
-        starts = np.cumsum([0, *(len(p.num) for p in pieces)])
-        parts = [part for piece, start in zip(pieces, starts, strict=False) for part in _parts(piece, int(start))]
-        plain = [part for part in parts if part.codes is None]
-        self.coded = [part for part in parts if part.codes is not None]
-        self.at = np.array([part.at[0] for part in plain], dtype=np.intp)
-        self.D = np.empty((n, len(plain)))
+
+    def _parts(self, coded: bool) -> list[Part]:
+        starts = np.cumsum([0, *(len(p.num) for p in self.pieces)]).tolist()
+        mine = [(p, at) for p, at in zip(self.pieces, starts, strict=False) if (p.codes is not None) == coded]
+        return [part for piece, at in mine for part in _parts(piece, at)]
+
+    @cached_property
+    def coded(self) -> list[Part]:
+        """The columns with a factor; like the next two made when first used, as repeated rows are found without."""
+        return self._parts(True)
+
+    @cached_property
+    def at(self) -> ndarray:
+        """Places of the other columns in X."""
+        return np.array([part.at[0] for part in self._parts(False)], dtype=np.intp)
+
+    @cached_property
+    def D(self) -> ndarray:
+        """The other columns, (n, d)."""
+        plain = self._parts(False)
+        D = np.empty((self.shape[0], len(plain)), order="F")
         for j, part in enumerate(plain):
-            self.D[:, j] = 1.0 if part.numbers is None else part.numbers
+            D[:, j] = 1.0 if part.numbers is None else part.numbers
+        return D
+
+    @cached_property
+    def _joint(self) -> Joint | None:
+        """The factors that stand alone as one, where its cells are few beside the rows."""
+        parts = [part for part in self.coded if part.numbers is None]
+        size = math.prod(part.cells for part in parts)
+        return Joint(parts) if len(parts) > 1 and JOINT * size <= self.shape[0] else None
 
     @property
     def least_rcond(self) -> float:
@@ -331,13 +417,20 @@ class Cells:
 
     def subset(self, rows: ndarray) -> Cells:
         """Some rows."""
-        return self[rows]
+        return Cells([_cut(piece, rows) for piece in self.pieces], len(rows))
 
     def __matmul__(self, b: ndarray) -> ndarray:
         eta = self.D @ b[self.at]
-        for part in self.coded:
+        if self._joint is not None:
+            eta += self._joint.spread(b)
+        for part in self._apart:
             eta += part.spread(b[part.at])
         return eta
+
+    @property
+    def _apart(self) -> list[Part]:
+        """The factors that are not in the joint one."""
+        return [part for part in self.coded if self._joint is None or part.numbers is not None]
 
     def lengths(self, T: ndarray) -> ndarray:
         """Squared lengths of the rows of X T, (n,), as the quadratic form of T T': its blocks by cell, looked up."""
@@ -358,20 +451,51 @@ class Cells:
             return np.column_stack([self.times(column) for column in u.T])
         out = np.empty(self.shape[1])
         out[self.at] = self.D.T @ u
-        for part in self.coded:
+        self._collect_times(u, out)
+        return out
+
+    def _collect_times(self, u: ndarray, out: ndarray) -> None:
+        if self._joint is not None:
+            cube = self._joint.sums(u)
+            for i, part in enumerate(self._joint.parts):
+                out[part.at] = part.collect(_margin(cube, i))
+        for part in self._apart:
             sums = np.bincount(part.codes, weights=part.weighted(u), minlength=part.cells)
             out[part.at] = part.collect(sums)
-        return out
 
     def gram(self, w: ndarray) -> ndarray:
         """X' diag(w) X for w >= 0, by weighted counts of cells."""
         G = np.zeros((self.shape[1], self.shape[1]))
         G[np.ix_(self.at, self.at)] = Dense(self.D).gram(w)
-        for i, part in enumerate(self.coded):
-            self._set(G, part.at, self.at, part.collect(_sums_by_cell(part, part.weighted(w), self.D)))
-            for other in self.coded[: i + 1]:
-                self._set(G, part.at, other.at, _cross(part, other, w))
+        self._collect_gram(w, G)
         return G
+
+    def _collect_gram(self, w: ndarray, G: ndarray) -> None:
+        if self._joint is not None:
+            self._collect_joint_gram(self._joint, w, G)
+        for i, part in enumerate(self.coded):
+            alone = self._joint is not None and part.numbers is None
+            if not alone:
+                self._set(G, part.at, self.at, part.collect(_sums_by_cell(part, part.weighted(w), self.D)))
+            for other in self.coded[: i + 1]:
+                if not (alone and other.numbers is None):
+                    self._set(G, part.at, other.at, _cross(part, other, w))
+
+    def _collect_joint_gram(self, joint: Joint, w: ndarray, G: ndarray) -> None:
+        counts = joint.sums(w)
+        for i, part in enumerate(joint.parts):
+            self._set(G, part.at, part.at, _own(part, part, _margin(counts, i)))
+            for j, other in enumerate(joint.parts[:i]):
+                self._set(G, other.at, part.at, other.collect(part.collect(_margin(counts, j, i).T).T))
+        for at, column in zip(self.at, self.D.T, strict=True):
+            cube = counts if at in self._constants else joint.sums(w * column)
+            for i, part in enumerate(joint.parts):
+                G[part.at, at] = G[at, part.at] = part.collect(_margin(cube, i))
+
+    @cached_property
+    def _constants(self) -> list[int]:
+        """Places of columns of ones."""
+        return [int(part.at[0]) for part in self._parts(False) if part.numbers is None]
 
     @staticmethod
     def _set(G: ndarray, rows: ndarray, columns: ndarray, block: ndarray) -> None:
@@ -379,23 +503,124 @@ class Cells:
         G[np.ix_(columns, rows)] = block.T
 
     def stacked_gram(self, P: ndarray) -> ndarray:
-        """Gram of the columns ``[X * P[:, 0], X * P[:, 1], ...]`` for P >= 0, (k q, k q)."""
-        k, q = self.shape[1], P.shape[1]
-        G = np.empty((k * q, k * q))
-        for j in range(q):
-            for i in range(j + 1):
-                block = self.gram(P[:, i] * P[:, j])
-                G[j * k : (j + 1) * k, i * k : (i + 1) * k] = block
-                G[i * k : (i + 1) * k, j * k : (j + 1) * k] = block
-        return G
+        """As in `Dense`, a gram for each pair."""
+        return _of_each_pair(self, P)
+
+    def times_and_gram(self, u: ndarray, w: ndarray) -> tuple[ndarray, ndarray]:
+        """X' u and X' diag(w) X."""
+        k = self.shape[1]
+        s, G = np.empty(k), np.zeros((k, k))
+        s[self.at], G[np.ix_(self.at, self.at)] = Dense(self.D).times_and_gram(u, w)
+        self._collect_times(u, s)
+        self._collect_gram(w, G)
+        return s, G
+
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column, (k,)."""
+        out = np.empty(self.shape[1])
+        out[self.at] = Dense(self.D).largest()
+        for part in self.coded:
+            out[part.at] = part.largest()
+        return out
+
+    def toarray(self) -> ndarray:
+        """The columns as an (n, k) array, column-contiguous."""
+        return dense(self.pieces, self.shape[0])
+
+
+class Sparse:
+    """X as a scipy.sparse array; rows are expanded block by block, and only where that is the shorter way.
+
+    Parameters
+    ----------
+    X : (n, k) csr_array
+        float64 or float32.
+    basis, exact
+        As in `Dense`.
+    """
+
+    def __init__(self, X: sparse.csr_array, basis: ndarray | None = None, exact: bool | None = None):
+        self.X, self.basis, self.shape = X, basis, X.shape
+        self.exact = is_small(*X.shape) if exact is None else exact
+        self._inverse = None if basis is None else triangular_inverse(basis)
+
+    @property
+    def least_rcond(self) -> float:
+        """As for `Cells`."""
+        return Dense.least_rcond if self.shape[0] * self.shape[1] < EXPANDABLE else 1e-9
+
+    @property
+    def block_size(self) -> int:
+        """Rows a block: many, as each adds a (k, k) array, but no more than may be expanded."""
+        return int(np.clip(2 ** np.floor(np.log2(2**24 / max(self.shape[1], 1))), 4096, 65_536))
+
+    def __getitem__(self, rows) -> Sparse | Dense:
+        """The same columns for some rows, as float64 ready for arithmetic."""
+        X = self.X[rows]
+        if X.dtype != np.float64:
+            X = X.astype(np.float64)
+        if self._inverse is None:
+            return Sparse(X)
+        return Dense(product(X.toarray(), self._inverse) if self.exact else X @ self._inverse)
+
+    def rotated(self, basis: ndarray, exact: bool | None = None) -> Sparse:
+        """These columns in the basis that makes them ``X @ inv(basis)``."""
+        return Sparse(self.X, basis, exact)
+
+    def subset(self, rows: ndarray) -> Sparse:
+        """Some rows, in the same basis."""
+        return Sparse(self.X[rows], self.basis, self.exact)
+
+    def __matmul__(self, b: ndarray) -> ndarray:
+        return self.X @ b
+
+    def lengths(self, T: ndarray) -> ndarray:
+        """Squared lengths of the rows of X T, (n,)."""
+        Z = self.X @ T
+        return np.einsum("ij,ij->i", Z, Z)
+
+    def times(self, u: ndarray) -> ndarray:
+        """X' u, (k,) or (k, q)."""
+        return self.X.T @ u
+
+    def gram(self, w: ndarray) -> ndarray:
+        """X' diag(w) X for w >= 0."""
+        n, k = self.shape
+        if self.X.nnz > DENSE * n * k:
+            parts = (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
+            return sum((Dense(self.X[rows].toarray()).gram(w[rows]) for rows in parts), np.zeros((k, k)))
+        indices, starts = self.X.indices, self.X.indptr
+        weighted = sparse.csr_array((self.X.data * np.repeat(np.sqrt(w), np.diff(starts)), indices, starts), (n, k))
+        G = (weighted.T @ weighted).toarray()
+        return 0.5 * (G + G.T)
+
+    def stacked_gram(self, P: ndarray) -> ndarray:
+        """As in `Dense`, a gram for each pair."""
+        return _of_each_pair(self, P)
 
     def times_and_gram(self, u: ndarray, w: ndarray) -> tuple[ndarray, ndarray]:
         """X' u and X' diag(w) X."""
         return self.times(u), self.gram(w)
 
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column, (k,)."""
+        return abs(self.X).max(axis=0).toarray().ravel().astype(np.float64)
+
     def toarray(self) -> ndarray:
-        """The columns as an (n, k) array, column-contiguous."""
-        return dense(self.pieces, self.shape[0])
+        """The columns as an (n, k) array."""
+        return self.X.toarray()
+
+
+def _of_each_pair(X: Dense | Cells | Sparse, P: ndarray) -> ndarray:
+    """Blocks X' diag(P_j P_l) X of pairs of different columns of P, (k K, k K)."""
+    k, K = X.shape[1], P.shape[1]
+    G = np.zeros((k * K, k * K))
+    for j in range(K):
+        for i in range(j):
+            block = X.gram(P[:, i] * P[:, j])
+            G[j * k : (j + 1) * k, i * k : (i + 1) * k] = block
+            G[i * k : (i + 1) * k, j * k : (j + 1) * k] = block
+    return G
 
 
 def _cut(piece: Piece, rows) -> Piece:
@@ -407,17 +632,30 @@ def _cut(piece: Piece, rows) -> Piece:
 
 def _sums_by_cell(part: Part, w: ndarray, D: ndarray) -> ndarray:
     """Weighted sums of the columns of D by cell, (cells, d)."""
-    n = len(w)
-    members = sparse.csc_array((w, part.codes, np.arange(n + 1, dtype=np.int32)), shape=(part.cells, n))
-    return members @ D
+    sums = np.empty((part.cells, D.shape[1]))
+    for j, column in enumerate(D.T):
+        sums[:, j] = np.bincount(part.codes, weights=w * column, minlength=part.cells)
+    return sums
+
+
+def _own(a: Part, b: Part, sums: ndarray) -> ndarray:
+    """The gram of two parts of the same codes from sums by cell, (a.width, b.width)."""
+    inner = np.diag(sums) if b.table is None else sums[:, None] * b.table
+    return a.collect(inner[:, : b.width])
+
+
+def _margin(cube: ndarray, *axes: int) -> ndarray:
+    """Sums over all axes but these, which are in ascending order."""
+    return cube.sum(axis=tuple(j for j in range(cube.ndim) if j not in axes))
 
 
 def _cross(a: Part, b: Part, w: ndarray) -> ndarray:
     """The gram of two parts, (a.width, b.width)."""
     weights = b.weighted(a.weighted(w))
     if a.codes is b.codes:
-        sums = np.bincount(a.codes, weights=weights, minlength=a.cells)
-        inner = np.diag(sums) if b.table is None else sums[:, None] * b.table
-        return a.collect(inner[:, : b.width])
+        return _own(a, b, np.bincount(a.codes, weights=weights, minlength=a.cells))
     counts = np.bincount(a.codes * np.int32(b.cells) + b.codes, weights=weights, minlength=a.cells * b.cells)
     return a.collect(b.collect(counts.reshape(a.cells, b.cells).T).T)
+
+
+Columns = Dense | Cells | Sparse

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
+from glmclf.core.approach import Approach, approach
 from glmclf.core.blocks import one_blas_thread
 from glmclf.core.columns import triangular_inverse
 from glmclf.core.objective import Factor, Objective
 from glmclf.core.rank import dependencies, roundings, triangular_factor
 from glmclf.core.solvers import Fit, solve
+from glmclf.core.subsample import Subsample
 from glmclf.core.twofold import product
 
 VANISHED = 1e-6  # an information that has fallen to this share of its start in some direction
+FEW = 40  # rows for each parameter that tell where a larger part may begin
 FAR_OFF = 3  # rows that may hold most of the information in some direction
-SUBSAMPLE = 25_000  # rows from which a large problem gets its start
-LARGE = 8 * SUBSAMPLE
 FACTORED_ALONE = range(64, 1000)  # parameters whose Cholesky factor costs less than waking a second BLAS thread
 
 
@@ -108,15 +109,34 @@ def _estimate(
     method: str, objective: Objective, start: ndarray, warm: bool, refine: bool | None, options
 ) -> Estimate:
     reference = None
-    if warm and objective.blocks.n >= LARGE:
-        start, reference = _from_subsample(objective, start)
-    opening = objective(start)
+    if warm and method == "irls" and not refine and (near := approach(objective, start, **options)) is not None:
+        return _finish(near, objective, **options)
+    subsample = Subsample.of(objective, len(start)) if warm else None
+    if subsample is not None:
+        start, reference = _from_subsample(subsample, start)
+        subsample = None if reference is None else subsample
+    opening = objective(start, subsample is None)
     if refine or not well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
         refuse_empty_columns(objective, opening.information)
         return _estimate_in_basis(method, objective, start, refine, options)
+    if subsample is not None and method == "irls":
+        options = {"subsample": subsample, **options}
     fit = solve(method, objective, start, opening=opening, **options)
     reference = opening.information if reference is None else reference
     return Estimate(fit, None, vanished(reference, fit.evaluation.information))
+
+
+def _finish(near: Approach, objective: Objective, *, maxiter=100, callback=None, **options) -> Estimate:
+    """The maximum from a point near it."""
+
+    def report(iteration, theta, value):
+        if callback is not None:
+            callback(near.steps + iteration, theta, value)
+
+    options |= {"maxiter": maxiter - near.steps, "callback": report, "subsample": near.subsample}
+    fit = solve("irls", objective, near.theta, **options)
+    fit = replace(fit, iterations=near.steps + fit.iterations)
+    return Estimate(fit, None, vanished(near.metric.toarray(), fit.evaluation.information))
 
 
 def scalar_maximum(objective: Objective, start: float) -> float:
@@ -164,17 +184,20 @@ def _estimate_in_basis(method, objective, start, refine, options) -> Estimate:
     return Estimate(fit, R, vanished(opening.information, fit.evaluation.information), exact=refine)
 
 
-def _from_subsample(objective, start) -> tuple[ndarray, ndarray | None]:
-    """The estimate on every s-th row and the information those rows had at `start`, scaled up; or `start` itself."""
-    step = objective.blocks.n // SUBSAMPLE
-    part = objective.thinned(step)
-    opening = part(start)
-    if not well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
+def _from_subsample(subsample: Subsample, start) -> tuple[ndarray, ndarray | None]:
+    """The estimate on a part of the rows and the information that all had at `start`, roughly; or `start` itself."""
+    part = subsample.part
+    few = part.thinned(max(1, part.n // (FEW * len(start))))
+    opening = few(start)
+    if not well_conditioned(opening.information, few.blocks.arrays[0].least_rcond):
         return start, None
-    fit = solve("irls", part, start, opening=opening, tol=1e-4, maxiter=25)
-    if not fit.converged or vanished(opening.information, fit.evaluation.information):
+    loose = {"tol": 0.05 * len(start), "maxiter": 25}  # beside what the part itself is off, of p * times
+    fit = solve("irls", few, start, opening=opening, **loose)
+    fit = solve("irls", part, fit.theta if fit.converged else start, **loose)
+    reference = subsample.times * (part.n / few.n) * opening.information
+    if not fit.converged or vanished(reference, subsample.times * fit.evaluation.information):
         return start, None
-    return fit.theta, step * opening.information
+    return fit.theta, reference
 
 
 def well_conditioned(information: ndarray, least: float) -> bool:
@@ -214,6 +237,11 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
 
 def vanished(before: ndarray, after: ndarray) -> bool:
     """Whether `after` is negligible against `before` in some direction (smallest generalised eigenvalue)."""
+    try:
+        Factor(after - VANISHED * before)
+        return False
+    except np.linalg.LinAlgError:
+        pass
     try:
         T = Factor(before).root
     except np.linalg.LinAlgError:

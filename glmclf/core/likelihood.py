@@ -9,6 +9,9 @@ from scipy.special import gammaln, xlogy
 from glmclf.core.links import Link
 
 
+MODEST = 300.0  # linear predictors up to which exponentials and their ratios are doubles
+
+
 class Binomial:
     """y successes in m trials with P(success) = F(eta).
 
@@ -127,17 +130,52 @@ class Multinomial:
             Log-likelihood without the multinomial coefficient; its derivative in eta; the probabilities of classes 1 to
             K-1; and their complements, right where a probability rounds to one.
         """
-        log_p, p, q = self.probabilities(eta, base)
-        rows = np.arange(len(eta))
-        if y.ndim == 1:
-            ll, u = log_p[rows, y], -p[:, 1:]
-            inside = y > 0
-            u[rows[inside], y[inside] - 1] = q[rows[inside], y[inside]]
-        else:
+        z = np.zeros((self.K, len(eta)))
+        z[1:] = eta.T
+        if base is not None:
+            z[0] = base[:, 0]
+        ll, u, p = self.by_class(y, m, z)
+        return ll, u[1:].T, p[1:].T, _others(p)[1:].T
+
+    def by_class(self, y: ndarray, m: ndarray | None, z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """`pointwise` of all K classes, a row of each array a class: long rows are quick.
+
+        Parameters
+        ----------
+        y, m
+            As in `pointwise`.
+        z : (K, n) ndarray
+            Linear predictors; overwritten.
+
+        Returns
+        -------
+        ll, u, p : (n,), (K, n), (K, n) ndarrays
+        """
+        if y.ndim == 2:
+            log_p, p, q = _softmax(z)
             trials = y.sum(axis=1) if m is None else m
-            ll = np.where(y > 0, y * log_p, 0.0).sum(axis=1)
-            u = y[:, 1:] * q[:, 1:] - (trials[:, None] - y[:, 1:]) * p[:, 1:]
-        return ll, u, p[:, 1:], q[:, 1:]
+            ll = np.where(y.T > 0, y.T * log_p, 0.0).sum(axis=0)
+            return ll, y.T * q - (trials - y.T) * p, p
+        modest = np.abs(z).max() < MODEST
+        if not modest:
+            z -= z.max(axis=0)
+        flat, seen = z.ravel(), y * len(y) + np.arange(len(y))
+        mine = None if modest else flat[seen]
+        e = np.exp(flat, out=flat)
+        own = e[seen]
+        e[seen] = 0.0
+        others = z.sum(axis=0)
+        total = own + others
+        e[seen] = own
+        if mine is None:
+            ll = -np.log1p(others / own)
+        else:  # log p of the largest exponent is a logarithm of 1 + others, that of any other below -log 2
+            ll = mine - np.log1p(np.where(mine == 0.0, others, total - 1.0))
+        share = 1.0 / total
+        z *= share
+        u = np.negative(z)
+        u.ravel()[seen] = others * share
+        return ll, u, z
 
     @classmethod
     def probabilities(cls, eta: ndarray, base: ndarray | None = None) -> tuple[ndarray, ndarray, ndarray]:
@@ -159,16 +197,8 @@ class Multinomial:
         The exponential of the largest is 1; what the others add is kept apart from it, so that neither log p nor 1 - p
         of a nearly certain class is formed as a difference from one.
         """
-        rows, top = np.arange(len(z)), z.argmax(axis=1)
-        z = z - z[rows, top][:, None]
-        e = np.exp(z)
-        e[rows, top] = 0.0
-        rest = e.sum(axis=1)
-        e[rows, top] = 1.0
-        p = e / (1.0 + rest)[:, None]
-        q = 1.0 - p
-        q[rows, top] = rest / (1.0 + rest)
-        return z - np.log1p(rest)[:, None], p, q
+        log_p, p, q = _softmax(np.array(z.T, order="C"))
+        return log_p.T, p.T, q.T
 
     @staticmethod
     def possible(z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
@@ -184,6 +214,31 @@ class Multinomial:
             return 0.0
         left = np.cumsum(y, axis=1)
         return sum(Binomial.constant(y[:, j], left[:, j]) for j in range(1, y.shape[1]))
+
+
+def _softmax(z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+    """`Multinomial.softmax` with a row of each array a class, (K, n); z is overwritten."""
+    z -= z.max(axis=0)
+    e = np.exp(z)
+    others = _others(e)
+    rest = np.where(z == 0.0, others, 0.0).max(axis=0)
+    total = 1.0 + rest
+    e /= total
+    others /= total
+    z -= np.log1p(rest)
+    return z, e, others
+
+
+def _others(e: ndarray) -> ndarray:
+    """Sums over the other classes than each, (K, n), without a difference."""
+    out = np.zeros_like(e)
+    for j in range(1, len(e)):
+        np.add(out[j - 1], e[j - 1], out=out[j])
+    after = e[-1].copy()
+    for j in range(len(e) - 2, -1, -1):
+        out[j] += after
+        after += e[j]
+    return out
 
 
 def _stirling_remainder(n: ndarray) -> ndarray:

@@ -135,13 +135,10 @@ class Selected:
 class RestrictedObjective(MultinomialObjective):
     """Several equations, with outcomes that are ruled out: their offset, of all K classes, is -inf."""
 
-    def _terms(self, theta, X, y, m, offset, weights):
-        eta = X @ theta.reshape(X.shape[1], -1, order="F") + offset[:, 1:]
-        with np.errstate(invalid="ignore"):
-            ll, u, p, q = self.likelihood.pointwise(y, m, eta, offset[:, :1])
-        if weights is None:
-            return ll, u, p, q, m
-        return weights * ll, weights[:, None] * u, p, q, weights if m is None else weights * m
+    def _predictors(self, theta, X, offset):
+        z = np.array(offset.T, order="C")
+        z[1:] += (X @ theta.reshape(X.shape[1], -1, order="F")).T
+        return z
 
 
 def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Cone | None, Any]:

@@ -191,9 +191,30 @@ class Probit(Link):
             np.where(up, w_tail, w_bulk),
         )
 
+    def success(self, eta, expected):
+        """With a = |eta| and the tail Q = phi(a) M(a): log F = log1p(-Q) above 0; below it log M + log phi, where
+        log M = log1p(M - 1), as M below rounding of 1 is nothing beside log phi."""
+        below = eta < 0
+        a = np.abs(eta)
+        half_erfcx = 0.5 * erfcx(a * SQRT_HALF)
+        kernel = np.minimum(eta, 0.0)
+        a *= a
+        a *= -0.5
+        kernel *= kernel
+        kernel *= 0.5
+        tail = np.exp(a, out=a)
+        hazard = 1.0 / (SQRT_2PI * half_erfcx)
+        Q = half_erfcx * tail
+        reverse = tail / (SQRT_2PI * (1.0 - Q))
+        half_erfcx -= 1.0
+        logcdf = np.log1p(np.where(below, half_erfcx, -Q))
+        logcdf -= kernel
+        r1 = np.where(below, hazard, reverse)
+        return logcdf, r1, hazard * reverse if expected else r1 * _hazard_excess(-eta, r1)
+
 
 def _hazard_excess(a: ndarray, hazard: ndarray) -> ndarray:
-    """phi/Q - a at a >= 0; beyond 10 by Laplace's continued fraction 1/(a + 2/(a + 3/(a + ...))), where it cancels."""
+    """phi/Q - a; beyond 10 by Laplace's continued fraction 1/(a + 2/(a + 3/(a + ...))), where it cancels."""
     excess = hazard - a
     far = a > 10.0
     if far.any():
@@ -233,25 +254,35 @@ class CLogLog(Link):
             return -np.expm1(-np.exp(eta))
 
     def terms(self, eta):
-        """With h = exp(eta): log(1-F) = -h, r0 = w0 = h, r1 = h/(exp(h)-1), w1 = r1 (h - 1 + exp(-h))/(1 - exp(-h)).
+        """With h = exp(eta): log(1-F) = -h, r0 = w0 = h, r1 = h exp(-h)/F, w1 = r1 (h/F - 1).
 
         log F = log(1 - exp(-h)) changes form at h = log 2 and is eta itself where h is below rounding. h stops at the
         largest double, where the log-likelihood of a failure leaves the range of doubles.
         """
         h = np.exp(np.minimum(eta, LOG_MAX))
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            F, growth = -np.expm1(-h), np.expm1(h)
-            logcdf = np.where(eta > LOG_LOG_2, np.log1p(-np.exp(-h)), np.log(F))
-            r1, ratio = h / growth, _exp_remainder(h) / F
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+            F, S = -np.expm1(-h), np.exp(-h)
+            logcdf = np.where(eta > LOG_LOG_2, np.log1p(-S), np.log(F))
+            ratio = h / F
+            S *= ratio  # r1
+            ratio = np.where(h < 0.5, _ratio_series(np.minimum(h, 0.5)), ratio - 1.0)
         tiny = eta < -36.0
         if tiny.any():
-            logcdf, r1, ratio = np.where(tiny, eta, logcdf), np.where(tiny, 1.0, r1), np.where(tiny, 0.5 * h, ratio)
-        return Terms(logcdf, -h, r1, h, r1 * ratio, h)
+            logcdf, S, ratio = np.where(tiny, eta, logcdf), np.where(tiny, 1.0, S), np.where(tiny, 0.5 * h, ratio)
+        return Terms(logcdf, -h, S, h, S * ratio, h)
 
 
-def _exp_remainder(h: ndarray) -> ndarray:
-    """h - 1 + exp(-h) for h >= 0; below 1/2 by its series h^2/2 (1 - h/3 (1 - h/4 (...))), where it cancels."""
-    series = np.ones_like(h)
-    for j in range(16, 2, -1):
-        series = 1.0 - np.minimum(h, 0.5) / j * series
-    return np.where(h < 0.5, 0.5 * h * h * series, h + np.expm1(-h))
+BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600)
+
+
+def _ratio_series(h: ndarray) -> ndarray:
+    """h/(1 - exp(-h)) - 1 = h/2 + sum_k B_2k h^2k / (2k)! for 0 <= h <= 1/2, where the difference cancels (Abramowitz
+    & Stegun 1964, 23.1.1)."""
+    square = h * h
+    series = np.full_like(h, BERNOULLI[-1])
+    for b in BERNOULLI[-2::-1]:
+        series *= square
+        series += b
+    series *= square
+    series += 0.5 * h
+    return series

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs  # what surrounds them costs more than a small matrix
 
 from glmclf.core.blocks import Blocks
+from glmclf.core.columns import some_columns
+
+
+HELD = 2**23  # entries of an information of several equations from which it is not held once more for each block
+ROWS = 4096  # of a block that grams of many columns are worth adding for
+EQUAL = 1e-15  # relative difference of probabilities that are the same but for rounding
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,28 @@ class Evaluation:
         return Factor(self.information)
 
 
+class Deferred(Evaluation):
+    """An evaluation whose information is formed when it is first asked for.
+
+    Parameters
+    ----------
+    value, score
+        As of an `Evaluation`.
+    form : callable
+        Without arguments; gives the information.
+    """
+
+    def __init__(self, value: float, score: ndarray, form: Callable[[], ndarray]):
+        self.__dict__.update(value=value, score=score, form=form)
+
+    @cached_property
+    def information(self) -> ndarray:  # type: ignore[override]
+        """The information (p, p)."""
+        found = self.__dict__["form"]()
+        del self.__dict__["form"]  # and the data with it
+        return found
+
+
 class Factor:
     """Cholesky factor of a positive definite matrix A after scaling its diagonal to one, so that units don't matter.
 
@@ -41,28 +70,37 @@ class Factor:
     """
 
     def __init__(self, A: ndarray):
-        diagonal = np.diag(A)
+        diagonal = A.diagonal()
         if not (np.isfinite(A).all() and (diagonal > 0).all()):
             raise np.linalg.LinAlgError("a diagonal entry is zero or not finite")
         # a power of two: scaling costs no digit
-        self.scale = np.exp2(-np.round(0.5 * np.log2(diagonal)))
+        self.scale = np.exp2(-np.rint(0.5 * np.log2(diagonal)))
         self.scaled = A * self.scale * self.scale[:, None]
-        self.L = cholesky(self.scaled, lower=True, check_finite=False)
+        self.L, failed = dpotrf(self.scaled, lower=True)
+        if failed:
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
 
     def solve(self, b: ndarray) -> ndarray:
         """A^-1 b."""
-        return self.scale * cho_solve((self.L, True), self.scale * b, check_finite=False)
+        return self.scale * dpotrs(self.L, self.scale * b, lower=True)[0] if len(b) else b
 
     @property
     def root(self) -> ndarray:
         """T with A^-1 = T T', so that T' M T loses nothing to A^-1 M A^-1."""
-        T = solve_triangular(self.L, np.eye(len(self.L)), lower=True, trans="T", check_finite=False)
-        return self.scale[:, None] * T
+        return self.scale[:, None] * dtrtrs(self.L, np.eye(len(self.L)), lower=True, trans=1)[0]
+
+    @property
+    def inverse(self) -> ndarray:
+        """A^-1, with less memory than by the root."""
+        V = dpotri(self.L, lower=True)[0]
+        V *= self.scale
+        V *= self.scale[:, None]
+        return np.tril(V) + np.tril(V, -1).T
 
     @property
     def rcond(self) -> float:
         """Smallest over largest eigenvalue of the scaled matrix."""
-        values = eigh(self.scaled, eigvals_only=True, check_finite=False)
+        values = np.linalg.eigvalsh(self.scaled)
         return float(values[0] / values[-1])
 
 
@@ -146,41 +184,108 @@ class MultinomialObjective(Objective):
     def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
         """Value, score (k q,) and information (k q, k q) at theta.
 
-        Block (j, l) of the information is X' diag(m p_j (1{j = l} - p_l)) X. Off the diagonal it is minus the gram of
-        the columns X p_j; on it 1 - p_j is not formed by subtraction.
+        The information is the sum over pairs of classes j, l of X' diag(m p_j p_l) X (e_j - e_l)(e_j - e_l)', so that
+        nothing is formed as a difference: its blocks off the diagonal are minus the pairs', on it their sums.
         """
+        if (self.blocks.arrays[0].shape[1] * self.likelihood.K) ** 2 > HELD:
+            return replace(self.gradient(theta), information=self.information(theta))
 
         def rows(X, y, m, offset, weights):
-            ll, u, p, q, scale = self._terms(theta, X, y, m, offset, weights)
-            k, n_eta = X.shape[1], p.shape[1]
-            root = p if scale is None else p * np.sqrt(scale)[:, None]
-            information = -X.stacked_gram(root)
-            for j in range(n_eta):
-                block = slice(j * k, (j + 1) * k)
-                w = p[:, j] * q[:, j]
-                information[block, block] = X.gram(w if scale is None else scale * w)
-            return Evaluation(float(ll.sum()), X.times(u).ravel(order="F"), information)
+            ll, u, p, scale = self._terms(theta, X, y, m, offset, weights)
+            return Evaluation(float(ll.sum()), X.times(u.T).ravel(order="F"), _pairs(X, p, scale))
 
-        return self.blocks.sum(rows)
+        e = self.blocks.sum(rows)
+        return replace(e, information=_of_pairs(e.information, self.likelihood.K))
 
     def gradient(self, theta: ndarray) -> Evaluation:
         """Value and score alone; the information is 0."""
 
         def rows(X, y, m, offset, weights):
             ll, u, *_ = self._terms(theta, X, y, m, offset, weights)
-            return Evaluation(float(ll.sum()), X.times(u).ravel(order="F"), np.zeros(()))
+            return Evaluation(float(ll.sum()), X.times(u.T).ravel(order="F"), np.zeros(()))
 
         return self.blocks.sum(rows)
 
+    def information(self, theta: ndarray, columns: ndarray | None = None) -> ndarray:
+        """The information alone, of all columns or some, with little more memory than it takes itself.
+
+        A few pairs of classes at a time: the probabilities, formed again for each few, are quick beside their grams.
+        """
+        X, K = self.blocks.arrays[0], self.likelihood.K
+        columns = np.arange(X.shape[1]) if columns is None else columns
+        k = len(columns)
+        pairs, few = [(j, i) for j in range(1, K) for i in range(j)], max(1, HELD // (8 * k * k))
+        out = np.zeros((K - 1, k, K - 1, k))
+        blocks = self.blocks.resized(max(self.blocks.size, ROWS))
+        for start in range(0, len(pairs), few):
+            some = pairs[start : start + few]
+
+            def rows(X, y, m, offset, weights, some=some):
+                *_, p, scale = self._terms(theta, X, y, m, offset, weights)
+                X = X if k == X.shape[1] else some_columns(X, columns)
+                scale = 1.0 if scale is None else scale
+                return np.stack([X.gram(scale * p[j] * p[i]) for j, i in some])
+
+            for (j, i), G in zip(some, blocks.sum(rows), strict=True):
+                out[j - 1, :, j - 1] += G
+                if i:
+                    out[i - 1, :, i - 1] += G
+                    out[j - 1, :, i - 1] -= G
+                    out[i - 1, :, j - 1] -= G
+        return out.reshape((K - 1) * k, -1)
+
+    @property
+    def cost(self) -> float:
+        """Passes for the gradient that take as long as one with the information, about: measured."""
+        k, K = self.blocks.arrays[0].shape[1], self.likelihood.K
+        return 1.0 + K * k * k / (200.0 + 6.0 * k)
+
+    def mean_information(self, theta: ndarray) -> tuple[ndarray, ndarray]:
+        """W (q, q) and G (k, k) with W (x) G the information if every row had the mean probabilities of all."""
+
+        def rows(X, y, m, offset, weights):
+            *_, p, scale = self._terms(theta, X, y, m, offset, weights)
+            scale = np.ones(X.shape[0]) if scale is None else scale
+            return Evaluation(0.0, p @ scale, X.gram(scale))
+
+        sums = self.blocks.sum(rows)
+        p = sums.score / sums.score.sum()
+        return _of_pairs(np.outer(p, p), len(p)), sums.information
+
     def score_factor(self, theta: ndarray, X, y, m, offset) -> ndarray:
         """Derivatives of each row's log-likelihood in its linear predictors, (n, q), without its weight."""
-        return self._terms(theta, X, y, m, offset, None)[1]
+        return self._terms(theta, X, y, m, offset, None)[1].T
 
     def _terms(self, theta, X, y, m, offset, weights):
-        eta = X @ theta.reshape(X.shape[1], -1, order="F")
-        if offset is not None:
-            eta += offset if offset.ndim == 2 else offset[:, None]
-        ll, u, p, q = self.likelihood.pointwise(y, m, eta)
+        """Log-likelihood (n,), score factor (q, n), probabilities of all classes (K, n), and trials times weights."""
+        ll, u, p = self.likelihood.by_class(y, m, self._predictors(theta, X, offset))
+        u = u[1:]
         if weights is None:
-            return ll, u, p, q, m
-        return weights * ll, weights[:, None] * u, p, q, weights if m is None else weights * m
+            return ll, u, p, m
+        return weights * ll, weights * u, p, weights if m is None else weights * m
+
+    def _predictors(self, theta, X, offset) -> ndarray:
+        """Linear predictors of all classes, (K, n)."""
+        eta = (X @ theta.reshape(X.shape[1], -1, order="F")).T
+        z = np.zeros((len(eta) + 1, eta.shape[1]))
+        z[1:] = eta if offset is None else eta + offset.T
+        return z
+
+
+def _pairs(X, p: ndarray, scale: ndarray | None) -> ndarray:
+    """Blocks X' diag(scale p_j p_l) X of pairs of the K classes, (K k, K k)."""
+    if (np.abs(p - p[:, :1]) <= EQUAL * p[:, :1]).all():  # as without regressors
+        ones = np.ones(X.shape[0]) if scale is None else scale
+        return np.kron(np.outer(p[:, 0], p[:, 0]), X.gram(ones))
+    return X.stacked_gram((p if scale is None else p * np.sqrt(scale)).T)
+
+
+def _of_pairs(G: ndarray, K: int) -> ndarray:
+    """The information (q k, q k) of the classes but the first from the blocks of pairs."""
+    k = len(G) // K
+    information = -G[k:, k:]
+    for j in range(1, K):
+        total = sum(G[j * k : (j + 1) * k, i * k : (i + 1) * k] for i in range(K) if i != j)
+        block = slice((j - 1) * k, j * k)
+        information[block, block] = 0.5 * (total + total.T)
+    return information

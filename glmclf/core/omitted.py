@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
 
 from glmclf.core.estimation import Estimate
-from glmclf.core.limit import LimitEstimate
 from glmclf.core.objective import Evaluation
-from glmclf.core.separation import Cone
+
+if TYPE_CHECKING:
+    from glmclf.core.separation import Cone
 
 Omitted = Mapping[int, Mapping[int, float]]
 ROUNDING = 1e-7  # of the terms of a combination, in rows and hypotheses that obey it
@@ -64,7 +65,7 @@ def narrow_basis(found: Estimate) -> ndarray | None:
     return found.basis[np.ix_(columns, columns)]
 
 
-def widened(found: Estimate, omitted: Omitted, k: int, q: int) -> Estimate:
+def widened(found: Any, omitted: Omitted, k: int, q: int) -> Estimate:
     """The estimate of the columns that are left, in the coordinates of all."""
     if not omitted:
         return found
@@ -82,7 +83,7 @@ def widened(found: Estimate, omitted: Omitted, k: int, q: int) -> Estimate:
         basis = np.eye(k)
         basis[np.ix_(columns, columns)] = found.basis
     changes: dict[str, Any] = {"fit": fit, "basis": basis, "omitted": omitted}
-    if isinstance(found, LimitEstimate):
+    if getattr(found, "cone", None) is not None:
         changes |= {"cone": wide_cone(found.cone, omitted, k, q), "kept": at[found.kept]}
     return replace(found, **changes)
 

@@ -194,7 +194,7 @@ def read_arrays(
     ----------
     endog : (n,) or (n, 2) array-like, Series or DataFrame
         Response; two columns are successes and failures.
-    exog : (n, k) or (n,) array-like, Series or DataFrame
+    exog : (n, k) or (n,) array-like, Series, DataFrame or scipy.sparse array
         Regressors, numbers only; the caller adds a constant.
     missing : {"drop", "raise", "none"}
         What becomes of rows with a missing value.
@@ -216,7 +216,7 @@ def read_arrays(
         Naming what was found, where, and what to do.
     """
     check_missing_option(missing)
-    X, names, index = read_exog(unmasked(exog))
+    X, names, index = read_exog(unmasked(exog), sparse=not drop_constant)
     left, left_index = read_endog(unmasked(endog))
     index = common_index(left, left_index, X, index)
     beside = array_extras(extras, index)
@@ -224,12 +224,15 @@ def read_arrays(
     lost = weigh(rows, beside, extras)
     notes: list[str] = []
     columns = {name: read_column(series, name) for name, series in left.items()}
-    rows.lose(lost, {name: column.missing for name, column in columns.items()}, _missing_columns(X, names))
+    clean = sums_up(X)
+    masks = {} if clean else _missing_columns(X, names)
+    rows.lose(lost, {name: column.missing for name, column in columns.items()}, masks)
     if len(left) > 1:
         leave_out_no_trials(rows, [np.asarray(column.values) for column in columns.values()], notes)
     keep = rows.selection
     X = X if keep is None else X[keep]
-    _finite(X, names, rows)
+    if not clean:
+        _finite(X, names, rows)
     X, names, dropped = leave_out_constant(X, names) if drop_constant else (X, names, None)
     values = [series if keep is None else series[keep] for series in left.values()]
     made = respond(response, list(left), values, rows)
@@ -244,7 +247,7 @@ def array_extras(extras: Mapping[str, Any] | None, index: pd.Index) -> dict[str,
     for name, value in (extras or {}).items():
         if isinstance(value, str):
             raise DataError(f'{name}="{value}" names a column, but the model was given arrays: pass the values.')
-    return read_extras(extras, pd.DataFrame(index=index), None)
+    return read_extras(extras, pd.DataFrame(index=index), None) if extras else {}
 
 
 def is_frame(value: Any) -> bool:
@@ -253,7 +256,13 @@ def is_frame(value: Any) -> bool:
     return isinstance(value, pd.DataFrame) or (hasattr(value, "columns") and not hasattr(value, "tocsr"))
 
 
-def read_exog(exog: Any) -> tuple[ndarray, list[str], pd.Index | None]:
+def is_sparse(value: Any) -> bool:
+    """Whether this is a scipy.sparse array or matrix."""
+    return hasattr(value, "tocsr")
+
+
+def read_exog(exog: Any, sparse: bool = False) -> tuple[Any, list[str], pd.Index | None]:
+    """Numbers, names and index of the regressors; a scipy.sparse array stays one where that is allowed."""
     if exog is None:
         raise DataError("exog is None: pass the regressors, with a constant column for an intercept.")
     index = exog.index if isinstance(exog, (pd.DataFrame, pd.Series)) else None
@@ -262,7 +271,7 @@ def read_exog(exog: Any) -> tuple[ndarray, list[str], pd.Index | None]:
         names = column_names(frame)
         X = table_numbers(frame)
     else:
-        X = numbers_of(exog, "exog")
+        X = sparse_numbers(exog, "exog") if sparse and is_sparse(exog) else numbers_of(exog, "exog")
         X = X[:, None] if X.ndim == 1 else X
         if X.ndim != 2:
             raise DataError(f"exog has shape {np.shape(exog)}; it needs rows and columns.")
@@ -312,8 +321,10 @@ def unmasked(values: Any) -> Any:
 
 def numbers_of(values: Any, what: str) -> ndarray:
     """An array of floats: float64 and float32 as they are, other numbers as float64."""
-    if hasattr(values, "tocsr"):
-        raise NotImplementedError(f"a scipy.sparse exog is not available yet ({what}): pass an array, exog.toarray().")
+    if is_sparse(values):
+        raise NotImplementedError(
+            f"{what}: scipy.sparse is for Logit, Probit, CLogLog and MNLogit; pass an array, exog.toarray()."
+        )
     if isinstance(values, pd.Series):
         return table_numbers(values.to_frame(name="x" if values.name is None else values.name))[:, 0]
     array = np.asarray(values)
@@ -324,6 +335,36 @@ def numbers_of(values: Any, what: str) -> ndarray:
     if array.dtype in (np.float64, np.float32) and (array.flags.c_contiguous or array.flags.f_contiguous):
         return array
     return np.array(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
+
+
+def sparse_numbers(values: Any, what: str) -> Any:
+    """A scipy.sparse array by rows, of float64 or float32, each entry stored once; uncopied where it is that already.
+
+    Raises
+    ------
+    DataError
+        Something else than rows and columns of real numbers.
+    """
+    from scipy.sparse import csr_array
+
+    if values.ndim != 2:
+        raise DataError(f"{what} has shape {values.shape}; it needs rows and columns.")
+    if values.dtype.kind not in "biuf":
+        raise DataError(f"{what} has dtype {values.dtype}, not numbers.")
+    X = csr_array(values)
+    X = X if X.dtype in (np.float64, np.float32) else X.astype(np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def sparse_rows(newdata: Any, xnames: list[str]) -> Any:
+    """Rows of a design given as a scipy.sparse array; a missing value makes NaN of what is computed of its row."""
+    X = sparse_numbers(newdata, "the new data")
+    if X.shape[1] != len(xnames):
+        raise DataError(f"the new data have shape {X.shape}; the model has {len(xnames)} columns ({quoted(xnames)}).")
+    return X
 
 
 def _from_objects(array: ndarray, what: str) -> ndarray:
@@ -382,8 +423,8 @@ def read_endog(endog: Any) -> tuple[dict[str, pd.Series], pd.Index | None]:
 
 def common_index(left: dict[str, pd.Series], left_index: pd.Index | None, X: Any, index: pd.Index | None) -> pd.Index:
     n = len(next(iter(left.values())))
-    if n != len(X):
-        raise DataError(f"endog has {n} rows and exog {len(X)}: they need the same rows.")
+    if n != X.shape[0]:
+        raise DataError(f"endog has {n} rows and exog {X.shape[0]}: they need the same rows.")
     if left_index is not None and index is not None and not left_index.equals(index):
         raise DataError("The indices for endog and exog are not aligned: give both the same index, or pass arrays.")
     return index if index is not None else left_index if left_index is not None else pd.RangeIndex(n)
@@ -395,53 +436,62 @@ def sums_up(X: ndarray) -> bool:
         return bool(np.isfinite(X.sum(dtype=np.float64)))
 
 
-def _missing_columns(X: ndarray, names: list[str]) -> dict[str, ndarray]:
-    if sums_up(X):
-        return {}
-    masks = {name: np.isnan(X[:, j]) for j, name in enumerate(names)}
+def _doubtful_columns(X: Any) -> dict[int, ndarray]:
+    """Columns that may hold a number that is not finite."""
+    if is_sparse(X):
+        return {int(j): X[:, [j]].toarray()[:, 0] for j in np.unique(X.indices[~np.isfinite(X.data)])}
+    return dict(enumerate(X.T))
+
+
+def _missing_columns(X: Any, names: list[str]) -> dict[str, ndarray]:
+    masks = {names[j]: np.isnan(column) for j, column in _doubtful_columns(X).items()}
     return {name: mask for name, mask in masks.items() if mask.any()}
 
 
-def _finite(X: ndarray, names: list[str], rows: Rows) -> None:
-    if sums_up(X):
-        return
-    for j, name in enumerate(names):
-        infinite = np.isinf(X[:, j])
+def _finite(X: Any, names: list[str], rows: Rows) -> None:
+    for j, column in _doubtful_columns(X).items():
+        infinite = np.isinf(column)
         if infinite.any():
             where = row_labels(infinite, rows.index[rows.keep])
             raise DataError(
-                f'"{name}" is infinite in {int(infinite.sum())} of {len(X)} rows ({where}). Correct or drop them.'
+                f'"{names[j]}" is infinite in {int(infinite.sum())} of {len(column)} rows ({where}). '
+                "Correct or drop them."
             )
 
 
 def array_columns(X: ndarray, names: list[str]) -> dict[str, Column]:
     """The columns of an array, as float64, each with the rows in which it is missing; see `read_column`."""
-    missing = _missing_columns(X, names)
+    missing = {} if sums_up(X) else _missing_columns(X, names)
     columns = (X[:, j].astype(np.float64, copy=False) for j in range(len(names)))
     return {name: Column(values, missing.get(name), "number") for name, values in zip(names, columns)}
 
 
-def constant_columns(X: ndarray) -> list[int]:
+def constant_columns(X: Any) -> list[int]:
     """Columns that hold one value other than zero throughout."""
-    if not len(X):
+    if not X.shape[0]:
         return []
+    if is_sparse(X):
+        full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0])
+        return [int(full[j]) for j in constant_columns(X[:, full].toarray())] if len(full) else []
     likely = np.flatnonzero((X[:100] == X[0]).all(axis=0) & (X[0] != 0))
     return [int(j) for j in likely if (X[:, j] == X[0, j]).all()]
 
 
-def constant(X: ndarray) -> int:
-    """1 where a constant is among the columns of X, or in their span; 0 otherwise.
+def constant(X: Any) -> int:
+    """1 where a constant is among the columns of X, an array, scipy.sparse array or Columns, or in their span; else 0.
 
     A constant outside the span of some rows is outside the span of all: only a design that passes on some rows is
     looked at whole.
     """
-    if constant_columns(X):
+    n, k = X.shape
+    if isinstance(X, ndarray) and constant_columns(X):
         return 1
-    some = X[:: max(1, len(X) // (2 * X.shape[1] + 100))]
+    some = X[:: max(1, n // (2 * k + 100))]
+    some = some if isinstance(some, ndarray) else some.toarray()
     weights = _combination(some)
     if not _is_one(some, weights):
         return 0
-    return int(_is_one(X, weights) or _is_one(X, _combination(X)))
+    return int(_is_one(X[:], weights) or _is_one(X[:], _combination(X if isinstance(X, ndarray) else X.toarray())))
 
 
 def _combination(X: ndarray) -> ndarray:

@@ -7,6 +7,7 @@ functions and functions the caller supplies by name, and nothing else: `check` w
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -51,7 +52,7 @@ _OPERATORS = (
 
 
 class Names(NamedTuple):
-    """What one factor's code refers to.
+    """What one factor's code refers to; not to be changed.
 
     Attributes
     ----------
@@ -76,6 +77,10 @@ class Names(NamedTuple):
     on_columns: bool
 
 
+kept = functools.lru_cache(maxsize=256)  # of the codes read last: what a text means does not change
+
+
+@kept
 def parse(code: str) -> ast.expr:
     """The syntax tree of a factor; FormulaError where it is not a Python expression."""
     if len(code) > MAX_LENGTH:
@@ -88,6 +93,7 @@ def parse(code: str) -> ast.expr:
         raise FormulaError(f'"{code[:200]}" in the formula is not a valid expression: {error}.') from None
 
 
+@kept
 def names(code: str) -> Names:
     """The names that a factor's code refers to, by the role they play."""
     tree = parse(code)
@@ -148,6 +154,7 @@ def dotted_names(code: str, root: str) -> set[str]:
     return {name for name in called if name == root or name.startswith(root + ".")} or {root}
 
 
+@kept
 def bare_column(code: str) -> str | None:
     """The column that a factor is and nothing else, ``x`` or ``Q("odd name")``; None for any other code."""
     tree = parse(code)
@@ -158,6 +165,7 @@ def bare_column(code: str) -> str | None:
     return None
 
 
+@kept
 def categorised(code: str) -> str | None:
     """The column inside ``C(column, ...)``; None for any other code."""
     tree = parse(code)
@@ -177,11 +185,13 @@ def innermost_arguments(code: str, functions: Collection[str]) -> list[str]:
     return [ast.unparse(a) for call in inner for a in call.args if not isinstance(a, ast.Constant)]
 
 
+@kept
 def subscripts(code: str) -> bool:
     """Whether the code picks or reorders rows by [...]: only a Series notices that its rows are in another order."""
     return any(isinstance(n, ast.Subscript) for n in ast.walk(parse(code)))
 
 
+@kept
 def grows(code: str) -> bool:
     """Whether the code multiplies or takes powers, which integers may not survive."""
     nodes = list(ast.walk(parse(code)))

@@ -482,7 +482,7 @@ def fit_factor(expression: Expression, value: Value) -> tuple[Factor, ndarray, s
         )
     if value.levels is not None:
         return Factor(expression, list(value.levels), 0), codes, None
-    used = np.bincount(codes, minlength=len(categories)) > 0
+    used = _seen(codes, len(categories))
     if used.all():
         return Factor(expression, categories, 0), codes, None
     left_out = [c for c, there in zip(categories, used) if not there]
@@ -491,6 +491,15 @@ def fit_factor(expression: Expression, value: Value) -> tuple[Factor, ndarray, s
     plural = ("levels", "have", "were") if len(left_out) > 1 else ("level", "has", "was")
     note = f"{plural[0]} {quoted(left_out)} of {expression.code} {plural[1]} no rows and {plural[2]} left out"
     return Factor(expression, [c for c, there in zip(categories, used) if there], 0, left_out), codes, note
+
+
+def _seen(codes: ndarray, levels: int) -> ndarray:
+    """Which levels have a row, (levels,); the first rows tell as a rule that all have."""
+    used, start, some = np.zeros(levels, dtype=bool), 0, 8 * levels + 1000
+    while start < len(codes) and not used.all():
+        used |= np.bincount(codes[start : start + some], minlength=levels) > 0
+        start, some = start + some, 2 * some
+    return used
 
 
 def not_finite(data: Any, code: str, index: pd.Index | None) -> None:

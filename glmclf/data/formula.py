@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import tokenize
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,17 +35,25 @@ def parse_formula(formula: Any, *, intercept: bool = False) -> Parsed:
         raise FormulaError(f'a formula is text like "y ~ x1 + x2", found {type(formula).__name__}.')
     if "~" not in formula or not formula.partition("~")[0].strip() or not formula.partition("~")[2].strip():
         raise FormulaError(f'the formula "{formula}" needs a response and regressors: "y ~ x1 + x2", or "y ~ 1".')
-    try:
-        description = ModelDesc.from_formula(formula)
-    except (PatsyError, SyntaxError, tokenize.TokenError, RecursionError) as error:
-        raise FormulaError(f'the formula "{formula}" cannot be read: {error}') from None
-    right = [tuple(f.name() for f in term.factors) for term in description.rhs_termlist]
+    left, terms = _described(formula)
+    right = list(terms)
     _refuse_foreign(right)
     if intercept:
         right = [(), *(codes for codes in right if codes)]
     if not right:
         raise FormulaError(f'the formula "{formula}" has no regressors: "~ 1" is the model with an intercept only.')
-    return Parsed(_left_side([tuple(f.name() for f in t.factors) for t in description.lhs_termlist], formula), right)
+    return Parsed(_left_side(left, formula), right)
+
+
+@functools.lru_cache(maxsize=64)
+def _described(formula: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """Terms of both sides, as patsy reads them, each by the codes of its factors."""
+    try:
+        found = ModelDesc.from_formula(formula)
+    except (PatsyError, SyntaxError, tokenize.TokenError, RecursionError) as error:
+        raise FormulaError(f'the formula "{formula}" cannot be read: {error}') from None
+    sides = (found.lhs_termlist, found.rhs_termlist)
+    return tuple(tuple(tuple(f.name() for f in term.factors) for term in side) for side in sides)
 
 
 def no_features(formula: str) -> FormulaError:
@@ -51,7 +61,7 @@ def no_features(formula: str) -> FormulaError:
     return FormulaError(f'the formula "{formula}" has no features: name at least one beside the intercept.')
 
 
-def _left_side(terms: list[tuple[str, ...]], formula: str) -> list[str]:
+def _left_side(terms: Sequence[tuple[str, ...]], formula: str) -> list[str]:
     if not terms or any(not term for term in terms):
         raise FormulaError(f'the left side of "{formula}" names no response.')
     if any(len(term) > 1 for term in terms):

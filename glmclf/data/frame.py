@@ -10,6 +10,7 @@ import difflib
 import numbers
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,6 +153,23 @@ def close_to(name: str, names: Iterable[Any]) -> str:
     if near:
         return f"Did you mean {' or '.join(f'{n!r}' for n in near)}?"
     return f"The columns are {quoted(known)}." if known else "There are no columns."
+
+
+def labels(names: Iterable[str], levels: Iterable[Any] | None = None) -> pd.Index:
+    """An index of regressors or, with levels, of each level's; the last ones are kept, as making one costs more than
+    what is labelled by it."""
+    if levels is None:
+        return _labels(tuple(names)).view()
+    levels = tuple(levels)
+    return _labels(tuple(names), levels, tuple(map(type, levels))).view()
+
+
+@lru_cache(maxsize=64)
+def _labels(names: tuple[str, ...], levels: tuple[Any, ...] | None = None, types: Any = None) -> pd.Index:
+    """`types` tell levels apart that are equal, as 1 and True."""
+    if levels is None:
+        return pd.Index(list(names))
+    return pd.MultiIndex.from_product([list(levels), list(names)], names=["level", "regressor"])
 
 
 def row_labels(mask: ndarray, index: pd.Index | None, most: int = 5) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from glmclf.models import binary, discriminant, multinomial, naive_bayes
+import glmclf
 
 __all__ = ["cloglog", "lda", "logit", "mnlogit", "naivebayes", "probit", "qda"]
 
 
-def logit(formula: str, data, *args: Any, **keywords: Any) -> binary.Logit:
+def logit(formula: str, data, *args: Any, **keywords: Any) -> glmclf.Logit:
     """`Logit.from_formula`.
 
     Parameters
@@ -30,34 +30,34 @@ def logit(formula: str, data, *args: Any, **keywords: Any) -> binary.Logit:
     GPA          2.840
     dtype: float64
     """
-    return binary.Logit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+    return glmclf.Logit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def probit(formula: str, data, *args: Any, **keywords: Any) -> binary.Probit:
+def probit(formula: str, data, *args: Any, **keywords: Any) -> glmclf.Probit:
     """`Probit.from_formula`; see `logit`."""
-    return binary.Probit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+    return glmclf.Probit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def cloglog(formula: str, data, *args: Any, **keywords: Any) -> binary.CLogLog:
+def cloglog(formula: str, data, *args: Any, **keywords: Any) -> glmclf.CLogLog:
     """`CLogLog.from_formula`; see `logit`."""
-    return binary.CLogLog.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+    return glmclf.CLogLog.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def mnlogit(formula: str, data, *args: Any, **keywords: Any) -> multinomial.MNLogit:
+def mnlogit(formula: str, data, *args: Any, **keywords: Any) -> glmclf.MNLogit:
     """`MNLogit.from_formula`; see `logit`."""
-    return multinomial.MNLogit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+    return glmclf.MNLogit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def lda(formula: str, data, *args: Any, **keywords: Any) -> discriminant.LDA:
+def lda(formula: str, data, *args: Any, **keywords: Any) -> glmclf.LDA:
     """`LDA.from_formula`; see `logit`."""
-    return discriminant.LDA.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+    return glmclf.LDA.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def qda(formula: str, data, *args: Any, **keywords: Any) -> discriminant.QDA:
+def qda(formula: str, data, *args: Any, **keywords: Any) -> glmclf.QDA:
     """`QDA.from_formula`; see `logit`."""
-    return discriminant.QDA.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+    return glmclf.QDA.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def naivebayes(formula: str, data, *args: Any, **keywords: Any) -> naive_bayes.NaiveBayes:
+def naivebayes(formula: str, data, *args: Any, **keywords: Any) -> glmclf.NaiveBayes:
     """`NaiveBayes.from_formula`; see `logit`."""
-    return naive_bayes.NaiveBayes.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+    return glmclf.NaiveBayes.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})

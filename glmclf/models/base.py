@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.bias import ReducedEstimate, reduce_bias
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Cells, Dense, some_columns
+from glmclf.core.collapse import Distinct, of_counts
+from glmclf.core.columns import Columns, Dense, Sparse, some_columns
 from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis, rests_on_few_rows
-from glmclf.core.limit import LimitEstimate, find_cone, limit_estimate, ruled_out
 from glmclf.core.objective import Objective
 from glmclf.core.omitted import (
     columns_kept,
@@ -29,7 +28,7 @@ from glmclf.core.omitted import (
 )
 from glmclf.core.rank import dependencies_in
 from glmclf.core.solvers.sgd import RAW
-from glmclf.core.subspace import ConstrainedEstimate
+from glmclf.data.arrays import is_sparse, sparse_rows
 from glmclf.data.frame import align
 from glmclf.errors import (
     CollinearityError,
@@ -42,15 +41,17 @@ from glmclf.errors import (
     warn,
 )
 from glmclf.inference.covariance import Context, Covariance
-from glmclf.inference.limit import LimitContext
-from glmclf.models.bias_reduction import check_covariance, check_reduction, with_flic
-from glmclf.models.constrained import ConstrainedFits, constrained_covariance
+from glmclf.models.bias_reduction import MODEL_BASED, check_covariance, check_reduction, with_flic
+from glmclf.models.constrained import ConstrainedFits
 from glmclf.models.covariances import Keywords, row_covariance
-from glmclf.models.inputs import Inputs
+from glmclf.models.inputs import Inputs, Rows
 from glmclf.models.regularized import Regularization
 from glmclf.models.solving import check_converged, check_options, check_refine, solver_options
 from glmclf.results.collinearity import SHOWN, combination, empty_cell
 from glmclf.results.separation import Separation, separation_report
+
+if TYPE_CHECKING:
+    from glmclf.core.limit import LimitEstimate
 
 REFITS = ("bootstrap", "jackknife")  # covariances that say nothing of an estimate at infinity
 
@@ -88,13 +89,18 @@ class Model(ConstrainedFits, Regularization):
 
     def _constant_column(self) -> int | None:
         """Place of the column that is one number throughout, if there is one."""
-        X, n = self._rows.X, len(self._rows)
-        first, middle, last = (X[i : i + 1].toarray()[0] for i in (0, n // 2, n - 1))
-        likely = np.flatnonzero((first != 0) & (first == middle) & (first == last))
         if "Intercept" in self.exog_names and self.formula is not None:
             return self.exog_names.index("Intercept")
-        unit = np.eye(len(first))
-        return next((int(j) for j in likely if (X[:] @ unit[j] == first[j]).all()), None)
+        X, n = self._rows.X, len(self._rows)
+        first, middle, last = X.subset(np.array([0, n // 2, n - 1])).toarray()
+        likely = np.flatnonzero((first != 0) & (first == middle) & (first == last)).tolist()
+        return next((j for j in likely if (X[:] @ np.eye(1, len(first), j)[0] == first[j]).all()), None)
+
+    def _new_columns(self, newdata: Any) -> Dense | Sparse:
+        """Rows of the design for other data; a scipy.sparse array holds such rows."""
+        if is_sparse(newdata):
+            return Sparse(sparse_rows(newdata, self.exog_names))
+        return Dense(self._design.matrix(newdata))
 
     # -------------------------------------------------------------------------------------------- likelihood
     @property
@@ -102,13 +108,27 @@ class Model(ConstrainedFits, Regularization):
         """What one observation weighs: the mean of sampling weights, else 1."""
         return 1.0 if self._frequency or self._weight_sum is None else self._weight_sum / self.nobs
 
-    def _objective(self, n_threads: int | None = None, columns: ndarray | None = None) -> Objective:
-        """The log-likelihood of all columns, or of some."""
-        r = self._rows
+    def _objective(
+        self, n_threads: int | None = None, columns: ndarray | None = None, distinct: bool = False
+    ) -> Objective:
+        """The log-likelihood of all columns, or of some; if it pays and is asked for, over `distinct` rows alone."""
+        w = self._rows.weights
+        unit = 1.0 if self._frequency or w is None else float(w.mean())
+        r, likelihood = self._counted(n_threads) if distinct else (self._rows, self._likelihood)
         X = r.X if columns is None or len(columns) == r.X.shape[1] else some_columns(r.X, columns)
-        unit = 1.0 if self._frequency or r.weights is None else float(r.weights.mean())
         blocks = Blocks(X, r.y, r.trials, r.offset, r.weights, size=self._block_size, n_threads=n_threads)
-        return self._objective_class(self._likelihood, blocks, unit)
+        return self._objective_class(likelihood, blocks, unit)
+
+    def _counted(self, n_threads: int | None = None) -> tuple[Rows | Distinct, Any]:
+        """The rows without repetition where that pays, and the likelihood of what they hold."""
+        found = self._rows.distinct(self._likelihood, n_threads)
+        return (self._rows, self._likelihood) if found is None else (found, of_counts(self._likelihood))
+
+    def _without_regressors(self) -> Objective:
+        """The log-likelihood of constants alone, with the offset."""
+        r, likelihood = self._counted()
+        blocks = Blocks(Dense(np.ones((r.X.shape[0], 1))), r.y, r.trials, r.offset, r.weights)
+        return self._objective_class(likelihood, blocks)
 
     @cached_property
     def _constant(self) -> float:
@@ -303,6 +323,8 @@ class Model(ConstrainedFits, Regularization):
         """
         _refuse_later_options(bias_reduction, separation, collinear, progress)
         solving = solver_options(method, seed=seed, batch_size=batch_size, polish=polish)
+        if method == "sgd" and isinstance(self._rows.X, Sparse):
+            raise NotImplementedError('method="sgd" with a scipy.sparse exog is not available: use "irls" or "lbfgs"')
         check_refine(refine, bias_reduction)
         check_reduction(self, bias_reduction, flic, method)
         cov_type = cov_type or ("expected" if bias_reduction else "HC0" if self._pseudo else "nonrobust")
@@ -315,12 +337,14 @@ class Model(ConstrainedFits, Regularization):
 
         def maximum(objective, places) -> Estimate:
             if bias_reduction is not None:
+                from glmclf.core.bias import reduce_bias
+
                 start = self._start() if start_params is None else self._flat(start_params)
                 return reduce_bias(bias_reduction, objective, start[places], **options)
             return self._maximise(method, objective, start_params, places, {**options, **solving, "refine": refine})
 
-        found, objective, omitted = self._of_full_rank(maximum, collinear, n_threads)
-        limit = None
+        found, omitted = self._of_full_rank(maximum, collinear, n_threads, distinct=method != "sgd")
+        objective, limit = self._objective(n_threads, columns_kept(omitted, len(self.exog_names))), None
         if bias_reduction is None:
             limit = self._limit(found, objective, omitted, method, separation, {"maxiter": maxiter, "tol": tol})
         if limit is None:
@@ -337,8 +361,8 @@ class Model(ConstrainedFits, Regularization):
             results._warn_of_no_digits()
         return results
 
-    def _of_full_rank(self, maximum, collinear: str, n_threads) -> tuple[Estimate, Objective, dict]:
-        """An estimate of the columns that are no combinations of others, its objective, and what is left out.
+    def _of_full_rank(self, maximum, collinear: str, n_threads, distinct: bool = True) -> tuple[Estimate, dict]:
+        """An estimate of the columns that are no combinations of others, and what is left out.
 
         ``maximum(objective, places) -> Estimate`` raises RankDeficiency; `places` are those of its parameters.
         """
@@ -348,7 +372,7 @@ class Model(ConstrainedFits, Regularization):
         omitted: dict[int, dict[int, float]] = {}
         while True:
             columns = columns_kept(omitted, k)
-            objective = self._objective(n_threads, columns)
+            objective = self._objective(n_threads, columns, distinct)
             try:
                 with np.errstate(over="ignore", invalid="ignore"):
                     found = maximum(objective, places_kept(omitted, k, q))
@@ -365,7 +389,7 @@ class Model(ConstrainedFits, Regularization):
                 "predictions do not need one where the new rows obey the same combination.",
                 CollinearityWarning,
             )
-        return found, objective, omitted
+        return found, omitted
 
     def _maximise(self, method, objective, start_params, places, options) -> Estimate:
         if start_params is not None:
@@ -386,9 +410,7 @@ class Model(ConstrainedFits, Regularization):
             )
 
     def _largest(self, column: int) -> float:
-        X = self._rows.X
-        one = some_columns(X, np.array([column]))
-        return max(float(np.abs(x.toarray()).max()) for (x,) in Blocks(one))
+        return float(self._rows.patterns.largest()[column])
 
     def _collinearity(self, omitted) -> str:
         """Each column that is a combination of others, and the combination."""
@@ -407,6 +429,8 @@ class Model(ConstrainedFits, Regularization):
         """The estimate at infinity of a separated response; None where there is a finite one."""
         if not found.vanished and found.fit.message == "converged":
             return None
+        from glmclf.core.limit import find_cone, limit_estimate, ruled_out
+
         cone, constraints = find_cone(objective, found.theta)
         if cone is None:
             return None
@@ -426,6 +450,8 @@ class Model(ConstrainedFits, Regularization):
 
     def _detect(self) -> Separation | None:
         """Whether, and how, the response is separated, without a fit."""
+        from glmclf.core.limit import find_cone, ruled_out
+
         k = len(self.exog_names)
         omitted = merged({}, dependencies_in(Blocks(self._rows.X)), np.arange(k))
         objective = self._objective(columns=columns_kept(omitted, k))
@@ -457,16 +483,22 @@ class Model(ConstrainedFits, Regularization):
         check_converged(fit, method, objective.unit)
 
     def _covariance(
-        self, found: Estimate, objective: Objective, cov_type: str, keywords: Keywords
+        self, found: Any, objective: Objective, cov_type: str, keywords: Keywords
     ) -> tuple[Covariance, list[str]]:
-        if isinstance(found, LimitEstimate):
+        if getattr(found, "cone", None) is not None:
             return self._limit_covariance(found, cov_type, keywords)
-        if isinstance(found, ConstrainedEstimate):
+        if getattr(found, "constraint", None) is not None:
+            from glmclf.models.constrained_fit import constrained_covariance
+
             return constrained_covariance(self, found, objective, cov_type, keywords)
         k, q = len(self.exog_names), self._likelihood.n_eta
         fit = narrow(found, k, q).fit
-        if isinstance(found, ReducedEstimate):
+        if getattr(found, "reduction", None) is not None:
             check_covariance(found, cov_type, self._objective(columns=columns_kept(found.omitted, k)))
+        if cov_type in MODEL_BASED:
+            objective = self._objective(objective.blocks.n_threads, columns_kept(found.omitted, k), distinct=True)
+            basis = narrow_basis(found)
+            objective = objective if basis is None else objective.rotated(basis, found.exact)
         context = Context(objective, fit.theta, fit.evaluation, self.nobs, self._frequency)
         if cov_type in REFITS and not fit.converged:
             keywords = keywords.doubting(cov_type, "Replications are maxima, which the estimate is not.")
@@ -485,6 +517,8 @@ class Model(ConstrainedFits, Regularization):
         self, found: LimitEstimate, cov_type: str, keywords: Keywords
     ) -> tuple[Covariance, list[str]]:
         """Covariance of the limit's parameters; rows that are decided have no score."""
+        from glmclf.inference.limit import LimitContext
+
         fit, p = found.inner.fit, len(found.fit.theta)
         if cov_type in REFITS:
             raise NotImplementedError(
@@ -514,7 +548,7 @@ class Model(ConstrainedFits, Regularization):
 
     def _estimate_with(self, columns: ndarray, start: ndarray) -> Estimate:
         """The estimate with some columns of the design only, or its limit."""
-        objective = self._objective_of(some_columns(self._rows.X, columns))
+        objective = self._objective(columns=columns, distinct=True)
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 found = estimate("irls", objective, start, warm=False, maxiter=100)
@@ -524,6 +558,8 @@ class Model(ConstrainedFits, Regularization):
             omitted = merged({}, deficiency.combinations, columns)
             raise CollinearityError(self._collinearity(omitted)) from None
         if found.vanished or not found.fit.converged:
+            from glmclf.core.limit import find_cone, limit_estimate
+
             cone, constraints = find_cone(objective, found.theta)
             if cone is not None:
                 found = limit_estimate("irls", objective, cone, constraints, found.theta)
@@ -532,7 +568,7 @@ class Model(ConstrainedFits, Regularization):
             raise EstimationError(f"the fit with the columns {names} alone found no maximum: {found.fit.message}")
         return found
 
-    def _objective_of(self, X: Dense | Cells) -> Objective:
+    def _objective_of(self, X: Columns) -> Objective:
         """The objective with other columns."""
         objective = self._objective()
         blocks = Blocks(X, *objective.blocks.arrays[1:], size=self._block_size)
@@ -557,9 +593,7 @@ class Model(ConstrainedFits, Regularization):
 
     def _offset_alone(self) -> float:
         """Log-likelihood without any parameter."""
-        r, likelihood = self._rows, self._likelihood
-        blocks = Blocks(Dense(np.ones((len(r), 1))), r.y, r.trials, r.offset, r.weights)
-        return self._objective_class(likelihood, blocks).gradient(np.zeros(likelihood.n_eta)).value
+        return self._without_regressors().gradient(np.zeros(self._likelihood.n_eta)).value
 
     def _beside_the_rows(self, values, what: str) -> pd.DataFrame:
         """Numbers beside the table (columns by name, Series, DataFrame or array) for the rows of the fit."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glmclf.core.bias import ReducedEstimate, with_corrected_intercept
 from glmclf.core.estimation import Estimate, estimate
-from glmclf.core.limit import find_cone
 from glmclf.core.objective import MultinomialObjective, Objective
 from glmclf.core.omitted import columns_kept
 from glmclf.errors import EstimationError
+
+if TYPE_CHECKING:
+    from glmclf.core.bias import ReducedEstimate
 
 MODEL_BASED = ("nonrobust", "expected")
 REFITS = ("bootstrap", "jackknife")
@@ -43,9 +44,10 @@ def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> No
         raise ValueError("flic=True corrects the intercept: the model has no column that is constant")
 
 
-def with_flic(model: Any, found: Estimate, objective: Objective, omitted: Any) -> Estimate:
-    """The estimate with a corrected intercept."""
-    assert isinstance(found, ReducedEstimate)
+def with_flic(model: Any, found: Any, objective: Objective, omitted: Any) -> Estimate:
+    """The bias-reduced estimate with a corrected intercept."""
+    from glmclf.core.bias import with_corrected_intercept
+
     kept = columns_kept(omitted, len(model.exog_names)).tolist()
     if model._constant_column() not in kept:
         raise ValueError("flic=True corrects the intercept, which is left out as a combination of other columns")
@@ -69,6 +71,8 @@ def check_covariance(found: ReducedEstimate, cov_type: str, objective: Objective
         ml = estimate("irls", objective, start, maxiter=60)
     if not ml.vanished and ml.fit.message == "converged":
         return
+    from glmclf.core.limit import find_cone
+
     if find_cone(objective, ml.theta)[0] is not None:
         raise EstimationError(
             f'cov_type="{cov_type}" with {option}: the data are separated, so that the scores of some rows are all but '

@@ -10,17 +10,12 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core import links
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
 from glmclf.core.estimation import scalar_maximum
 from glmclf.core.likelihood import Binomial
-from glmclf.core.objective import Objective
 from glmclf.data.response import BinaryResponse
 from glmclf.errors import DataError
 from glmclf.models.base import Model
 from glmclf.results.binary import BinaryResults
-from glmclf.results.regularized import RegularizedBinaryResults
-from glmclf.results.saving import MODELS
 
 
 class BinaryModel(Model):
@@ -31,7 +26,7 @@ class BinaryModel(Model):
     endog : array_like
         Response: 0/1 numbers, bool or two labels, (n,); successes and failures, (n, 2); or fractions in [0, 1].
     exog : array_like
-        Regressors, (n, k), the constant included; array or DataFrame.
+        Regressors, (n, k), the constant included; array, DataFrame or scipy.sparse array.
     event : label, optional
         The level whose probability is modelled: by default 1, True, or the second of the (sorted or categorical)
         levels.
@@ -48,7 +43,6 @@ class BinaryModel(Model):
     link: ClassVar[links.Link]
     _coding: ClassVar[dict[str, Any]] = {"event": None}
     _results_class = BinaryResults
-    _regularized_class = RegularizedBinaryResults
 
     def __init__(self, endog, exog, *, event=None, offset=None, freq_weights=None, weights=None, missing: str = "drop"):
         keywords = {"event": event, "offset": offset, "freq_weights": freq_weights, "weights": weights}
@@ -99,7 +93,8 @@ class BinaryModel(Model):
         theta = np.zeros(len(self.exog_names))
         constant = self._constant_column()
         if constant is not None:
-            theta[constant] = self._null_intercept / float(self._rows.X[:1].toarray()[0, constant])
+            first = self._rows.X.subset(np.array([0])).toarray()[0]
+            theta[constant] = self._null_intercept / float(first[constant])
         return theta
 
     # ------------------------------------------------------------------------------------------------- fitting
@@ -117,10 +112,6 @@ class BinaryModel(Model):
             return successes * np.log(successes / trials) + failures * np.log(failures / trials)
         return self._without_regressors().gradient(np.array([self._null_intercept])).value
 
-    def _without_regressors(self) -> Objective:
-        r = self._rows
-        return Objective(self._likelihood, Blocks(Dense(np.ones((len(r), 1))), r.y, r.trials, r.offset, r.weights))
-
     # ----------------------------------------------------------------------------------------------- predict
     def predict(self, params, exog=None, which: str = "mean", offset=None) -> ndarray:
         """Predictions at any parameters.
@@ -129,7 +120,8 @@ class BinaryModel(Model):
         ----------
         params : (k,) array_like
         exog : array_like or DataFrame, optional
-            Rows of the design, or a table with the formula's variables; by default the rows of the model.
+            Rows of the design (scipy.sparse, too), or a table with the formula's variables; by default the rows of the
+            model.
         which : {"mean", "linear", "var"}
             F(eta), eta, or F(eta) (1 - F(eta)).
         offset : array_like, optional
@@ -141,10 +133,10 @@ class BinaryModel(Model):
         (n,) ndarray
         """
         if exog is None:
-            X = self._rows.X[:].toarray()
+            X: Any = self._rows.X[:]
             offset = self.offset if offset is None else offset
         else:
-            X = self._design.matrix(exog)
+            X = self._new_columns(exog)
             if self._has_offset and offset is None:
                 raise DataError("the model has an offset: predict(params, exog, offset=...) needs one value a row")
         eta = X @ self._flat(params)
@@ -241,4 +233,3 @@ class CLogLog(BinaryModel):
 _PARAMETERS = str(BinaryModel.__doc__).split("\n", 2)[2].strip()
 for _model in (Logit, Probit, CLogLog):
     _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)
-    MODELS[_model.__name__] = _model

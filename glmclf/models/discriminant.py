@@ -22,7 +22,6 @@ from glmclf.data.sample import Sample
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.discriminant import DiscriminantResults, GaussianFit
-from glmclf.results.saving import MODELS
 
 KINDS = ("full", "diag", "spherical")
 DIVISORS = ("mle", "unbiased")
@@ -487,4 +486,3 @@ class QDA(DiscriminantModel):
 _PARAMETERS = str(DiscriminantModel.__doc__).split("\n", 2)[2].strip()
 for _model in (LDA, QDA):
     _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)
-    MODELS[_model.__name__] = _model

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.data.arrays import is_sparse
 from glmclf.data.priors import read_priors
 from glmclf.data.response import MultinomialResponse
 from glmclf.data.sample import Sample
@@ -34,6 +35,14 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
     @classmethod
     def _coder(cls, coding: dict[str, Any]):
         return functools.partial(_labels, cls.__name__, coding["reference"])
+
+    def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
+        if is_sparse(exog):
+            raise NotImplementedError(
+                f"{type(self).__name__} takes no scipy.sparse exog, as Logit, Probit, CLogLog and MNLogit do: pass an "
+                "array, exog.toarray()"
+            )
+        super()._from_arrays(endog, exog, missing, keywords)
 
     def _split(self, keywords):
         if keywords.get("offset") is not None:

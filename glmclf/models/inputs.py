@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.columns import Cells, Dense, from_pieces
-from glmclf.data import codec
-from glmclf.data.arrays import constant, read_arrays
-from glmclf.data.design import read_formula
+from glmclf.core.collapse import Distinct, distinct_rows
+from glmclf.core.columns import Columns, Dense, Sparse, from_pieces
+from glmclf.data.arrays import constant, is_sparse, read_arrays
+from glmclf.data.frame import labels
 from glmclf.data.groups import label
 from glmclf.data.sample import Sample
 from glmclf.errors import DataError, InferenceWarning, warn
@@ -29,7 +29,7 @@ class Rows:
 
     Attributes
     ----------
-    X : Dense or Cells
+    X : Dense, Cells or Sparse
         Columns of the design.
     y, trials, offset, weights : (n,) ndarray or None
         Response as coded; None stands for one trial, offset 0, weight 1.
@@ -39,7 +39,7 @@ class Rows:
         Places of the rows in the table; all of them as a slice.
     """
 
-    X: Dense | Cells
+    X: Columns
     y: ndarray
     trials: ndarray | None
     offset: ndarray | None
@@ -49,6 +49,19 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def distinct(self, likelihood: Any, n_threads: int | None = None) -> Distinct | None:
+        """The rows without repetition, looked for once; None where that does not pay."""
+        if "_distinct" not in self.__dict__:
+            arrays = self.X, self.y, self.trials, self.offset, self.weights
+            self.__dict__["_distinct"] = distinct_rows(likelihood, *arrays, n_threads)
+        return self.__dict__["_distinct"]
+
+    @property
+    def patterns(self) -> Columns:
+        """Every row of X at least once; the distinct ones if they were found."""
+        found = self.__dict__.get("_distinct")
+        return self.X if found is None else found.X
 
 
 class ModelData:
@@ -135,6 +148,8 @@ class Inputs:
         return self
 
     def _read(self, formula, data, namespace, coding: dict[str, Any], **options) -> Sample:
+        from glmclf.data.design import read_formula
+
         return read_formula(formula, data, namespace=namespace, response=self._coder(coding), **options)
 
     def _read_arrays(self, endog, exog, coding: dict[str, Any], **options) -> Sample:
@@ -172,7 +187,9 @@ class Inputs:
 
     def _columns(self, sample: Sample) -> Any:
         """What the rows hold besides the response."""
-        return from_pieces(sample.pieces, len(sample)) if sample.pieces is not None else Dense(np.asarray(sample.X))
+        if sample.pieces is not None:
+            return from_pieces(sample.pieces, len(sample))
+        return Sparse(sample.X) if is_sparse(sample.X) else Dense(np.asarray(sample.X))
 
     def _count(self, weights) -> int | float:
         return len(self._rows) if weights is None or not self._frequency else int(weights.sum())
@@ -209,7 +226,7 @@ class Inputs:
     @property
     def _param_index(self) -> pd.Index:
         """Labels of the flat parameters in tables."""
-        return pd.Index(self.exog_names)
+        return labels(self.exog_names)
 
     @property
     def endog(self) -> ndarray:
@@ -231,7 +248,7 @@ class Inputs:
         """1 if the columns hold or span a constant, else 0."""
         if self._design.k_constant or self.formula is None:
             return int(self._design.k_constant)
-        return constant(self._rows.X.toarray())  # columns of a formula may add up to one by their values
+        return constant(self._rows.X)  # columns of a formula may add up to one by their values
 
     def _check_covariance(self, cov_type: str) -> None:
         """Refuse a type that is unknown or that the model has not; warn of one that a pseudo-likelihood has not."""
@@ -283,6 +300,8 @@ class Inputs:
         return other
 
     def _as_dict(self) -> dict[str, Any]:
+        from glmclf.data import codec
+
         small = self._without_rows()
         kept = {name: getattr(small, name) for name in self._kept}
         return {
@@ -294,6 +313,8 @@ class Inputs:
 
     @classmethod
     def _rebuild(cls, stored: dict[str, Any], functions):
+        from glmclf.data import codec
+
         self = object.__new__(cls)
         self.__dict__ = {name: stored["kept"][name] for name in cls._kept}
         self._design = codec.decode(stored["design"], functions)

@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
 from glmclf.core.estimation import estimate
 from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import MultinomialObjective
@@ -22,8 +20,6 @@ from glmclf.models.base import Model
 from glmclf.models.inputs import Rows
 from glmclf.results.levels import LevelLabels
 from glmclf.results.multinomial import MultinomialResults
-from glmclf.results.regularized import RegularizedMultinomialResults
-from glmclf.results.saving import MODELS
 
 
 class MNLogit(LevelLabels, Model):
@@ -37,7 +33,7 @@ class MNLogit(LevelLabels, Model):
     endog : array_like
         Response: labels of any sortable type, (n,); or counts of each class, (n, K).
     exog : array_like
-        Regressors, (n, k), the constant included; array or DataFrame.
+        Regressors, (n, k), the constant included; array, DataFrame or scipy.sparse array.
     reference : label, optional
         The base level; by default the first of the (sorted or categorical) levels.
     offset : (n,) or (n, K-1) array_like, or str, optional
@@ -67,7 +63,6 @@ class MNLogit(LevelLabels, Model):
 
     _coding: ClassVar[dict[str, Any]] = {"reference": None}
     _results_class = MultinomialResults
-    _regularized_class = RegularizedMultinomialResults
     _objective_class = MultinomialObjective
 
     def __init__(
@@ -256,7 +251,8 @@ class MNLogit(LevelLabels, Model):
 
     @property
     def _block_size(self) -> int:  # type: ignore[override]
-        return max(512, self._rows.X.block_size // max(1, (self.J - 1) // 2))
+        # no power of two: rows of arrays of all classes would compete for the same lines of the cache
+        return max(512, self._rows.X.block_size // max(1, (self.J - 1) // 2)) + 64
 
     def _constant_rows(self):
         return self._likelihood.constant(self._rows.y, self._rows.trials)
@@ -296,7 +292,10 @@ class MNLogit(LevelLabels, Model):
     def _shares(self) -> ndarray:
         """Weighted shares of the classes, the reference first."""
         r = self._rows
-        total = _counts(r.y, self.J).T @ (np.ones(len(r)) if r.weights is None else r.weights)
+        if r.y.ndim == 1:
+            total = np.bincount(r.y, weights=r.weights, minlength=self.J)
+        else:
+            total = r.y.sum(axis=0) if r.weights is None else r.weights @ r.y
         return total / total.sum()
 
     @cached_property
@@ -315,17 +314,13 @@ class MNLogit(LevelLabels, Model):
         B = np.zeros((self.K, self.J - 1))
         constant = self._constant_column()
         if constant is not None:
-            B[constant] = self._null_intercepts / float(self._rows.X[:1].toarray()[0, constant])
+            first = self._rows.X.subset(np.array([0])).toarray()[0]
+            B[constant] = self._null_intercepts / float(first[constant])
         return B.ravel(order="F")
 
     def _null_loglike(self) -> float:
         b = self._null_intercepts if self.k_constant else np.zeros(self.J - 1)
         return self._without_regressors().gradient(b).value
-
-    def _without_regressors(self) -> MultinomialObjective:
-        r = self._rows
-        blocks = Blocks(Dense(np.ones((len(r), 1))), r.y, r.trials, r.offset, r.weights)
-        return MultinomialObjective(self._likelihood, blocks)
 
     # ----------------------------------------------------------------------------------------------- predict
     def predict(self, params, exog=None, which: str = "mean", offset=None) -> ndarray:
@@ -336,7 +331,8 @@ class MNLogit(LevelLabels, Model):
         params : (k, J-1) or flat array_like
             Flat ones are equation by equation.
         exog : array_like or DataFrame, optional
-            Rows of the design, or a table with the formula's variables; by default the rows of the model.
+            Rows of the design (scipy.sparse, too), or a table with the formula's variables; by default the rows of the
+            model.
         which : {"mean", "linear", "var"}
             Probabilities p; linear predictors, whose column of the reference is 0; or p (1 - p).
         offset : array_like, optional
@@ -353,7 +349,7 @@ class MNLogit(LevelLabels, Model):
             X: Any = self._rows.X[:]
             offset = self.offset if offset is None else offset
         else:
-            X = self._design.matrix(exog)
+            X = self._new_columns(exog)
             if self._has_offset and offset is None:
                 raise DataError("the model has an offset: predict(params, exog, offset=...) needs one value a row")
         eta = self._eta(params, X, offset)
@@ -375,6 +371,3 @@ class MNLogit(LevelLabels, Model):
 def _counts(y: ndarray, K: int) -> ndarray:
     """Classes as counts, (n, K)."""
     return y if y.ndim == 2 else (y[:, None] == np.arange(K)).astype(float)
-
-
-MODELS["MNLogit"] = MNLogit

@@ -26,7 +26,6 @@ from glmclf.errors import DataError, EstimationError, SingularCovarianceError, Z
 from glmclf.models.discriminant import LEAST_SD
 from glmclf.models.generative import LARGEST_SMOOTHING, GenerativeModel, _number
 from glmclf.results.naive_bayes import NaiveBayesResults
-from glmclf.results.saving import MODELS
 
 MOST_NAMED = 6  # zero cells, or features, that a message spells out
 ROUNDING = 1e-10  # share of a feature's standard deviation below which that within a class counts as 0
@@ -463,6 +462,3 @@ def _instead(family: str, reason: str, new: bool) -> str:
 def _shortened(names: Iterable[str], most: int = 6) -> list[str]:
     names = list(names)
     return names if len(names) <= most else [*names[:most], f"... {len(names) - most} more"]
-
-
-MODELS["NaiveBayes"] = NaiveBayes

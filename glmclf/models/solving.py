@@ -31,6 +31,8 @@ def solver_options(method: str, *, seed: Any, batch_size: Any, polish: Any) -> d
 
 def check_seed(seed: Any) -> None:
     """ValueError for what makes no random numbers."""
+    if seed is None:
+        return
     try:
         if isinstance(seed, (bool, np.bool_)):
             raise TypeError

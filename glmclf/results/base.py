@@ -6,7 +6,7 @@ import hashlib
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,9 @@ from scipy.special import chdtrc
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense, some_columns, triangular_inverse
 from glmclf.core.estimation import Estimate, from_basis, into_basis
-from glmclf.core.limit import LimitEstimate, at_infinity
 from glmclf.core.objective import Evaluation, Factor
 from glmclf.core.omitted import columns_kept, narrow, not_estimable, places_kept, violations
 from glmclf.core.rank import dependencies_in, independent, roundings, triangular_factor
-from glmclf.core.separation import Cone
 from glmclf.core.solvers import Fit
 from glmclf.core.solvers.sgd import RAW, remaining_error
 from glmclf.core.twofold import product
@@ -40,6 +38,9 @@ from glmclf.results.profiles import Profiles
 from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_report
 from glmclf.results.separation import from_dict as separation_from
 
+if TYPE_CHECKING:
+    from glmclf.core.separation import Cone
+
 
 class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
     """What was estimated, with its inference. Made by `fit`, not by hand.
@@ -57,12 +58,12 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         Always False: inference uses the normal distribution.
     """
 
-    def __init__(self, model, found: Estimate, cov: tuple[Covariance, list[str]], method: str):
+    def __init__(self, model, found: Any, cov: tuple[Covariance, list[str]], method: str):
         fit = found.fit
         self.model, self.method = model, method
         self._fit, self._basis, self._exact = fit, found.basis, found.exact
         self._cone: Cone | None = getattr(found, "cone", None)
-        self._limit = found if isinstance(found, LimitEstimate) else None
+        self._limit = None if self._cone is None else found
         self._ruled_out: ndarray | None = None  # outcomes of the rows of the fit
         self._constraint: Any = getattr(found, "constraint", None)
         self._origin: Results | None = None  # the fit that a separated one was re-expressed from
@@ -200,6 +201,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         theta, V, rotated = self._in_coordinates(R)
         estimate, se = wald.combine(rotated, theta), wald.standard_errors(rotated, V)
         if self._cone is not None:
+            from glmclf.core.limit import at_infinity
+
             signs = self._cone.sign_of(R)
             estimate, se = at_infinity(estimate, signs), np.where(signs == 0, se, np.nan)
         if self._combinations:
@@ -544,8 +547,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
 
     def _score_at_limit(self, c: Comparison) -> float:
         """Score statistic where the smaller model is separated; NaN where its limit leaves no rows to tell."""
-        found = self.model._estimate_with(c.smaller, np.zeros(len(c.smaller) * self.model._likelihood.n_eta))
-        if isinstance(found, LimitEstimate) and len(found.rows):
+        found: Any = self.model._estimate_with(c.smaller, np.zeros(len(c.smaller) * self.model._likelihood.n_eta))
+        if getattr(found, "cone", None) is not None and len(found.rows):
             objective, theta, tested = found.with_columns(self.model._rows.X.toarray()[:, c.tested])
             e = objective(theta, True)
             with suppress(ValueError, np.linalg.LinAlgError):  # its columns are combinations of others on these rows
@@ -901,6 +904,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         self = cls(model, found, (cov, groups), f["method"])
         self._theta = f["theta"]
         if f.get("separation") is not None:
+            from glmclf.core.limit import at_infinity
+
             self.separation, self._cone = separation_from(f["separation"], model)
             self._theta = at_infinity(self._theta, self._cone.signs)
         self._mark_omitted()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.bias import PenalisedLikelihood, ReducedEstimate, Reduction, penalised_maximum
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
 from glmclf.core.estimation import Estimate
 from glmclf.core.omitted import narrow_basis
 from glmclf.core.rank import triangular_factor
 from glmclf.errors import EstimationError
+
+if TYPE_CHECKING:
+    from glmclf.core.bias import PenalisedLikelihood, Reduction
 
 METHODS = {None: "MLE", "firth": "Mean BR (Firth)", "median": "Median BR"}
 
@@ -73,6 +75,8 @@ class BiasReduction:
         """The estimate in the coordinates of the fit."""
         if self._reduction is None:
             return Estimate(self._fit, self._basis, omitted=self._combinations, exact=self._exact)
+        from glmclf.core.bias import ReducedEstimate
+
         return ReducedEstimate(self._fit, self._basis, omitted=self._combinations, reduction=self._reduction)
 
     def _refuse_reduced(self, what: str, why: str) -> None:
@@ -91,6 +95,8 @@ class BiasReduction:
     # --------------------------------------------------------------------------------- the penalised likelihood
     def _penalised_objective(self) -> PenalisedLikelihood:
         """The penalised log-likelihood of the parameters that are left, in the coordinates of the fit."""
+        from glmclf.core.bias import PenalisedLikelihood
+
         basis = narrow_basis(self._found)
         objective = self.model._objective(columns=self._columns)
         return PenalisedLikelihood(objective if basis is None else objective.rotated(basis), basis)
@@ -100,6 +106,8 @@ class BiasReduction:
 
         The penalty is that of all parameters, as in logistf: only then are both sides of a test of one likelihood.
         """
+        from glmclf.core.bias import penalised_maximum
+
         penalised, q = self._penalised_objective(), self.model._likelihood.n_eta
         directions = np.kron(np.eye(q), A)
         start = self._finite_theta[self._places]
@@ -173,5 +181,7 @@ class BiasReduction:
 
     def _restore_reduction(self, stored: dict[str, Any] | None) -> None:
         if stored is not None:
+            from glmclf.core.bias import Reduction
+
             self._reduction = Reduction(stored["kind"], stored["penalised"], stored["flic"])
             self.__dict__["_null_penalised"] = np.nan if stored["null"] is None else stored["null"]

@@ -12,8 +12,8 @@ from numpy import ndarray
 from scipy.special import expit
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Cells, Dense
-from glmclf.core.limit import at_infinity
+from glmclf.core.columns import Columns
+from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
 from glmclf.data.priors import read_priors
 from glmclf.errors import DataError
@@ -91,7 +91,7 @@ class BinaryResults(Results):
         eta = self._rotated(r.X)[:] @ self._fit.theta
         return self._at_the_limit(None, eta if r.offset is None else eta + r.offset)
 
-    def _at_the_limit(self, X: Dense | Cells | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
+    def _at_the_limit(self, X: Columns | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
         """Linear predictors of a separated fit: inf and -inf, or NaN where directions of both signs change a row's.
 
         Of the rows of the fit, X None, it is known.
@@ -101,6 +101,8 @@ class BinaryResults(Results):
         if X is None:
             assert self._ruled_out is not None
             return np.where(self._ruled_out[:, 0], np.inf, np.where(self._ruled_out[:, 1], -np.inf, eta))
+        from glmclf.core.limit import at_infinity
+
         signs, unknown = signs_of_rows(self._cone, X[:].toarray())
         warn_of_unknown(unknown, index)
         return at_infinity(eta, signs)
@@ -165,8 +167,8 @@ class BinaryResults(Results):
         Parameters
         ----------
         newdata : DataFrame, array_like, optional
-            Rows to predict: a table with the variables of the formula, rows of the design, or one row as a vector or
-            list; by default the rows of the fit.
+            Rows to predict: a table with the variables of the formula, rows of the design (scipy.sparse, too), or one
+            row as a vector or list; by default the rows of the fit.
         which : {"mean", "linear", "var", "class"}
             P(event), x'b + offset, P(event) (1 - P(event)), or the label: the event where P(event) > `threshold`.
         threshold : float
@@ -226,7 +228,7 @@ class BinaryResults(Results):
             se = np.where(np.isfinite(eta), se, np.nan)
         return frames.PredictionResults(Prediction(eta, se, self.model.link, which), index)
 
-    def _linear(self, newdata, offset) -> tuple[Dense | Cells, ndarray, pd.Index]:
+    def _linear(self, newdata, offset) -> tuple[Columns, ndarray, pd.Index]:
         """Rows of the design in the fit's coordinates, linear predictors and their labels."""
         model = self.model
         if newdata is None:
@@ -234,7 +236,7 @@ class BinaryResults(Results):
             X, index = r.X, r.index
             given = r.offset if offset is None else self._new_offset(model._fit_table(), offset)
         else:
-            X = Dense(model._design.matrix(newdata))
+            X = model._new_columns(newdata)
             index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
@@ -245,7 +247,7 @@ class BinaryResults(Results):
             raise DataError(f"offset has {given.size} values for {len(eta)} rows to predict")
         return X, self._at_the_limit(raw, eta if given is None else eta + given, index), index
 
-    def _rotated(self, X: Dense | Cells) -> Dense | Cells:
+    def _rotated(self, X: Columns) -> Columns:
         """Columns in the coordinates of the fit."""
         return X if self._basis is None else X.rotated(self._basis, self._exact)
 
@@ -256,7 +258,7 @@ class BinaryResults(Results):
         column = self.model._offset_column if offset is None else offset
         if column is None:
             raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
-        if isinstance(newdata, (np.ndarray, list, tuple)):
+        if isinstance(newdata, (np.ndarray, list, tuple)) or is_sparse(newdata):
             if isinstance(column, str):
                 raise DataError(f'the model was fitted with the offset "{column}": these rows need offset= values')
             return _numbers(column)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import copy
 import warnings
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy import ndarray
 
 from glmclf.core.estimation import Estimate
-from glmclf.core.subspace import SAME, ConstrainedEstimate, Constraint
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning
 from glmclf.inference import score, wald
-from glmclf.inference.constrained import constrained_influence
 from glmclf.inference.covariance import Context
 from glmclf.inference.influence import Influences
 from glmclf.results.collinearity import combination
 from glmclf.results.estimates import row_property
+
+if TYPE_CHECKING:
+    from glmclf.core.subspace import Constraint
 
 TESTS = ("lr", "score", "wald")
 
@@ -193,6 +194,8 @@ class Constrained:
         """ValueError for hypotheses of which the constraints decide a combination."""
         if self._constraint is None:
             return
+        from glmclf.core.subspace import SAME
+
         C = self._constraint.R
         size = np.abs(np.vstack([C, R])).max(axis=0)
         C, R = (A / np.where(size > 0, size, 1.0) for A in (C, R))
@@ -212,6 +215,8 @@ class Constrained:
         """The estimate in the coordinates of the fit."""
         if self._constraint is None:
             return super()._found  # type: ignore[misc]
+        from glmclf.core.subspace import ConstrainedEstimate
+
         return ConstrainedEstimate(self._fit, self._basis, constraint=self._constraint)
 
     @property
@@ -227,6 +232,8 @@ class Constrained:
         return super()._digits  # type: ignore[misc]
 
     def _constrained_influences(self) -> Influences:
+        from glmclf.inference.constrained import constrained_influence
+
         res: Any = self
         assert self._constraint is not None
         objective, fit = res._objective(), self._fit
@@ -259,6 +266,8 @@ class Constrained:
     def _restore_constraint(self, stored: dict[str, Any] | None) -> None:
         if stored is None:
             return
+        from glmclf.core.subspace import Constraint
+
         p = len(self._theta)
         arrays = {n: np.array(stored[n], dtype=float) for n in ("R", "q", "Q", "origin")}
         arrays["Q"] = arrays["Q"].reshape(p, -1)

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.gaussian import softmax
 from glmclf.data.priors import numbers
 
 COSTS = "a row for each truth and a column for each decision"
@@ -18,6 +17,8 @@ EM_MOST = 10_000
 
 def posterior(joint: ndarray) -> ndarray:
     """p(k | x) from log p(k, x), (n, K); NaN where every class has probability 0."""
+    from glmclf.core.gaussian import softmax
+
     with np.errstate(invalid="ignore"):
         return softmax(joint)
 

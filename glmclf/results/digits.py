@@ -85,7 +85,7 @@ class Digits:
         computed = np.array(self.model._design.computed, dtype=bool)
         if not computed.any() or self.model._rows_ is None:
             return [False] * len(computed)
-        found = Blocks(self.model._rows.X).sum(lambda X: _last_bits(X.toarray()))
+        found = Blocks(self.model._rows.patterns).sum(lambda X: _last_bits(X.toarray()))
         return (computed & (found > 0)).tolist()
 
     def _warn_of_no_digits(self: Any) -> None:

@@ -15,6 +15,8 @@ from glmclf.inference.covariance import Covariance
 from glmclf.results import frames, saving
 from glmclf.results.hypotheses import constraints
 
+ENDS = pd.Index([0, 1])  # columns of intervals
+
 
 class row_property(cached_property):
     """A cached quantity with one entry a row; `remove_data` drops it."""
@@ -124,7 +126,7 @@ class Estimates:
         if method != "wald":
             raise ValueError(f'method={method!r}: choose "wald" or, of Logit, Probit, CLogLog and MNLogit, "profile"')
         ends = wald.intervals(self._theta, self._se, alpha)
-        return pd.DataFrame(ends, index=self._param_index, columns=[0, 1])
+        return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
 
     def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
         """Covariance matrix of the parameters, or of R params.

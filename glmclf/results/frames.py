@@ -57,9 +57,9 @@ def coefficients(
     if exponentiate and reason:
         raise NotImplementedError(f"exponentiate=True: {reason}")
     keywords = {} if method == "wald" else {"method": method}
-    low, high = np.asarray(res.conf_int(check_alpha(alpha), **keywords), dtype=float).T
+    low, high = res.conf_int(check_alpha(alpha), **keywords).to_numpy(dtype=float).T
     columns = (res.params, res.bse, res.tvalues, res.pvalues)  # of several equations: one after the other
-    estimate, se, z, p = (np.asarray(column, dtype=float).ravel(order="F") for column in columns)
+    estimate, se, z, p = (column.to_numpy(dtype=float).ravel(order="F") for column in columns)
     table = Coefficients(estimate, se, z, p, low, high)
     return table.exponentiated() if exponentiate else table
 

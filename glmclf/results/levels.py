@@ -9,6 +9,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.data.frame import labels
 from glmclf.inference import wald
 from glmclf.inference.prediction import level_logit_se
 from glmclf.results import frames
@@ -72,7 +73,7 @@ class LevelLabels(Levels):
 
     @property
     def _param_index(self) -> pd.Index:
-        return pd.MultiIndex.from_product([self._equations, self.exog_names], names=["level", "regressor"])
+        return labels(self.exog_names, self._equations)
 
     @property
     def _terms(self) -> dict[str, Any]:
@@ -88,7 +89,8 @@ class LevelEstimates(Estimates):
 
     def _labelled(self, values) -> pd.DataFrame:
         table = np.array(values, dtype=float).reshape(self.model.K, -1, order="F")
-        return pd.DataFrame(table, index=self.model.exog_names, columns=pd.Index(self.model._equations, dtype=object))
+        columns = pd.Index(self.model._equations, dtype=object)
+        return pd.DataFrame(table, index=labels(self.model.exog_names), columns=columns)
 
     @property
     def levels(self) -> list[Any]:

@@ -13,11 +13,11 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense, triangular_inverse
+from glmclf.core.columns import triangular_inverse
 from glmclf.core.likelihood import Multinomial
-from glmclf.core.limit import at_infinity
 from glmclf.core.objective import Evaluation
 from glmclf.core.twofold import product
+from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
 from glmclf.data.priors import read_priors
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
@@ -100,6 +100,8 @@ class MultinomialResults(LevelEstimates, Results):
         other._cov = replace(self._cov, matrix=A @ self._cov.matrix @ A.T)
         other._theta = A @ (self._theta if self._cone is None and not self._combinations else self._finite_theta)
         if self._cone is not None and self.separation is not None:
+            from glmclf.core.limit import at_infinity
+
             cone = other._cone = self._cone.mapped(A)
             other._theta = at_infinity(other._theta, cone.signs)
             other.separation = renamed(self.separation, model, cone)
@@ -401,7 +403,7 @@ class MultinomialResults(LevelEstimates, Results):
             X, index = r.X, r.index
             given = r.offset if offset is None else self._new_offset(model._fit_table(), offset)
         else:
-            X = Dense(model._design.matrix(newdata))
+            X = model._new_columns(newdata)
             index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
@@ -421,7 +423,7 @@ class MultinomialResults(LevelEstimates, Results):
         if isinstance(column, pd.DataFrame):
             base = replace(model._response, reference=model._offset_base)
             column = model._labelled_offset(column, base.classes[1:])
-            if not isinstance(newdata, (np.ndarray, list, tuple)):
+            if not (isinstance(newdata, (np.ndarray, list, tuple)) or is_sparse(newdata)):
                 table = as_frame(newdata, empty=True, scalars=True)
                 column = np.column_stack([align(column[c], name="offset", frame=table) for c in column.columns])
         if not isinstance(column, (str, pd.Series)):

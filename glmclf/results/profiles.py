@@ -4,7 +4,7 @@ tests fail."""
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -13,18 +13,16 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import triangular_inverse
 from glmclf.core.estimation import into_basis, well_conditioned
-from glmclf.core.limit import constraints_of, held_and_kept, limit_objective
 from glmclf.core.rank import triangular_factor
-from glmclf.core.separation import cone_where
-from glmclf.core.subspace import Within
 from glmclf.core.twofold import product
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference import wald
 from glmclf.inference.hauck_donner import wald_derivatives
-from glmclf.inference.penalised_profile import PenalisedProfile
-from glmclf.inference.profile import Profile
 from glmclf.inference.wald import check_alpha
 from glmclf.results.separation import spelled
+
+if TYPE_CHECKING:
+    from glmclf.inference.profile import Profile
 
 MODEL_BASED = ("nonrobust", "expected")
 SHOWN = 8
@@ -132,6 +130,9 @@ class Profiles:
         None with NaN where directions of both signs exist: then every value is as likely as any; None with 0 where
         constraints fix it.
         """
+        from glmclf.inference.penalised_profile import PenalisedProfile
+        from glmclf.inference.profile import Profile
+
         res: Any = self
         if self._origin is not None:
             return self._origin._profile_of(r @ self._origin._change_of_base(self.model))
@@ -149,6 +150,9 @@ class Profiles:
 
     def _profile_within(self, r: ndarray) -> Profile | None:
         """Of what the constraints leave free."""
+        from glmclf.core.subspace import Within
+        from glmclf.inference.profile import Profile
+
         res, c = cast(Any, self), self._constraint
         if c.fixed(r[None])[0][0]:
             return None
@@ -163,6 +167,8 @@ class Profiles:
 
     def _profile_in_the_limit(self, r: ndarray) -> Profile:
         """No separating direction moves r'theta: its profile is that of the likelihood of the rows left."""
+        from glmclf.inference.profile import Profile
+
         inner, objective, r = self._limit.inner, self._limit.objective, r[self._limit.kept]
         if inner.basis is not None:
             objective, r = objective.rotated(inner.basis), _row_into(inner.basis, r)
@@ -170,6 +176,10 @@ class Profiles:
 
     def _profile_to_infinity(self, r: ndarray) -> Profile:
         """Directions that move r'theta are cut off where it is held; those that do not lead to a limit of their own."""
+        from glmclf.core.limit import constraints_of, held_and_kept, limit_objective
+        from glmclf.core.separation import cone_where
+        from glmclf.inference.profile import Profile
+
         res: Any = self
         objective = self.model._objective(columns=res._columns)
         theta, r = res._finite_theta[res._places], r[res._places]
@@ -280,7 +290,7 @@ class Profiles:
         k, finite = len(self.model.exog_names), np.isfinite(self._theta)
         finite[np.arange(len(finite)) % k == self.model._constant_column()] = False
         if self.model._likelihood.canonical and finite.any():
-            largest = np.max([np.abs(x.toarray()).max(axis=0) for (x,) in Blocks(self.model._rows.X)], axis=0)
+            largest = self.model._rows.patterns.largest()
             finite &= np.abs(np.where(finite, self._theta, 0.0)) * np.tile(largest, len(finite) // k) > 2.0
         return np.flatnonzero(finite)
 
@@ -290,6 +300,8 @@ class Profiles:
         if self._origin is not None:
             A = self._origin._change_of_base(self.model)
             return A @ self._origin._expected_covariance() @ A.T
+        if self.model._likelihood.canonical and res.cov_type in MODEL_BASED:
+            return res._cov.matrix
         keywords = self.model._cov_keywords("expected", None)
         return self.model._covariance(self._limit or res._found, res._objective(), "expected", keywords)[0].matrix
 
@@ -297,7 +309,9 @@ class Profiles:
         """The design in the coordinates of the fit and as it is, trials, offset and weights; without what separation
         decides."""
         res: Any = self
-        r, gone, offset = self.model._rows, res._ruled_out, self.model._rows.offset
+        gone = res._ruled_out
+        r = self.model._rows if gone is not None else self.model._counted()[0]
+        offset = r.offset
         Z = r.X if res._basis is None else r.X.rotated(res._basis)
         arrays = [Z, r.X, r.trials, offset, r.weights]
         if gone is None:

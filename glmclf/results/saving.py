@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 FORMAT = 1
-MODELS: dict[str, Any] = {}  # name -> model class, entered by `models`, which this layer cannot import
+MODELS: dict[str, str] = {}  # model class -> its module, entered by `models`, which this layer cannot import
 
 
 def write(path, stored: dict[str, Any]) -> None:
@@ -90,11 +91,18 @@ def load(path, functions=None) -> Any:
         raise ValueError(f"{path!r} is damaged: {type(error).__name__} {error}") from error
 
 
+def model_class(name: str) -> Any:
+    """A public model class by name, its module imported where it is not yet."""
+    return getattr(import_module(MODELS[name]), name)
+
+
 def _restored(stored: dict[str, Any], functions) -> Any:
     name = stored["model"]["class"]
     if name not in MODELS:
         raise ValueError(f"the file holds a {name}, which this version of glmclf does not have")
-    model = MODELS[name]._rebuild(stored["model"], functions)
+    model = model_class(name)._rebuild(stored["model"], functions)
     if stored.get("results") == "regularized":
-        return model._regularized_class._from_dict(model, stored)
+        from glmclf.results.regularized import beside_results
+
+        return beside_results(model._results_class)._from_dict(model, stored)
     return model._results_class._from_dict(model, stored)

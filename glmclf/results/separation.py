@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.separation import ZERO, Cone
 from glmclf.errors import DataWarning, warn
+
+if TYPE_CHECKING:
+    from glmclf.core.separation import Cone
 
 SHOWN = 8
 LARGEST = 1000  # numbers of facets that a file keeps
@@ -118,6 +120,8 @@ def spelled(label: Any) -> str:
 def signs_of_rows(cone: Cone, R: ndarray) -> tuple[ndarray, ndarray]:
     """Signs of R d over the cone as `Cone.sign_of`, and rows of R of which a cone that was loaded without its facets
     cannot say: NaN."""
+    from glmclf.core.separation import ZERO
+
     unknown = np.zeros(len(R), dtype=bool)
     if len(cone.facets) or cone.basis.shape[1] == 1:
         return cone.sign_of(R), unknown
@@ -173,6 +177,8 @@ def as_dict(found: Separation, cone: Cone) -> dict[str, Any]:
 
 def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Cone]:
     """What `as_dict` kept."""
+    from glmclf.core.separation import Cone
+
     direction, basis, facets = (np.array(stored[name], dtype=float) for name in ("direction", "basis", "facets"))
     cone = Cone(direction, basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool))
     cone.__dict__["signs"] = np.array(stored["signs"], dtype=float)

@@ -7,7 +7,7 @@ from bad_input.refusal import refused
 from properties.toys import make, models, toy
 
 import glmclf
-from glmclf.errors import CollinearityError, DataError, FormulaError
+from glmclf.errors import CollinearityError, DataError, FormulaError, MissingDataError
 
 
 @models
@@ -116,11 +116,22 @@ def test_more_columns_than_rows(model):
 
 
 @models
-def test_sparse_comes_later(model):
+def test_sparse_arrays(model):
     from scipy import sparse
 
-    with refused("sparse", error=NotImplementedError):
-        getattr(glmclf, model)(toy().y01, sparse.csr_array(np.ones((160, 2))))
+    X = np.column_stack([np.ones(160), toy().x1])
+    for form in (sparse.csr_array, sparse.csc_matrix):
+        assert getattr(glmclf, model)(toy().y01, form(X)).exog_names == ["const", "x1"]
+        with refused("exog", "complex"):
+            getattr(glmclf, model)(toy().y01, form(X * 1j))
+        with refused("159", "160"):
+            getattr(glmclf, model)(toy().y01, form(X[1:]))
+    X[[3, 8], 1] = np.inf
+    with refused("x1", "infinite", "3", "8"):
+        getattr(glmclf, model)(toy().y01, sparse.coo_array(X))
+    X[[3, 8], 1] = np.nan
+    with refused("x1", "3", "8", error=MissingDataError):
+        getattr(glmclf, model)(toy().y01, sparse.csr_array(X), missing="raise")
 
 
 @models

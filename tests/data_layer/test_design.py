@@ -8,7 +8,9 @@ import pandas as pd
 import patsy
 import pytest
 
-from glmclf.core.columns import dense
+import glmclf
+from glmclf.core import columns
+from glmclf.core.columns import Cells, dense
 from glmclf.data import design as design_module
 from glmclf.data.design import read_arrays, read_formula
 from glmclf.data.formula import parse_formula
@@ -134,6 +136,126 @@ def test_new_data_use_what_the_training_rows_fixed(right):
     assert found.flags.f_contiguous and found.dtype == np.float64
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
     np.testing.assert_array_equal(ours.design.matrix(data), matrix(ours))
+
+
+CODED = """
+C(g, Treatment(reference="c"))
+C(g, Treatment("b")):h - 1
+C(g, Treatment)*x - 1
+C(k, Treatment(3)):x
+C(k, Sum) - 1
+C(k, Sum(2))*b
+C(g, Sum("a")):C(o, Poly)
+C(o, Poly)*C(g, Sum)*h
+C(o, Poly(scores=[1, 2, 4]))
+C(o, Poly):x - 1
+C(o, Helmert) + 0
+C(g, Helmert):C(h, Sum)
+C(g, Diff)*C(o, Helmert)
+C(k, Diff):x + k
+C(g, Sum):x:z
+h*C(k)*b
+h:C(k):b
+0 + h:C(k):b
+g*h - g
+g*h - h - 1
+g*o*x - g:o:x
+g/h/b - 1
+g/C(k, Sum)
+h/(x + o)
+(g + h + b)**3
+(g + x)**2 - 1
+g:h + x:g - 1
+x + x:g + x:h
+x:z:g - 1
+0 + x + g:h
+g:x + h:x - 1
+b - 1
+0 + b:o
+C(b)*x
+C(b, Sum):g
+C(h == "u")
+I(k == 2):g
+unused
+0 + unused*h
+C(unused, Sum):x
+reordered*b
+C(reordered, Poly) - 1
+numbered
+numbered:x + C(numbered, Helmert)
+Q("odd factor")
+Q("odd factor")*Q("odd name") - 1
+C(Q("odd factor"), Sum):h
+C(k, levels=[3, 1, 2])*h
+C(g, levels=["c", "b", "a"], contrast=Helmert)
+C(text_numbers)
+1 + g + 1
+g + h + g
+""".strip().splitlines()
+
+
+def coded_table():
+    data = table()
+    i = np.arange(len(data))
+    return data.assign(
+        unused=pd.Categorical(np.array(["p", "r"])[(i // 2) % 2], ["p", "q", "r"]).remove_categories("q"),
+        reordered=pd.Categorical(np.array(["s", "l", "m"])[(i // 4) % 3], ["l", "s", "m"]),
+        numbered=pd.Categorical(np.array([10, 9, 2])[(i // 5) % 3], [10, 2, 9]),
+        text_numbers=np.array(["10", "9", "2"])[(i // 5) % 3],
+        **{"odd factor": np.array(["a b", "c[", "T."])[(i // 7) % 3]},
+    )
+
+
+@pytest.mark.parametrize("right", CODED)
+def test_codings_are_patsys_to_the_bit(right):
+    """Names, and the numbers of every form of the columns; a product of three may be rounded in another order."""
+    data = coded_table()
+    ours, theirs = read(f"y ~ {right}", data), patsy.dmatrix(right, data)
+    assert ours.design.xnames == theirs.design_info.column_names
+    assert ours.design.terms == dict(theirs.design_info.term_name_slices)
+    X = np.asarray(theirs)
+    rtol = 1e-15 if right.count(":") + right.count("*") > 1 else 0
+    np.testing.assert_allclose(matrix(ours), X, rtol=rtol, atol=0)
+    np.testing.assert_array_equal(ours.design.matrix(data), matrix(ours))
+    coded, w = Cells(ours.pieces, len(X)), np.linspace(0.5, 2, len(X))
+    np.testing.assert_array_equal(coded.toarray(), matrix(ours))
+    np.testing.assert_allclose(coded @ np.eye(X.shape[1]), X, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(coded.gram(w), (X.T * w) @ X, rtol=1e-12, atol=1e-13 * len(X))
+
+
+def test_levels_without_rows_are_left_out_as_patsy_does_when_told():
+    """patsy keeps them as columns of zeros, which no fit can use."""
+    data = coded_table()
+    data["unused"] = data["unused"].cat.add_categories(["q", "z"])
+    ours = read("y ~ unused*h", data)
+    theirs = patsy.dmatrix("unused*h", data.assign(unused=data["unused"].cat.remove_unused_categories()))
+    assert ours.design.xnames == theirs.design_info.column_names
+    np.testing.assert_array_equal(matrix(ours), np.asarray(theirs))
+
+
+@pytest.mark.parametrize(
+    "right", ["f5 + f20 + x", "f5*x + f20", "f5:f20 + x", "C(f20, Poly)*x", "0 + f20/f5", "f20:x + f5:z"]
+)
+def test_no_factor_of_a_large_table_is_expanded(right, monkeypatch):
+    """From a formula to the summary and to predictions."""
+    rng = np.random.default_rng(0)
+    n = 21_000
+    data = pd.DataFrame({"y": rng.integers(0, 2, n), "x": rng.normal(size=n), "z": rng.normal(size=n)})
+    for levels in (5, 20):
+        data[f"f{levels}"] = rng.choice([f"v{i:02d}" for i in range(levels)], n)
+    rows = []
+
+    def watched(pieces, n):
+        rows.append(n)
+        return dense(pieces, n)
+
+    monkeypatch.setattr(columns, "dense", watched)
+    res = glmclf.Logit.from_formula(f"y ~ {right}", data).fit()
+    res.summary().as_text()
+    res.predict()
+    assert isinstance(res.model._rows.X, Cells)
+    assert max(rows, default=0) < 5_000
+    assert res.model.exog_names == patsy.dmatrix(right, data[:2_000]).design_info.column_names
 
 
 @pytest.mark.parametrize("right", ["g*x + bs(z, df=4)", "C(k)*h", "b + o"])
@@ -828,12 +950,18 @@ def test_column_names_mean_nothing_beside_arrays():
         read_arrays(*arrays(), response=left, extras={"offset": "x1"})
 
 
-def test_sparse_arrays_come_later():
+def test_sparse_arrays():
     import scipy.sparse
 
     y, X = arrays()
+    plain = read_arrays(y, X, response=left)
+    for form in (scipy.sparse.csr_array, scipy.sparse.csc_matrix, scipy.sparse.coo_array):
+        sample = read_arrays(y, form(X), response=left)
+        assert isinstance(sample.X, scipy.sparse.csr_array)
+        np.testing.assert_array_equal(sample.X.toarray(), plain.X)
+        assert sample.design == plain.design
     with pytest.raises(NotImplementedError, match="scipy.sparse"):
-        read_arrays(y, scipy.sparse.csr_array(X), response=left)
+        read_arrays(y, scipy.sparse.csr_array(X), response=left, drop_constant=True)
 
 
 def test_new_arrays():

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf.data.frame import align, as_frame, plain, read_column
+from glmclf import Logit, MNLogit
+from glmclf.data.frame import align, as_frame, labels, plain, read_column
 from glmclf.errors import DataError
 
 # ----------------------------------------------------------------------------------------------------- plain
@@ -216,3 +217,38 @@ def test_repeated_labels(frame):
 def test_what_cannot_be_aligned(frame, values, message):
     with pytest.raises(DataError, match=message):
         align(values, name="w", frame=frame)
+
+
+# ---------------------------------------------------------------------------------------------------- labels
+NAMES = ["Intercept", "x", "f[T.b]:x", "größe"]
+
+
+DAYS = list(pd.to_datetime(["2020-1-1", "2021-1-1"]))
+
+
+@pytest.mark.parametrize("levels", [[1, 2], [1, 2.5], ["a", "b"], [True, False], DAYS], ids=str)
+def test_labels(levels):
+    for _ in range(2):  # made, and kept
+        pd.testing.assert_index_equal(labels(NAMES), pd.Index(NAMES))
+        expected = pd.MultiIndex.from_product([levels, NAMES], names=["level", "regressor"])
+        pd.testing.assert_index_equal(labels(NAMES, levels), expected)
+
+
+def test_labels_that_are_equal_but_not_alike():
+    for levels, kind in (([1, 0], int), ([True, False], bool), ([1.0, 0.0], float)):
+        assert [type(v) for v in labels(["x"], levels).get_level_values(0)] == [kind] * 2
+
+
+def test_names_of_labels_belong_to_one_result():
+    labels(NAMES).name = "term"
+    labels(NAMES, [1, 2]).names = ["class", "term"]
+    assert labels(NAMES).name is None and list(labels(NAMES, [1, 2]).names) == ["level", "regressor"]
+    table = pd.DataFrame({"x": [0.0, 1, 2, 3, 4, 5], "y": [0, 1, 0, 1, 2, 1]})
+    for model in (Logit.from_formula("I(y > 0) ~ x", table), MNLogit.from_formula("y ~ x", table)):
+        res = model.fit()
+        for give in (lambda res=res: res.params, lambda res=res: res.bse, res.conf_int, res.cov_params):
+            give().index.rename("term" if give().index.nlevels == 1 else ["class", "term"], inplace=True)
+            assert "term" not in give().index.names
+    ends = res.conf_int()
+    ends.columns.name = "end"
+    assert res.conf_int().columns.name is None

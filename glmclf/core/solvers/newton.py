@@ -9,18 +9,25 @@ from glmclf.core.objective import Evaluation, Objective
 from glmclf.core.solvers import Fit
 
 TOL = 1e-24  # squared decrement times p/n: the last step then moves the information by 1e-12 of itself
+FORESEEN = 1e-16  # the same, where a subsample tells the move to some hundredths
+SAME = 1e-2  # of that: the information moves by no more than 1e-9 of itself
 SWITCH = 1e-2  # Fisher scoring goes on with the observed information here, or where its step is too long: the
 # log-likelihoods are concave, so that damped Newton steps reach the maximum, and its last digits come quickly
 FLOOR = 1e-8  # a squared decrement below this that has not fallen for PATIENCE steps is rounding
 UNSEEN = 1e-11  # and where the gain is no share of the log-likelihood: one far row can make a slope of little weight
+NEAR = 0.1  # squared decrement over n, the relative change of the information in a step, that a stand-in follows
 PATIENCE = 4  # in an exponential tail it falls by 1/e a step: slow, but no rounding
 ARMIJO = 1e-4
 MAX_HALVINGS = 60
 
 
-def irls(objective: Objective, start: ndarray, **options) -> Fit:
-    """Fisher scoring: each step a weighted least squares fit (iteratively reweighted least squares)."""
-    return _maximise(objective, start, expected=not objective.canonical, **options)
+def irls(objective: Objective, start: ndarray, subsample=None, **options) -> Fit:
+    """Fisher scoring: each step a weighted least squares fit (iteratively reweighted least squares).
+
+    With a `Subsample` at whose estimate it starts, on the observed information from there.
+    """
+    expected = not objective.canonical and subsample is None
+    return _maximise(objective, start, expected=expected, subsample=subsample, **options)
 
 
 def newton(objective: Objective, start: ndarray, **options) -> Fit:
@@ -28,14 +35,17 @@ def newton(objective: Objective, start: ndarray, **options) -> Fit:
     return _maximise(objective, start, expected=False, **options)
 
 
-def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None, callback=None) -> Fit:
+def _maximise(
+    objective, start, *, expected, opening=None, maxiter=100, tol=None, callback=None, subsample=None
+) -> Fit:
     """The loop of both.
 
     Convergence is scale-free: the squared Newton decrement d = s' I^-1 s is the squared distance to the maximum in
     standard errors (Boyd & Vandenberghe 2004, section 9.5.1). Below `tol` the step is taken without another pass: it
     squares d, and moves the information by about sqrt(d p/n) of itself.
     """
-    tol = TOL * max(1.0, objective.n / len(start)) if tol is None else tol
+    if tol is None:
+        tol = (TOL if subsample is None else FORESEEN) * max(1.0, objective.n / len(start))
     theta, evaluation, trace = start, opening or objective(start, expected), []
     converged, message = False, "no maximum within the iterations allowed"
     iteration, halved = 0, False
@@ -51,6 +61,8 @@ def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None
             trace.pop()  # this point again: it does not stand still
             continue
         if distance <= tol:
+            if subsample is not None and distance > SAME * tol:
+                evaluation = subsample.moved(theta, evaluation, step)
             theta, converged, message = theta + step, True, "converged"
             break
         unseen = decrement <= UNSEEN * max(1.0, abs(evaluation.value))
@@ -59,6 +71,8 @@ def _maximise(objective, start, *, expected, opening=None, maxiter=100, tol=None
             break
         if iteration == maxiter:
             break
+        if subsample is not None and distance < NEAR * objective.n:
+            step = subsample.step(theta, evaluation, step)
         length, moved = _halve(objective, theta, evaluation, step, decrement, expected)
         if moved is None:
             message = "no step increases the log-likelihood"

@@ -1,0 +1,185 @@
+"""What starting takes, and small fits: `import`, the first fit of a process, and fits to tens or hundreds of rows.
+
+    python benchmarks/small.py              a look, in a minute
+    python benchmarks/small.py --write      writes docs/benchmarks.md and benchmarks/results/small.json as well
+
+Imports and first fits are timed in fresh processes that take turns, with the bytecode of all packages compiled before.
+Small fits run in one process, in turns, to the shipped data sets. Times are of the processor, not of the clock, with
+one BLAS thread; medians count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+import speed  # noqa: E402
+
+import glmclf  # noqa: E402
+from glmclf import datasets  # noqa: E402
+
+PAGE, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results" / "small.json"
+BEGIN, END = "<!-- small table: begin (written by benchmarks/small.py) -->", "<!-- small table: end -->"
+SPECTOR, PENGUINS = "GRADE ~ GPA + TUCE + PSI", "species ~ bill_length_mm + body_mass_g"
+
+# run in a process of its own; {what} is the statement that is timed
+FRESH = """
+import sys, time
+start = time.process_time()
+{what}
+print(time.process_time() - start, len(sys.modules))
+"""
+FIRST = """
+import {module}
+import pandas
+table = pandas.DataFrame({{"y": [0, 1, 1, 0, 1, 0, 1, 1], "x": [1.0, 2, 3, 1, 4, 2, 2, 5]}})
+{module}.{logit}("y ~ x", table).fit({options}).summary().as_text()
+"""
+
+
+# ------------------------------------------------------------------------------------------------ fresh processes
+def starts() -> dict[str, dict[str, str]]:
+    """Problem -> program -> statement."""
+    first = {
+        "glmclf": FIRST.format(module="glmclf", logit="Logit.from_formula", options=""),
+        "statsmodels": FIRST.format(module="statsmodels.formula.api", logit="logit", options="disp=0"),
+    }
+    imports = {"glmclf": "import glmclf", "statsmodels": "import statsmodels.formula.api"}
+    return {"import": imports, "import, first fit of a formula, summary": first}
+
+
+def fresh(statement: str, cache: str) -> tuple[float, int]:
+    """Seconds of a statement in a new process, and how many modules it leaves loaded."""
+    one = dict.fromkeys(["OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"], "1")
+    environment = {**os.environ, **one, "PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": cache}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, "-c", FRESH.format(what=statement)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    seconds, modules = done.stdout.split()
+    return float(seconds), int(modules)
+
+
+def measure_start(problem: str, programs: dict[str, str], cache: str, turns: int) -> dict:
+    seconds: dict[str, list[float]] = {name: [] for name in programs}
+    modules = {name: fresh(statement, cache)[1] for name, statement in programs.items()}  # compiles, too
+    for _ in range(turns):
+        for name, statement in programs.items():
+            seconds[name].append(fresh(statement, cache)[0])
+    return entry(problem, seconds, modules)
+
+
+# ----------------------------------------------------------------------------------------------------- small fits
+def fits() -> dict[str, dict[str, Callable]]:
+    """Problem -> program -> a function that fits."""
+    import statsmodels.api as sm
+    import statsmodels.formula.api as smf
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    spector, penguins = datasets.load("spector"), datasets.load("penguins").dropna()
+    coded = penguins.assign(species=penguins.species.astype("category").cat.codes)  # statsmodels takes no labels
+    y, X = spector.GRADE.to_numpy(float), np.column_stack([np.ones(32), spector[["GPA", "TUCE", "PSI"]]])
+    species, bills = coded.species.to_numpy(), penguins[["bill_length_mm", "bill_depth_mm"]].to_numpy()
+    return {
+        "Logit, formula, 32 rows, summary": {
+            "glmclf": lambda: glmclf.Logit.from_formula(SPECTOR, spector).fit().summary().as_text(),
+            "statsmodels": lambda: smf.logit(SPECTOR, spector).fit(disp=0).summary().as_text(),
+        },
+        "Logit, formula, 32 rows, bse": {
+            "glmclf": lambda: glmclf.Logit.from_formula(SPECTOR, spector).fit().bse,
+            "statsmodels": lambda: smf.logit(SPECTOR, spector).fit(disp=0).bse,
+        },
+        "Logit, arrays, 32 rows, bse": {
+            "glmclf": lambda: glmclf.Logit(y, X).fit().bse,
+            "statsmodels": lambda: sm.Logit(y, X).fit(disp=0).bse,
+        },
+        "MNLogit, formula, 333 rows, summary": {
+            "glmclf": lambda: glmclf.MNLogit.from_formula(PENGUINS, penguins).fit().summary().as_text(),
+            "statsmodels": lambda: smf.mnlogit(PENGUINS, coded).fit(disp=0, maxiter=100).summary().as_text(),
+        },
+        "LDA, arrays, 333 rows": {
+            "glmclf": lambda: glmclf.LDA(species, bills).fit(),
+            "scikit-learn": lambda: LinearDiscriminantAnalysis().fit(bills, species),
+        },
+    }
+
+
+def measure_fits(problem: str, programs: dict[str, Callable], turns: int) -> dict:
+    for fit in programs.values():
+        fit()
+    seconds: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(turns):
+        for name, fit in programs.items():
+            start = time.process_time()
+            for _ in range(10):
+                fit()
+            seconds[name].append((time.process_time() - start) / 10)
+    return entry(problem, seconds)
+
+
+# --------------------------------------------------------------------------------------------------------- report
+def entry(problem: str, seconds: dict[str, list[float]], modules: dict[str, int] | None = None) -> dict:
+    ours = statistics.median(seconds["glmclf"])
+    programs = {}
+    for name, all_seconds in seconds.items():
+        median = statistics.median(all_seconds)
+        programs[name] = {"seconds": median, "times_glmclf": median / ours, "all_seconds": all_seconds}
+        if modules is not None:
+            programs[name]["modules"] = modules[name]
+        print(f"{problem:45s} {name:14s} {1e3 * median:9.2f} ms {median / ours:6.2f} x", flush=True)
+    return {"problem": problem, "programs": programs}
+
+
+def markdown(entries: list[dict], about: dict) -> str:
+    lines = ["| problem | program | milliseconds | times glmclf's | modules |", "|---|---|---:|---:|---:|"]
+    for found in entries:
+        for i, (name, r) in enumerate(found["programs"].items()):
+            first = found["problem"] if i == 0 else ""
+            lines.append(
+                f"| {first} | {name} | {1e3 * r['seconds']:.1f} | {r['times_glmclf']:.1f} | {r.get('modules', '')} |"
+            )
+    used = ", ".join(f"{k} {about[k]}" for k in ("python", "numpy", "scipy", "pandas", "statsmodels", "scikit-learn"))
+    return "\n".join([*lines, "", f"Medians of processor time with one BLAS thread ({about['processor']}); {used}."])
+
+
+def write(entries: list[dict], about: dict) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    if BEGIN not in text:
+        text = f"{text.rstrip()}\n\n{BEGIN}{END}\n"
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    PAGE.write_text(f"{before}{BEGIN}\n\n{markdown(entries, about)}\n\n{END}{after}", encoding="utf-8")
+    RESULTS.write_text(json.dumps({"machine": about, "problems": entries}, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--turns", type=int, default=9, help="of each program; the median counts")
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and results/small.json")
+    options = parser.parse_args()
+    load = os.getloadavg()
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as cache:
+        entries = [measure_start(problem, programs, cache, options.turns) for problem, programs in starts().items()]
+    with threadpool_limits(1):
+        entries += [measure_fits(problem, programs, options.turns) for problem, programs in fits().items()]
+    if options.write:
+        write(entries, speed.machine(load))
+
+
+if __name__ == "__main__":
+    main()
