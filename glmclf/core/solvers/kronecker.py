@@ -18,8 +18,8 @@ from glmclf.core.objective import Factor
 from glmclf.core.solvers import Fit
 
 ROUNDING = 1e-13  # of the largest entry
-MEMORY = 30  # steps remembered
-FLOOR, PATIENCE = 1e-16, 20  # a squared length below FLOOR that has not fallen for PATIENCE steps is rounding
+MEMORY = 60  # steps remembered
+FLOOR, PATIENCE = 1e-18, 30  # squared lengths below FLOOR, none of which in PATIENCE steps is a new low, are rounding
 ARMIJO = 1e-4
 MAX_HALVINGS = 60
 
@@ -140,15 +140,17 @@ def _step(metric, memory, score: ndarray) -> ndarray:
         rest = rest - share * bend
         shares.append(share)
     out = metric.solve(rest)
+    if memory:  # the metric on the scale of the last step
+        _, bend, curvature = memory[-1]
+        out *= curvature / float(bend @ metric.solve(bend))
     for (step, bend, curvature), share in zip(memory, reversed(shares), strict=True):
         out = out + (share - float(bend @ out) / curvature) * step
     return out
 
 
 def _stands_still(lengths: list[float]) -> bool:
-    """Whether the last squared length is no smaller than those before it."""
-    before = lengths[-1 - PATIENCE : -1]
-    return len(before) == PATIENCE and lengths[-1] > 0.9 * min(before)
+    """Whether none of the last squared lengths is below all those before them."""
+    return len(lengths) > PATIENCE and min(lengths[-PATIENCE:]) > 0.9 * min(lengths[:-PATIENCE])
 
 
 def _halve(objective, theta: ndarray, e, step: ndarray, decrement: float):
