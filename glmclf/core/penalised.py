@@ -12,13 +12,16 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks, one_blas_thread
 from glmclf.core.estimation import FACTORED_ALONE, Estimate
-from glmclf.core.objective import Factor, Objective
+from glmclf.core.objective import Evaluation, Factor, Objective
 from glmclf.core.omitted import places_kept
-from glmclf.core.penalties import Ridge, kkt_residual, largest_lasso, proximal_newton
+from glmclf.core.penalties import Ridge, kkt_violations, largest_lasso, proximal_newton
+from glmclf.core.projected import Frame, enough
 from glmclf.core.rank import dependencies_in
 from glmclf.core.solvers import Fit
 from glmclf.core.subspace import Within
 
+VIOLATED = "the optimality conditions do not hold"
+KKT = 1e-8  # of the scale of the score: a larger violation of the optimality conditions is no maximum
 LITTLE = 1e-8  # of the information, above which a ridge is far from its rounding
 
 
@@ -100,6 +103,11 @@ class Coding:
         mean = np.kron(np.full((K, K), 1.0 / K), np.diag(free.astype(float)))
         return cls(np.kron(contrasts, np.eye(k)), T - mean @ T, places)
 
+    @classmethod
+    def of_some(cls, p: int, places: ndarray) -> Coding:
+        """Some of p parameters, the others being 0."""
+        return cls(None, np.eye(p)[:, places], places)
+
     def theta(self, b: ndarray) -> ndarray:
         """The model's parameters."""
         return b if self.D is None else self.D @ b
@@ -119,15 +127,17 @@ class Coding:
 
     def objective(self, objective: Objective) -> Any:
         """The log-likelihood as a function of c."""
-        if self.D is None:
+        if self.D is None and self.T is None:
             return objective
-        Q = self.D if self.T is None else self.D @ self.T
+        Q = self.T if self.D is None else self.D if self.T is None else self.D @ self.T
+        assert Q is not None
         return Within(objective, Q, np.zeros(len(Q)))
 
 
 @dataclass(frozen=True)
 class PenalisedEstimate(Estimate):
-    """A maximum of llf - penalty. `fit` is in the model's parameters, its evaluation of the plain log-likelihood.
+    """A maximum of llf - penalty. `fit` is in the model's parameters, or in those of `basis`; its evaluation is of the
+    plain log-likelihood.
 
     Attributes
     ----------
@@ -139,8 +149,13 @@ class PenalisedEstimate(Estimate):
         Inverse of the information and the ridge of the coefficients that are not 0; 0 for the others, and of a lasso.
     shares : (d,) ndarray
         Effective degrees of freedom of each coefficient: diagonal of V I.
+    spread : (p, p) ndarray or None
+        The same covariance of the parameters of `fit`.
+    inner : Evaluation or None
+        The plain log-likelihood in the coordinates of the problem.
     kkt : float
-        Largest violation of the optimality conditions, of llf/N - penalty/N.
+        Largest violation of the optimality conditions, of llf/N - penalty/N. Where the problem is solved in a `Frame`,
+        with the columns without a penalty orthonormal and projected out of the others.
     symmetric : bool
         Whether every class has a coefficient vector.
     constant : int or None
@@ -151,6 +166,8 @@ class PenalisedEstimate(Estimate):
     b: ndarray | None = None
     V: ndarray | None = None
     shares: ndarray | None = None
+    spread: ndarray | None = None
+    inner: Evaluation | None = None
     kkt: float = 0.0
     symmetric: bool = False
     constant: int | None = None
@@ -163,13 +180,21 @@ class Problem:
     Attributes
     ----------
     objective : Objective
-        The log-likelihood of the columns that are left.
+        The log-likelihood of the columns that are left, in the coordinates of `frame`.
     coding : Coding
     penalty : Penalty
         Of their coefficients b.
     maxiter : int
     tol : float or None
     callback : callable or None
+    frame : Frame or None
+        The columns as they are without one.
+    mixed : bool
+        Whether the frame mixes columns with a penalty, so that the ridge is a form in all of them.
+    gram : (k, k) ndarray or None
+        Information of the first equation where the fit starts.
+    scale : (c,) ndarray or None
+        Of the score in the coefficients that are estimated.
     """
 
     objective: Objective
@@ -178,16 +203,147 @@ class Problem:
     maxiter: int = 200
     tol: float | None = None
     callback: Callable | None = None
+    frame: Frame | None = None
+    mixed: bool = False
+    gram: ndarray | None = None
+    scale: ndarray | None = None
+
+    def placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
+        """The same problem in coordinates that suit the columns; `start` are parameters of X, `c` codes them."""
+        X = self.objective.blocks.arrays[0]
+        k, out = X.shape[1], self
+        information = self.objective(start, True).information
+        if not enough(information[:k, :k], X):
+            frame = Frame.of(self.objective, np.asarray(~self.penalty.alpha.reshape(-1, k).any(axis=0)))
+            out, start = replace(self, objective=frame.apply(self.objective), frame=frame), frame.into(start)
+            information = out.objective(start, True).information
+        return replace(out, gram=information[:k, :k], scale=out._scale(c(start)))
+
+    def well_mixed(self, least: float = 1.0) -> Problem:
+        """The same problem with penalised columns mixed where a ridge, `least` times this one's, leaves them
+        ill-conditioned."""
+        frame, gram = self.frame, self.gram
+        if frame is None or gram is None or self.penalty.lasso.any():
+            return self
+        A = least * (1.0 - self.penalty.L1_wt) * self.penalty.alpha.reshape(-1, len(gram))
+        partly = (A[:, ~frame.free] == 0).any()
+        if partly or enough(gram + np.diag(self.penalty.n * A.mean(axis=0)), frame.raw.blocks.arrays[0]):
+            return self
+        try:
+            mixed = frame.mixed(A.mean(axis=0))
+            objective = mixed.apply(frame.raw)
+        except np.linalg.LinAlgError:  # the ridge is lost in rounding
+            return self
+        return replace(self, objective=objective, frame=mixed, mixed=True)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the design."""
+        return self.objective.blocks.arrays[0].shape[1]
+
+    def into(self, b: ndarray) -> ndarray:
+        """Parameters of X in the coordinates of the problem."""
+        return b if self.frame is None else self.frame.into(b)
+
+    def moved(self, other: Objective) -> Objective:
+        """The likelihood of other rows of the same columns in these coordinates."""
+        return other if self.frame is None else self.frame.apply(other)
+
+    @property
+    def _ridge(self) -> ndarray:
+        """Precisions of the coordinates c, or their matrix."""
+        if not self.mixed:
+            return self.penalty.part(self.coding.places).ridge
+        assert self.frame is not None
+        at = self.coding.places
+        return self.frame.quadratic(self.penalty.ridge)[np.ix_(at, at)]
 
     def solve(self, c: ndarray) -> Fit:
         """The maximum in the coordinates c, from a start; its evaluation has the ridge in it."""
-        penalty = self.penalty.part(self.coding.places)
-        objective = Ridge(self.coding.objective(self.objective), penalty.ridge)
+        lasso = self.penalty.part(self.coding.places).lasso
+        objective = Ridge(self.coding.objective(self.objective), self._ridge)
         alone = one_blas_thread() if len(c) in FACTORED_ALONE else nullcontext()
         with np.errstate(over="ignore", invalid="ignore"), alone:
-            return proximal_newton(
-                objective, penalty.lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback
-            )
+            found = proximal_newton(objective, lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback)
+            found = self._polished(found) if lasso.any() else found
+            return self._judged(found, self._scale(c) if self.scale is None else self.scale)
+
+    def _of_active(self, found: Fit) -> Problem | None:
+        """The problem of what is not 0 with its columns mixed, where they are ill-conditioned; None where not."""
+        frame, places = self.frame, self.coding.places
+        active = (found.theta != 0) | (self.penalty.part(places).lasso == 0)
+        if frame is None or self.mixed or not active.any():
+            return None
+        here = self._spread(active).reshape(-1, len(frame.free))
+        which = here.all(axis=0) & ~frame.free
+        ridge = self.penalty.ridge.reshape(here.shape).mean(axis=0) / frame.raw.n
+        H = found.evaluation.information[np.ix_(active, active)]
+        if (here.any(axis=0) & ~frame.free & ~which).any() or not which.any() or enough(H, frame.raw.blocks.arrays[0]):
+            return None  # other columns by equation
+        T = np.eye(len(places)) if self.coding.T is None else self.coding.T
+        coding = replace(self.coding, T=T[:, active], places=places[active])
+        try:
+            mixed = frame.mixed(ridge, which)
+            return replace(self, objective=mixed.apply(frame.raw), frame=mixed, mixed=True, coding=coding)
+        except np.linalg.LinAlgError:
+            return None
+
+    def _polished(self, found: Fit) -> Fit:
+        """The same estimate with the digits that ill-conditioned columns cost: with its signs the rest is smooth."""
+        part = self._of_active(found) if found.converged else None
+        if part is None:
+            return found
+        assert part.frame is not None
+        at, c = part.coding.places, self._spread(found.theta)
+        linear = part.frame.with_linear(self.penalty.lasso * np.sign(c))[at]
+        objective = Ridge(part.coding.objective(part.objective), part._ridge, linear)
+        better = proximal_newton(objective, np.zeros(len(at)), part.frame.remixed(c)[at], maxiter=self.maxiter)
+        new = part.frame.unmixed(part._spread(better.theta))
+        kept = (np.sign(new) == np.sign(c))[self.penalty.lasso > 0].all()
+        if not (better.converged and kept):
+            return found
+        new = new[self.coding.places]
+        e = Ridge(self.coding.objective(self.objective), self._ridge)(new, False)
+        return replace(found, theta=new, evaluation=e)
+
+    def _root(self, found: Fit, active: ndarray) -> ndarray:
+        """A root of the inverse of the information, with the ridge, of the coefficients `active`, (c, active)."""
+        out = np.zeros((len(found.theta), len(active)))
+        part = self._of_active(found) if self.penalty.lasso.any() else None
+        if part is None:
+            out[active] = Factor(found.evaluation.information[np.ix_(active, active)]).root
+            return out
+        assert part.frame is not None
+        g = part.frame.remixed(self._spread(found.theta))[part.coding.places]
+        e = Ridge(part.coding.objective(part.objective), part._ridge)(g, False)
+        return part.frame.unmixed(part._spread(Factor(e.information).root))[self.coding.places]
+
+    def _scale(self, c: ndarray) -> ndarray:
+        """Of the score: root of N times the information, as of N rows with scores of one size."""
+        e = self.coding.objective(self.objective)(c, True)
+        return np.sqrt(self.penalty.n * np.abs(np.diag(e.information)))
+
+    def _judged(self, found: Fit, scale: ndarray) -> Fit:
+        """A fit that has converged only if the optimality conditions hold."""
+        off = float((self._violations(found) / np.where(scale > 0, scale, 1.0)).max(initial=0.0))
+        if not found.converged or off <= KKT:
+            return found
+        message = f"{VIOLATED}: they are violated by {off:.2g} of the scale of the score"
+        return replace(found, converged=False, message=message)
+
+    def _violations(self, found: Fit) -> ndarray:
+        """Of the optimality conditions, coefficient by coefficient."""
+        lasso, score = self.penalty.part(self.coding.places).lasso, found.evaluation.score
+        if self.mixed:
+            assert self.frame is not None
+            score = self.frame.slopes(self._spread(score))[self.coding.places]
+        return kkt_violations(score, lasso, found.theta)
+
+    def _spread(self, c: ndarray) -> ndarray:
+        """Entries of c among those of b."""
+        out = np.zeros((len(self.penalty.alpha), *c.shape[1:]), dtype=c.dtype)
+        out[self.coding.places] = c
+        return out
 
     def scaled(self, alpha: float) -> Problem:
         """The same problem with `alpha` times the penalty."""
@@ -218,20 +374,31 @@ class Problem:
         Such directions, combinations of columns that are 0 in every row and coefficients that all classes share, have
         nothing but the ridge; below the rounding of the information it decides nothing. 1 where there is none.
         """
-        ridge, size = self.penalty.ridge, np.diag(found.evaluation.information)
+        ridge, size = self.penalty.ridge, self._sizes(found)
         mine = self.penalty.part(self.coding.places)
         if not (ridge.any() and (mine.ridge[mine.ridge > 0] < LITTLE * size[mine.ridge > 0]).any()):
             return 1.0
-        X = self.objective.blocks.arrays[0]
-        k, full = X.shape[1], np.zeros(len(ridge))
-        full[self.coding.places] = size
+        X = (self.objective if self.frame is None else self.frame.raw).blocks.arrays[0]
+        k, full = X.shape[1], self._spread(size)
         active = (self.coding.b(found.theta) != 0) | (self.penalty.lasso == 0)
-        nothing = [np.kron(np.eye(len(ridge) // k), row) for row in _null_rows(dependencies_in(Blocks(X)), k)]
+        rows = _null_rows(dependencies_in(Blocks(X)), k)
+        if self.frame is not None:
+            rows[:, self.frame.free] = 0.0  # projected out
+        nothing = [np.kron(np.eye(len(ridge) // k), row) for row in rows]
         if self.coding.D is not None:
             nothing.append(np.kron(np.ones(len(ridge) // k), np.eye(k)))
         V = np.vstack(nothing) ** 2 if nothing else np.zeros((0, len(ridge)))
         V = V[~V[:, ~active].any(axis=1) & (V @ ridge > 0)]
         return float(((V @ ridge) / (V @ full)).min(initial=1.0))
+
+    def _sizes(self, found: Fit) -> ndarray:
+        """Diagonal of the information with the ridge; in a frame, without what free columns explain."""
+        A, at = found.evaluation.information, self.coding.places
+        if not self.mixed:
+            return np.diag(A)
+        assert self.frame is not None
+        half = self.frame.slopes(self._spread(A))[at]
+        return np.diag(self.frame.slopes(self._spread(half.T))[at])
 
     def finish(self, found: Fit) -> PenalisedEstimate:
         """The estimate in the model's parameters, with the covariance and degrees of freedom that it has.
@@ -242,24 +409,36 @@ class Problem:
             The information with the ridge is singular.
         """
         coding, penalty = self.coding, self.penalty.part(self.coding.places)
-        c, e = found.theta, found.evaluation
+        c = found.theta
         active = np.flatnonzero((c != 0) | (penalty.lasso == 0))
-        V, shares = np.zeros((len(c), len(c))), np.zeros(len(c))
-        if penalty.lasso.any() and not penalty.ridge.any():
-            shares[active] = 1.0
-        elif len(active):
-            root = Factor(e.information[np.ix_(active, active)]).root
-            V[np.ix_(active, active)] = root @ root.T
-            shares[active] = 1.0 - penalty.ridge[active] * np.diag(V)[active]
-        kkt = kkt_residual(e, penalty.lasso, c) / penalty.n
-        full = np.zeros(len(self.penalty.alpha))
-        full[coding.places] = shares
-        b = coding.b(c)
-        theta = coding.theta(b)
-        fit = replace(found, theta=theta, evaluation=self.objective(theta, False))
-        V = V if coding.T is None else coding.T @ V @ coding.T.T
+        root, shares = np.zeros((len(c), 0)), np.zeros(len(c))
+        only_lasso = penalty.lasso.any() and not penalty.ridge.any()
+        if len(active) and not only_lasso:
+            root = self._root(found, active)
+        root = root if coding.T is None else coding.T @ root
+        theta = coding.theta(coding.b(c))
+        plain = self.objective(theta, False)
+        estimate = self._in_final_coordinates(found, theta, plain, root)
+        assert estimate.V is not None
+        shares[active] = 1.0 if only_lasso else 1.0 - (penalty.ridge * np.diag(estimate.V)[coding.places])[active]
+        kkt = float(self._violations(found).max(initial=0.0)) / penalty.n
+        return replace(
+            estimate, penalty=self.penalty, shares=self._spread(shares), kkt=kkt, symmetric=coding.D is not None
+        )
+
+    def _in_final_coordinates(self, found: Fit, theta: ndarray, plain: Evaluation, root: ndarray) -> PenalisedEstimate:
+        """The estimate without its penalty, from parameters in the coordinates of the problem and a root of V there."""
+        coding, frame, b = self.coding, self.frame, self.coding.b(found.theta)
+        spread = root if coding.D is None else coding.D @ root
+        if frame is None:
+            fit = replace(found, theta=theta, evaluation=plain)
+            return PenalisedEstimate(fit, None, b=b, V=root @ root.T, spread=spread @ spread.T, inner=plain)
+        basis, theta, exact = frame.final[0], frame.finally_into(theta), frame.exact
+        root, spread = frame.out(root), frame.finally_into(spread)
+        evaluation = plain if frame.final_is_own else frame.raw.rotated(basis, exact)(theta, False)
+        fit = replace(found, theta=theta, evaluation=evaluation)
         return PenalisedEstimate(
-            fit, None, penalty=self.penalty, b=b, V=V, shares=full, kkt=kkt, symmetric=coding.D is not None
+            fit, basis, exact=exact, b=frame.out(b), V=root @ root.T, spread=spread @ spread.T, inner=plain
         )
 
 

@@ -17,6 +17,7 @@ from glmclf.core.columns import Cells, Dense, some_columns
 from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis, rests_on_few_rows
 from glmclf.core.limit import LimitEstimate, find_cone, limit_estimate, ruled_out
 from glmclf.core.objective import Objective
+from glmclf.core.offsets import centred, restored
 from glmclf.core.omitted import (
     columns_kept,
     merged,
@@ -267,8 +268,8 @@ class Model(ConstrainedFits, Regularization):
         polish : bool, optional
             "sgd": whether to end at the maximum (the default), or with the average of the stochastic steps. Then
             `converged` is False, ``mle_retvals["remaining_error"]`` is the distance to the maximum in standard errors,
-            to first order, and standard errors are from the information at that point. Separated data are treated as
-            with any other method.
+            to first order, standard errors are from the information at that point, and llr, aic, bic and prsquared,
+            which compare maxima, are NaN. Separated data are treated as with any other method.
 
         Returns
         -------
@@ -314,10 +315,12 @@ class Model(ConstrainedFits, Regularization):
             raise ValueError(f"start_params must be finite numbers; found {self._flat(start_params)}")
 
         def maximum(objective, places) -> Estimate:
+            objective, shift = centred(objective)
             if bias_reduction is not None:
-                start = self._start() if start_params is None else self._flat(start_params)
-                return reduce_bias(bias_reduction, objective, start[places], **options)
-            return self._maximise(method, objective, start_params, places, {**options, **solving, "refine": refine})
+                start = self._usual(places, shift) if start_params is None else self._flat(start_params)[places] + shift
+                return restored(reduce_bias(bias_reduction, objective, start, **options), shift)
+            told = {**options, **solving, "refine": refine}
+            return restored(self._maximise(method, objective, start_params, places, shift, told), shift)
 
         found, objective, omitted = self._of_full_rank(maximum, collinear, n_threads)
         limit = None
@@ -367,13 +370,18 @@ class Model(ConstrainedFits, Regularization):
             )
         return found, objective, omitted
 
-    def _maximise(self, method, objective, start_params, places, options) -> Estimate:
+    def _maximise(self, method, objective, start_params, places, shift, options) -> Estimate:
         if start_params is not None:
-            found = estimate(method, objective, self._flat(start_params)[places], warm=False, **options)
+            found = estimate(method, objective, self._flat(start_params)[places] + shift, warm=False, **options)
             if found.fit.converged or found.fit.message == RAW or found.fit.iterations >= options["maxiter"]:
                 return found
         # a start so far off that no step leads on: begin at the usual one
-        return estimate(method, objective, self._start()[places], **options)
+        return estimate(method, objective, self._usual(places, shift), **options)
+
+    def _usual(self, places: ndarray, shift: ndarray) -> ndarray:
+        """The usual start, with a shift that makes up for what was taken out of the offset; zeros stay zeros."""
+        start = self._start()[places]
+        return start + shift if start.any() else start
 
     def _refuse_tiny(self, omitted) -> None:
         """Refuse columns "of zeros" that hold numbers whose squares underflow."""
@@ -517,9 +525,11 @@ class Model(ConstrainedFits, Regularization):
         objective = self._objective_of(some_columns(self._rows.X, columns))
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                found = estimate("irls", objective, start, warm=False, maxiter=100)
+                inner, shift = centred(objective)
+                found = estimate("irls", inner, start + shift, warm=False, maxiter=100)
                 if not found.fit.converged:
-                    found = estimate("irls", objective, np.zeros(len(start)), maxiter=200)
+                    found = estimate("irls", inner, np.zeros(len(start)), maxiter=200)
+                found = restored(found, shift)
         except RankDeficiency as deficiency:
             omitted = merged({}, deficiency.combinations, columns)
             raise CollinearityError(self._collinearity(omitted)) from None
@@ -628,6 +638,10 @@ def _as_numbers(table: pd.DataFrame, what: str) -> pd.DataFrame:
 
 
 def _reporter(callback, disp):
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback={callback!r}: a function, called as callback(iteration, params, llf)")
+    if not isinstance(disp, (bool, int, np.bool_)):
+        raise ValueError(f"disp={disp!r}: True or False")
     if not disp:
         return callback
 

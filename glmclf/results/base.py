@@ -169,6 +169,11 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             R = np.hstack([product(p, T) for p in parts])
         return self._fit.theta, self._cov.matrix, R
 
+    @property
+    def _rank(self) -> float:
+        # scores add up to 0 at a maximum
+        return self._cov.rank(centred=self._reduction is None and self.converged)
+
     def _check_new_rows(self, X) -> None:
         """Say which rows to predict disobey a combination that columns of the fit obeyed."""
         broken = violations(self._combinations, X[:].toarray(), self._units) if self._combinations else {}
@@ -250,8 +255,14 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
 
     @property
     def prsquared(self) -> float:
-        """McFadden's pseudo-R-squared, 1 - llf/llnull, both without the binomial coefficients of counts."""
-        return 1.0 - self._value / self._null_value
+        """McFadden's pseudo-R-squared, 1 - llf/llnull, both without the binomial coefficients of counts; NaN of a fit
+        that did not converge."""
+        return np.nan if self._short else 1.0 - self._value / self._null_value
+
+    @property
+    def _short(self) -> bool:
+        """Whether the fit ended short of the maximum of the likelihood: what compares maxima is then NaN."""
+        return not self.converged and not self._regularised
 
     @cached_property
     def df_model(self) -> int:
@@ -518,7 +529,7 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             return np.nan
         theta, V, R = self._coordinates(R)
         try:
-            return wald.joint_statistic(theta, V, R, np.zeros(len(R)), form)
+            return wald.joint_statistic(theta, V, R, np.zeros(len(R)), form, self._rank)
         except (ValueError, np.linalg.LinAlgError):
             warn(wald.no_joint_test([term]), InferenceWarning)
             return np.nan
@@ -693,6 +704,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         found = gof.from_loglikelihoods(self._value, self._null_value, n, self._size)
         if self.model._pseudo:
             found["adjusted McFadden"] = np.nan
+        if self._short:
+            found = dict.fromkeys(found, np.nan)
         return pd.Series(found | self._rsquared_of_rows())
 
     def _rsquared_of_rows(self) -> dict[str, float]:
@@ -835,7 +848,10 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         notes += [*self._constraint_notes(), *self._hauck_donner_notes()]
         notes += self._digit_notes()
         if not self.converged:
-            notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}.")
+            notes.append(
+                f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}. What compares "
+                "maxima is NaN: the likelihood ratio, AIC, BIC and pseudo R-squared."
+            )
         if (np.diag(self._V) < 0).any():
             notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
         return notes

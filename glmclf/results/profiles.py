@@ -328,13 +328,21 @@ class Profiles:
         names, z = [spelled(name) for name in self.model._param_index], self._pvalues_flat
         tests = []
         for j, pvalue in self._flagged[:SHOWN]:
-            lr = "there is no likelihood ratio test" if np.isnan(pvalue) else f"likelihood ratio {pvalue:.3g}"
-            tests.append(f'{names[j]} (p-value: Wald {z[j]:.3g}, {lr})')
+            lr = "" if np.isnan(pvalue) else f", likelihood ratio {pvalue:.3g}"
+            tests.append(f"{names[j]} (p-value: Wald {z[j]:.3g}{lr})")
         more = f" and {len(self._flagged) - SHOWN} more" if len(self._flagged) > SHOWN else ""
         return [
             f"Wald statistics fall as these coefficients grow (Hauck-Donner effect): {', '.join(tests)}{more}. Use "
-            'compare_lr_test and conf_int(method="profile").'
+            f'compare_lr_test and conf_int(method="profile"){self._where_there_is_a_likelihood()}.'
         ]
+
+    def _where_there_is_a_likelihood(self) -> str:
+        """Of which other fit, if this one has no likelihood ratio tests and profiles of its own."""
+        if self._reduction is None:
+            return ""
+        if self._reduction.penalised is None:
+            return " of the fit without bias_reduction="
+        return " of the fit without flic=True, which has the same slopes" if self._reduction.flic else ""
 
 
 def _row_into(basis: ndarray, r: ndarray) -> ndarray:

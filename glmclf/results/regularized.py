@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.columns import some_columns
+from glmclf.core.estimation import into_basis
 from glmclf.core.objective import Evaluation
 from glmclf.core.omitted import columns_kept, places_kept
 from glmclf.core.penalised import PenalisedEstimate, Penalty
@@ -202,7 +203,8 @@ class RegularizedResults(Results):
         if self._penalty.lasso.any():  # constants of classes all of whose columns are selected
             C = C[:, ~(C[self._b == 0] != 0).any(axis=0)]
         D = np.kron(model._contrasts_of_levels(), np.eye(len(c))) if found.symmetric else np.eye(len(self._b))
-        A = C.T @ D.T @ self._fit.evaluation.information @ D @ C
+        DC = D @ C if self._basis is None else into_basis(self._basis, D @ C)
+        A = DC.T @ self._fit.evaluation.information @ DC
         return float(np.trace(np.linalg.pinv(A + (C.T * self._penalty.ridge) @ C, hermitian=True) @ A))
 
     @property
@@ -271,6 +273,8 @@ class RegularizedResults(Results):
         if zero.any():
             names = np.array(self._param_names)[np.isnan(np.diag(self._V))][zero]
             raise ValueError(f"the hypothesis is about {', '.join(names)}, which was not selected")
+        if self._basis is not None and not self.symmetric:
+            return self._in_coordinates(R)
         return np.nan_to_num(self._theta), np.nan_to_num(self._V), R
 
     def _columns_shown(self, alpha: float, exponentiate: bool = False) -> frames.Coefficients:
@@ -480,7 +484,9 @@ class RegularizedResults(Results):
         p: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["penalty"].items()}
         penalty = Penalty(p["alpha"], p["L1_wt"], p["n"])
         parts: dict[str, Any] = {k: p[k] for k in ("b", "V", "shares", "kkt", "symmetric", "constant")}
-        found = PenalisedEstimate(fit, None, omitted=omitted, penalty=penalty, **parts)
+        found = PenalisedEstimate(
+            fit, f["basis"], omitted=omitted, exact=f.get("exact"), penalty=penalty, **parts
+        )
         self = cls(model, found, Covariance.of(stored["covariance"]), f["method"])
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self

@@ -168,13 +168,13 @@ def as_dict(found: Separation, cone: Cone) -> dict[str, Any]:
     """
     kept = {"kind": found.kind, "n_rows": found.n_rows, "n": found.n, "response": found.response}
     facets = cone.extreme if cone.extreme.size <= LARGEST else np.zeros((0, cone.basis.shape[1]))
-    return kept | {"direction": cone.direction, "basis": cone.basis, "facets": facets, "signs": cone.signs}
+    return kept | {"basis": cone.basis, "facets": facets, "signs": cone.signs, "noise": cone.noise}
 
 
 def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Cone]:
     """What `as_dict` kept."""
-    direction, basis, facets = (np.array(stored[name], dtype=float) for name in ("direction", "basis", "facets"))
-    cone = Cone(direction, basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool))
+    basis, facets = (np.array(stored[name], dtype=float) for name in ("basis", "facets"))
+    cone = Cone(basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool), float(stored["noise"]))
     cone.__dict__["signs"] = np.array(stored["signs"], dtype=float)
     kept = (stored["n_rows"], stored["n"], stored["response"])
     return Separation(stored["kind"], *_by_name(model, cone), None, *kept), cone

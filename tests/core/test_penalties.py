@@ -1,5 +1,7 @@
 """Penalised maxima by plain numpy conditions: optimality, ties, folds, and the coding of several classes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
@@ -137,3 +139,31 @@ def test_folds_are_balanced_within_every_class(folds):
     assert (np.ptp(parts.sum(axis=1), axis=0) <= 1).all() and np.ptp(parts.sum(axis=(1, 2))) <= 1
     np.testing.assert_array_equal(parts, deal(counts, folds, 11))
     assert (parts != deal(counts, folds, 12)).any()
+
+
+def test_a_ridge_may_be_a_matrix():
+    P = np.array([[2.0, 0.5], [0.5, 1.0]])
+    objective, b = binomial(LINKS[0], X[:, :2]), np.array([0.3, -0.7])
+    plain, ridge = objective(b, False), Ridge(objective, P)
+    e, g = ridge(b, False), ridge.gradient(b)
+    assert e.value == g.value == pytest.approx(plain.value - 0.5 * b @ P @ b, rel=1e-14)
+    np.testing.assert_allclose(e.score, plain.score - P @ b, rtol=1e-14)
+    np.testing.assert_array_equal(g.score, e.score)
+    np.testing.assert_allclose(e.information, plain.information + P, rtol=1e-14)
+
+
+@pytest.mark.parametrize("L1_wt", [0.0, 1.0])
+@pytest.mark.parametrize("off", [0.0, 1e-10, 1e-6, 1e-2])
+def test_a_fit_has_converged_only_where_the_conditions_hold(monkeypatch, L1_wt, off):
+    from glmclf.core import penalised
+
+    def says_so(objective, lasso, start, **options):
+        found = proximal_newton(objective, lasso, start, **options)
+        b = found.theta * (1.0 + off)
+        return replace(found, theta=b, evaluation=objective(b, False))
+
+    monkeypatch.setattr(penalised, "proximal_newton", says_so)
+    alpha = np.array([0.0, *[0.02] * 4])
+    fit = Problem(binomial(LINKS[0]), Coding.of_equations(5), Penalty(alpha, L1_wt, N)).solve(np.zeros(5))
+    assert fit.converged == (off < 1e-9)
+    assert ("conditions" in fit.message) == (off > 1e-9)

@@ -183,3 +183,31 @@ def test_summary_asks_all_that_can_have_it(reach):
             np.arange(len(res.hauck_donner)), np.arange(0, len(res.hauck_donner), 3)
         )
         assert [j for j, _ in res._flagged] == np.flatnonzero(found).tolist()
+
+
+def test_the_advice_is_what_works():
+    """Of a bias-reduced fit without likelihood ratio tests or profiles: which fit has them."""
+    x = np.r_[np.zeros(40), np.ones(40)]
+    y = np.r_[np.repeat([0, 1], [38, 2]), np.ones(40)].astype(int)
+    table = pd.DataFrame({"y": y, "x": x})
+    kinds = [
+        (glmclf.Logit, {"bias_reduction": "firth"}, "", {"bias_reduction": "firth"}),
+        (glmclf.Logit, {"bias_reduction": "firth", "flic": True}, "without flic=True", {"bias_reduction": "firth"}),
+        (glmclf.Logit, {"bias_reduction": "median"}, "without bias_reduction=", {}),
+        (glmclf.Probit, {"bias_reduction": "firth"}, "without bias_reduction=", {}),
+    ]
+    seen = 0
+    for model, options, words, works in kinds:
+        big, small = model.from_formula("y ~ x", table), model.from_formula("y ~ 1", table)
+        text = " ".join(big.fit(**options).summary().as_text().split())
+        if "Hauck-Donner" not in text:
+            continue
+        seen += 1
+        advice = text[text.index("Hauck-Donner") :]
+        assert 'conf_int(method="profile")' in advice and words in advice
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            other = big.fit(**works)
+            assert other.conf_int(method="profile").loc["x"].notna().all()
+            assert other.compare_lr_test(small.fit(**works)).pvalue < 1e-6
+    assert seen >= 3
