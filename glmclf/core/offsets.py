@@ -14,16 +14,21 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.estimation import into_basis
-from glmclf.core.objective import Objective
 from glmclf.core.twofold import two_sum
 
-LARGE = 64.0  # typical value from which centring is worth a pass over the rows
+LARGE = 8.0  # typical value from which centring is worth a pass over the rows
 
 
-def centred(objective: Objective) -> tuple[Objective, ndarray]:
+def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarray]:
     """The objective with smaller offsets, and the shift (p,) of its parameters against those of the objective given.
 
     The objective itself and zeros where offsets are small, or nothing can be taken from them without rounding.
+
+    Parameters
+    ----------
+    objective : Objective
+    movable : (k,) bool ndarray, optional
+        Columns whose parameters may be shifted, as they have no penalty; by default all.
 
     Examples
     --------
@@ -48,7 +53,7 @@ def centred(objective: Objective) -> tuple[Objective, ndarray]:
     if not c.any():
         return nothing
     rest, error = two_sum(offset, np.broadcast_to(-c if offset.ndim == 2 else -c[0], offset.shape))
-    a = None if error.any() else _constant(X)
+    a = None if error.any() else _constant(X, movable)
     if a is None:
         return nothing
     blocks = Blocks(X, y, m, rest, w, size=objective.blocks.size, n_threads=objective.blocks.n_threads)
@@ -74,16 +79,17 @@ def _typical(offset: ndarray) -> float:
     return float(np.round(middle / grid) * grid)
 
 
-def _constant(X: Any) -> ndarray | None:
+def _constant(X: Any, movable: ndarray | None) -> ndarray | None:
     """Coefficients a with X a = 1 in every row, if a column is constant or a sum of columns of 0 and 1 is 1."""
     A = [x.toarray() for (x,) in Blocks(X)]
     low, high = np.min([x.min(axis=0) for x in A], axis=0), np.max([x.max(axis=0) for x in A], axis=0)
-    ones = np.flatnonzero((low == high) & (low != 0))
+    ok = np.ones(len(low), dtype=bool) if movable is None else movable
+    ones = np.flatnonzero((low == high) & (low != 0) & ok)
     if len(ones):
         a = np.zeros(len(low))
         a[ones[0]] = 1.0 / low[ones[0]]
         return a
-    flags = (low == 0) & (high == 1)
+    flags = (low == 0) & (high == 1) & ok
     sums, counts = sum(x[:, flags].sum(axis=0) for x in A), sum(x[:, flags].T @ x[:, flags] for x in A)
     a = np.zeros(len(low))
     a[flags] = np.round(np.linalg.lstsq(counts, sums, rcond=None)[0]) if flags.any() else 0.0

@@ -31,7 +31,7 @@ NULL = 1e-10  # singular values below this share of the largest belong to the nu
 ZERO = 1e-11  # share of its terms below which a sum of them is rounding
 ROUND = 1e-3  # a cone that holds a ball of this share of its length is told apart by programs as it is
 CENTRED = 50  # steps to its centre
-SPREAD, REFINED = 4, 6  # rounds
+SPREAD, REFINED, ASKED = 4, 6, 6  # rounds
 REACH = 1e6  # of a correction, in units of what is violated
 EPS = np.finfo(float).eps
 
@@ -101,17 +101,20 @@ class Cone:
         """
         R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
         T, size = R @ self.basis, np.abs(R) @ np.abs(self.basis)
-        T[(np.abs(T) <= ZERO * size).all(axis=1)] = 0.0
+        T[(np.abs(T) <= self.noise * size).all(axis=1)] = 0.0
         out = np.zeros(len(R))
+        largest = np.abs(T).max(axis=1, initial=0.0)
+        rounding = 16 * EPS * size.max(axis=1, initial=0.0) / np.where(largest > 0, largest, 1.0)
+        noise = np.maximum(self.noise, rounding)  # differences of large numbers, from far origins
         T = _largest_one(T)
         _, first, of = np.unique(np.round(T, DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True)
-        found = np.array([self._sign(t) for t in T[first]])
+        found = np.array([self._sign(t, float(e)) for t, e in zip(T[first], noise[first])])
         if len(found):
             out = found[np.ravel(of)]
         return out
 
-    def _sign(self, t: ndarray) -> float:
-        """Sign of t'x over the cone of `facets`."""
+    def _sign(self, t: ndarray, noise: float) -> float:
+        """Sign of t'x over the cone of `facets`, t known but for `noise`."""
         if not t.any():
             return 0.0
         if len(t) == 1:
@@ -121,27 +124,27 @@ class Cone:
                 "what this fit, whose estimate is infinite, says of new rows or of other levels rests on many rows, "
                 "which a file does not keep: ask the fit itself, before it is saved"
             )
-        up, down = (self._reaches(s * t) for s in (1.0, -1.0))
+        up, down = (self._reaches(s * t, noise) for s in (1.0, -1.0))
         return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
 
-    def _reaches(self, t: ndarray) -> bool:
+    def _reaches(self, t: ndarray, noise: float) -> bool:
         """Whether t'x > 0 somewhere in the cone: at a ray that another question has found, or by a linear program.
 
         The program has the facets that mattered before; those that its answer violates are added.
         """
-        if any(ray @ t > SURE for ray in self._rays):
+        if any(ray @ t > max(SURE, noise) for ray in self._rays):
             return True
         while True:
             x = _plain_program(MAGNIFIED * t, self._active[0])
-            if x is None or t @ x <= self.noise:
+            if x is None or t @ x <= noise:
                 return False
             worst = _violated(self.facets, x, 0.0)[:AGAIN]
             if not len(worst):
                 break
             self._active[0] = np.vstack([self._active[0], self.facets[worst]])
         if t @ x <= SURE:  # where the program's tolerance may have made it
-            x = _refined(MAGNIFIED * t, self.facets, x, 0.1 * self.noise)
-            return x is not None and float(t @ x) > self.noise
+            x = _refined(MAGNIFIED * t, self.facets, x)
+            return x is not None and float(t @ x) > noise and (self.facets @ x).min() > -self.noise
         self._rays.append(x)
         return True
 
@@ -282,11 +285,11 @@ def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) 
         return None
     decided = np.zeros(len(T), dtype=bool)
     decided[~tied] = strict[of]
-    B = np.eye(T.shape[1])
+    B, rounding = np.eye(T.shape[1]), 0.0
     if len(E) or not strict.all():
-        B = _null_space(np.vstack([A[~strict], E]), place.tie)
+        B, rounding = _null_space_and_rounding(np.vstack([A[~strict], E]), place.tie)
     C, facets, noise = _rounded(A[strict] @ B, B.T @ direction)
-    return Cone(place.parameters(N @ B @ C), _different(facets), decided, noise)
+    return Cone(place.parameters(N @ B @ C, rounding), _different(facets), decided, max(noise, rounding))
 
 
 def _rounded(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:
@@ -360,71 +363,113 @@ def _at_once(A: ndarray, E: ndarray, t: ndarray | None) -> tuple[ndarray | None,
 
 
 def _interior(A: ndarray, E: ndarray, tie: float) -> tuple[ndarray | None, ndarray]:
-    """A direction with A d >= 0, E d = 0 that is > 0 in every row of A where one can be, and these rows.
-
-    Rows that a direction leaves at 0 are looked at again by themselves, and in coordinates of their own: of what moves
-    them as little may be added as the other rows allow.
-    """
+    """A direction with A d >= 0, E d = 0 that is > 0 in every row of A where one can be, and these rows."""
     N = _null_space(E, tie) if len(E) else np.eye(A.shape[1])
-    rows, strict = A @ N, np.zeros(len(A), dtype=bool)
-    direction = np.zeros(N.shape[1])
-    while not strict.all():
-        left = np.flatnonzero(~strict)
-        Z, W, noise = _spread_out(rows[left], tie)
-        noise = max(tie, noise)
-        u = _separating(Z, noise) if W.shape[1] else None
+    d, strict = _decide(A @ N, tie)
+    return (None if d is None else N @ d), strict
+
+
+def _decide(rows: ndarray, tie: float) -> tuple[ndarray | None, ndarray]:
+    """As `_interior`, without E: by one program after the other, each on rows that the last one left open.
+
+    A program tells for sure only where its answer gains much. The other rows are looked at by themselves, in
+    coordinates in which they point everywhere. What no direction moves among them no direction of the whole cone moves:
+    these rows are held at 0, and the rest is asked again. If one moves all of them, both answers are joined; or the
+    whole is asked again in coordinates in which the cone of these rows is round.
+    """
+    N, W, nothing = np.eye(rows.shape[1]), None, (None, np.zeros(len(rows), dtype=bool))
+    for _ in range(ASKED + len(N)):
+        here = rows @ N
+        Z, W = _spread_out(here, tie) if W is None else (_of_length_one(here @ W, here, tie), W)
+        live = np.flatnonzero(Z.any(axis=1))
+        u = _separating(Z[live]) if len(live) else None
         if u is None:
-            break
-        gained = left[Z @ u > noise]
-        if not len(gained):
-            break
-        new = W @ u
-        direction = direction + _share(rows[strict] @ direction, rows[strict] @ new) * new
-        strict[gained] = True
-    return (N @ direction if strict.any() else None), strict
+            return nothing
+        sure = Z[live] @ u > SURE
+        strict, left, b = live[sure], live[~sure], W @ u
+        if not len(strict):
+            return nothing
+        w, moved = _decide(here[left], tie) if len(left) else (np.zeros(len(b)), ~sure[:0])
+        tied = left[~moved]
+        if len(tied):
+            N, W = N @ _null_space(here[tied] / np.linalg.norm(here[tied], axis=1)[:, None], tie), None
+            if not N.shape[1]:
+                return nothing
+            continue
+        joined = _joined(b, w, here[strict], here[left]) if len(left) else b
+        if joined is not None:
+            decided = np.zeros(len(rows), dtype=bool)
+            decided[live] = True
+            return N @ joined, decided
+        W = _around(here[left], w, tie)
+    return nothing
 
 
-def _share(gains: ndarray, change: ndarray) -> float:
-    """How much of a change leaves half of each gain."""
+def _around(rows: ndarray, w: Any, tie: float) -> ndarray:
+    """Coordinates in which the cone rows d >= 0 is round about w, whatever does not move the rows left as it is."""
+    _, values, V = np.linalg.svd(np.asarray(np.linalg.qr(np.vstack([rows, np.zeros((rows.shape[1],) * 2)]), mode="r")))
+    moving, still = V[values > tie * values[0]].T, V[values <= tie * values[0]].T
+    return np.hstack([moving @ _rounded(rows @ moving, moving.T @ w)[0], still])
+
+
+def _of_length_one(Z: ndarray, rows: ndarray, tie: float) -> ndarray:
+    """Rows of Z scaled to length one; 0 where those of `rows` are."""
+    length = np.where(np.linalg.norm(rows, axis=1) > tie, np.linalg.norm(Z, axis=1), np.inf)
+    return Z / length[:, None]
+
+
+def _joined(b: ndarray, w: Any, strict: ndarray, left: ndarray) -> ndarray | None:
+    """b + s w, where b moves the rows `strict` and w all rows `left`, such that it moves all; None if no s does."""
+    change = strict @ w
     falling = change < 0
-    return float(min(1.0, (0.5 * gains[falling] / -change[falling]).min(initial=1.0)))
+    high = float(((strict @ b)[falling] / -change[falling]).min(initial=np.inf))
+    low = max(0.0, float((-(left @ b) / (left @ w)).max()))
+    size = float(np.linalg.norm(b) / np.linalg.norm(w))
+    share = 0.5 * (low + min(high, 3.0 * low + size))
+    return b + share * w if low < high else None
 
 
-def _spread_out(rows: ndarray, tie: float) -> tuple[ndarray, ndarray, float]:
-    """Rows of length one, or 0, in coordinates in which they point everywhere; these as columns, and their rounding."""
-    length = np.linalg.norm(rows, axis=1)
-    moved = length > tie
-    W, noise = np.eye(rows.shape[1]), 0.0
+def _spread_out(rows: ndarray, tie: float) -> tuple[ndarray, ndarray]:
+    """Rows of length one, or 0, in coordinates in which they point everywhere; these as columns."""
+    moved = np.linalg.norm(rows, axis=1) > tie
+    W = np.eye(rows.shape[1])
     for _ in range(SPREAD):
-        Z = np.zeros((len(rows), W.shape[1]))
-        Z[moved] = rows[moved] @ W
-        Z[moved] /= np.linalg.norm(Z[moved], axis=1)[:, None]
+        Z = _of_length_one(rows @ W, rows, tie)
         some = Z[moved] if moved.sum() >= W.shape[1] else np.vstack([Z[moved], np.zeros((W.shape[1], W.shape[1]))])
         _, values, V = np.linalg.svd(np.asarray(np.linalg.qr(some, mode="r")))
-        kept = values > max(tie, NULL) * values.max(initial=0.0)
+        kept = values > 4.0 * tie * values.max(initial=0.0)
         if not kept.any() or (kept.all() and values.min() > 0.1 * values.max()):
             break
-        noise = max(noise, 16 * EPS * float(values.max() / values[kept].min()))
         W = W @ (V[kept] / values[kept, None] * values.max()).T
-    return Z, W, noise
+    return Z, W
 
 
-def _separating(Z: ndarray, noise: float) -> ndarray | None:
-    """A direction with Z u >= 0, and > 0 where it is of length one in many; None if there is none but 0."""
+def _separating(Z: ndarray) -> ndarray | None:
+    """A direction with Z u >= 0, and > 0 where it is of length one in many; None if there is none but 0.
+
+    To rounding where it can be; else to the tolerance of a program, as where rows are all but tied.
+    """
     c = Z.sum(axis=0)
     size = float(np.abs(c).max())
     u = _solve(c / size, Z) if size > 0 else None
-    return None if u is None else _refined(c / size, Z, u, noise)
+    return None if u is None else _refined(c / size, Z, u)
 
 
 def _null_space(rows: ndarray, tie: float = NULL) -> ndarray:
     """Orthonormal basis of {d: rows d = 0}, (p, r); rows of length one that are shorter than `tie` there are 0."""
+    return _null_space_and_rounding(rows, tie)[0]
+
+
+def _null_space_and_rounding(rows: ndarray, tie: float) -> tuple[ndarray, float]:
+    """The same, and what rounding of the rows makes of its entries."""
     p = rows.shape[1]
     if len(rows) > 4 * p:
         rows = np.asarray(np.linalg.qr(rows, mode="r"))
     _, values, W = np.linalg.svd(rows)
     values = np.pad(values, (0, p - len(values)))
-    return W[values <= max(tie, 16 * np.finfo(float).eps * values.max(initial=0.0))].T
+    null = values <= max(tie, 16 * EPS * values.max(initial=0.0))
+    rounding = 16 * EPS * float(values.max(initial=0.0) / values[~null].min(initial=1.0))
+    return W[null].T, rounding
 
 
 def _solve(c, A, lower=None, low=-1.0, high=1.0) -> ndarray | None:
@@ -458,12 +503,15 @@ def _plain_program(c, A, lower: Any = 0.0, low: Any = -1.0, high: Any = 1.0) -> 
 
     bounds = np.column_stack(np.broadcast_arrays(low, high, c)[:2])
     lower = np.broadcast_to(lower, len(A))
-    found = linprog(-c, A_ub=-A, b_ub=-lower, bounds=bounds, method="highs")
-    return found.x if found.status == 0 else None
+    for presolve in (True, False):  # which takes rows that differ by 1e-9 for parallel
+        found = linprog(-c, A_ub=-A, b_ub=-lower, bounds=bounds, method="highs", options={"presolve": presolve})
+        if found.status == 0:
+            return found.x
+    return None
 
 
-def _refined(c: ndarray, A: ndarray, b: ndarray, noise: float) -> ndarray | None:
-    """The answer b of a program moved until A b >= 0 but for `noise`; None where 0 alone is an answer.
+def _refined(c: ndarray, A: ndarray, b: ndarray) -> ndarray | None:
+    """The answer b of a program moved until A b >= 0 to rounding, or as near as programs come; None where it is 0.
 
     The program is solved again for the correction, in units of what is violated (Gleixner, Steffy & Wolter 2016).
     """
@@ -473,19 +521,15 @@ def _refined(c: ndarray, A: ndarray, b: ndarray, noise: float) -> ndarray | None
         size = float(np.abs(b).max())
         if size < 1e-3:
             return None
-        if rest.min() >= -noise * size:
-            return b
+        if rest.min() >= -8 * len(b) * EPS * size:
+            break
         unit = max(1e-6 * unit, -float(rest.min()))
         far = min(REACH, 1.0 / unit)
         step = _solve(c, A, -rest / unit, np.maximum((-1.0 - b) / unit, -far), np.minimum((1.0 - b) / unit, far))
         if step is None:
             break
         b = b + unit * step
-    # rows that all but follow from others are tied but for rounding that these enlarge
-    N = _null_space(A[A @ b < SURE], noise)
-    b = N @ (N.T @ b)
-    size = float(np.abs(b).max(initial=0.0))
-    return b if size > 0.5 and (A @ b).min() >= -noise * size else None
+    return b
 
 
 # ------------------------------------------------------------------------------------------------------ the rows

@@ -314,15 +314,14 @@ class Model(ConstrainedFits, Regularization):
         if start_params is not None and not np.isfinite(self._flat(start_params)).all():
             raise ValueError(f"start_params must be finite numbers; found {self._flat(start_params)}")
 
-        def maximum(objective, places) -> Estimate:
-            objective, shift = centred(objective)
+        def maximum(objective, places, shift) -> Estimate:
             if bias_reduction is not None:
                 start = self._usual(places, shift) if start_params is None else self._flat(start_params)[places] + shift
-                return restored(reduce_bias(bias_reduction, objective, start, **options), shift)
+                return reduce_bias(bias_reduction, objective, start, **options)
             told = {**options, **solving, "refine": refine}
-            return restored(self._maximise(method, objective, start_params, places, shift, told), shift)
+            return self._maximise(method, objective, start_params, places, shift, told)
 
-        found, objective, omitted = self._of_full_rank(maximum, collinear, n_threads)
+        found, objective, omitted, shift = self._of_full_rank(maximum, collinear, n_threads)
         limit = None
         if bias_reduction is None:
             limit = self._limit(found, objective, omitted, method, separation, {"maxiter": maxiter, "tol": tol})
@@ -335,15 +334,19 @@ class Model(ConstrainedFits, Regularization):
         found = widened(limit or found, omitted, len(self.exog_names), self._likelihood.n_eta)
         basis = narrow_basis(found)
         objective = objective if basis is None else objective.rotated(basis, found.exact)
-        results = self._results_class(self, found, self._covariance(found, objective, cov_type, keywords), method)
+        V = self._covariance(found, objective, cov_type, keywords)
+        results = self._results_class(self, found, V, method, shift)
         if basis is not None:
             results._warn_of_no_digits()
         return results
 
-    def _of_full_rank(self, maximum, collinear: str, n_threads) -> tuple[Estimate, Objective, dict]:
-        """An estimate of the columns that are no combinations of others, its objective, and what is left out.
+    def _of_full_rank(
+        self, maximum, collinear: str, n_threads, movable: ndarray | None = None
+    ) -> tuple[Estimate, Objective, dict, ndarray]:
+        """An estimate of the columns that are no combinations of others, its objective, what is left out, the shift.
 
-        ``maximum(objective, places) -> Estimate`` raises RankDeficiency; `places` are those of its parameters.
+        ``maximum(objective, places, shift) -> Estimate`` raises RankDeficiency; `places` are those of its parameters,
+        which are larger by `shift` than the model's, as the objective's offset is centred; `movable` says which may be.
         """
         k, q = len(self.exog_names), self._likelihood.n_eta
         if collinear == "raise" and len(self._rows) < k:
@@ -352,9 +355,10 @@ class Model(ConstrainedFits, Regularization):
         while True:
             columns = columns_kept(omitted, k)
             objective = self._objective(n_threads, columns)
+            objective, shift = centred(objective, None if movable is None else movable[columns])
             try:
                 with np.errstate(over="ignore", invalid="ignore"):
-                    found = maximum(objective, places_kept(omitted, k, q))
+                    found = maximum(objective, places_kept(omitted, k, q), shift)
                 break
             except RankDeficiency as deficiency:
                 omitted = merged(omitted, deficiency.combinations, columns)
@@ -368,7 +372,7 @@ class Model(ConstrainedFits, Regularization):
                 "predictions do not need one where the new rows obey the same combination.",
                 CollinearityWarning,
             )
-        return found, objective, omitted
+        return found, objective, omitted, shift
 
     def _maximise(self, method, objective, start_params, places, shift, options) -> Estimate:
         if start_params is not None:
@@ -474,7 +478,7 @@ class Model(ConstrainedFits, Regularization):
         k, q = len(self.exog_names), self._likelihood.n_eta
         fit = narrow(found, k, q).fit
         if isinstance(found, ReducedEstimate):
-            check_covariance(found, cov_type, self._objective(columns=columns_kept(found.omitted, k)))
+            check_covariance(found, cov_type, centred(self._objective(columns=columns_kept(found.omitted, k)))[0])
         context = Context(objective, fit.theta, fit.evaluation, self.nobs, self._frequency)
         if cov_type in REFITS and not fit.converged:
             keywords = keywords.doubting(cov_type, "Replications are maxima, which the estimate is not.")
@@ -522,14 +526,12 @@ class Model(ConstrainedFits, Regularization):
 
     def _estimate_with(self, columns: ndarray, start: ndarray) -> Estimate:
         """The estimate with some columns of the design only, or its limit."""
-        objective = self._objective_of(some_columns(self._rows.X, columns))
+        objective, shift = centred(self._objective_of(some_columns(self._rows.X, columns)))
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                inner, shift = centred(objective)
-                found = estimate("irls", inner, start + shift, warm=False, maxiter=100)
+                found = estimate("irls", objective, start + shift, warm=False, maxiter=100)
                 if not found.fit.converged:
-                    found = estimate("irls", inner, np.zeros(len(start)), maxiter=200)
-                found = restored(found, shift)
+                    found = estimate("irls", objective, np.zeros(len(start)), maxiter=200)
         except RankDeficiency as deficiency:
             omitted = merged({}, deficiency.combinations, columns)
             raise CollinearityError(self._collinearity(omitted)) from None
@@ -540,7 +542,7 @@ class Model(ConstrainedFits, Regularization):
         if not found.fit.converged:
             names = ", ".join(self.exog_names[j] for j in columns)
             raise EstimationError(f"the fit with the columns {names} alone found no maximum: {found.fit.message}")
-        return found
+        return restored(found, shift)
 
     def _objective_of(self, X: Dense | Cells) -> Objective:
         """The objective with other columns."""

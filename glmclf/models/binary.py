@@ -15,6 +15,7 @@ from glmclf.core.columns import Dense
 from glmclf.core.estimation import scalar_maximum
 from glmclf.core.likelihood import Binomial
 from glmclf.core.objective import Objective
+from glmclf.core.offsets import centred
 from glmclf.data.response import BinaryResponse
 from glmclf.errors import DataError
 from glmclf.models.base import Model
@@ -89,10 +90,12 @@ class BinaryModel(Model):
     def _null_intercept(self) -> float:
         """The estimate of a constant alone, with the offset."""
         successes, trials = self._totals
-        start, offset = float(self.link.quantile(np.array(successes / trials))), self._rows.offset
-        if offset is None:
+        start = float(self.link.quantile(np.array(successes / trials)))
+        if self._rows.offset is None:
             return start
-        return scalar_maximum(self._without_regressors(), start - float(np.median(offset)))
+        objective, shift = self._without_regressors()
+        inner = scalar_maximum(objective, start - float(np.median(objective.blocks.arrays[3])))
+        return inner - float(shift[0])
 
     def _start(self) -> ndarray:
         """Zero slopes, and the intercept of the null model."""
@@ -110,16 +113,19 @@ class BinaryModel(Model):
         """
         r = self._rows
         if not self.k_constant:
-            return self._without_regressors().gradient(np.zeros(1)).value
+            return self._offset_alone()
         successes, trials = self._totals
         if r.offset is None:
             failures = trials - successes
             return successes * np.log(successes / trials) + failures * np.log(failures / trials)
-        return self._without_regressors().gradient(np.array([self._null_intercept])).value
+        objective, shift = self._without_regressors()
+        return objective.gradient(self._null_intercept + shift).value
 
-    def _without_regressors(self) -> Objective:
+    def _without_regressors(self) -> tuple[Objective, ndarray]:
+        """The objective of a constant alone, its offset centred, and the shift of the constant."""
         r = self._rows
-        return Objective(self._likelihood, Blocks(Dense(np.ones((len(r), 1))), r.y, r.trials, r.offset, r.weights))
+        blocks = Blocks(Dense(np.ones((len(r), 1))), r.y, r.trials, r.offset, r.weights)
+        return centred(Objective(self._likelihood, blocks))
 
     # ----------------------------------------------------------------------------------------------- predict
     def predict(self, params, exog=None, which: str = "mean", offset=None) -> ndarray:

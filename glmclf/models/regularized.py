@@ -15,6 +15,7 @@ from glmclf.core.columns import some_columns
 from glmclf.core.estimation import RankDeficiency, vanished
 from glmclf.core.folds import deal
 from glmclf.core.limit import find_cone
+from glmclf.core.offsets import centred, restored
 from glmclf.core.omitted import columns_kept, places_kept, wide, widened
 from glmclf.core.penalised import VIOLATED, Coding, PenalisedEstimate, Penalty, Problem
 from glmclf.core.penalised import widened as widened_coefficients
@@ -71,7 +72,7 @@ class Regularization(Inputs):
         _likelihood: Any
         _objective: Any
         _objective_of: Any
-        _start: Any
+        _usual: Any
         _constant_column: Any
         _of_full_rank: Any
         _cells: Any
@@ -364,19 +365,31 @@ class Regularization(Inputs):
         """One estimate, and the columns that are left out."""
         q = self._likelihood.n_eta
 
-        def maximum(objective, places):
+        def maximum(objective, places, shift):
             columns = places[: len(places) // q]
             self._refuse_dependent(wanted, objective, columns)
-            usual = self._start()[places]
+            usual = self._usual(places, shift)
             problem = self._problem(wanted, objective, columns, self._observations, usual).well_mixed()
-            fit = self._solved(problem, None if start is None else start[places], usual)
+            fit = self._solved(problem, None if start is None else start[places] + shift, usual)
             found = self._finished(problem, fit)
             self._check_free(wanted, found, problem, columns, usual)
-            return self._refitted(problem, fit, found, columns) if refit else found
+            found = self._refitted(problem, fit, found, columns) if refit else found
+            return self._moved_back(found, shift, len(columns))
 
         found: Any
-        found, _, omitted = self._of_full_rank(maximum, "drop", wanted.n_threads)
+        found, _, omitted, _ = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)
         return found, omitted
+
+    def _moved_back(self, found: PenalisedEstimate, shift: ndarray, k: int) -> PenalisedEstimate:
+        """The estimate of the offset given from one of the centred offset, which shifts free parameters alone."""
+        if not shift.any():
+            return found
+        assert found.b is not None
+        b = shift
+        if found.symmetric:
+            B = self._contrasts_of_levels().clip(0.0).T @ shift.reshape(-1, k)  # 0 for the reference
+            b = (B - B.mean(axis=0)).ravel()
+        return replace(restored(found, shift), b=found.b - b)
 
     def _solved(self, problem: Problem, start: ndarray | None, usual: ndarray):
         """The maximum from a start or, where no step leads on from it, from the usual one."""
@@ -474,11 +487,11 @@ class Regularization(Inputs):
         grid = None if given is None else given[given > 0]
         q, fits, omitted = self._likelihood.n_eta, [], {}  # type: ignore[var-annotated]
 
-        def maximum(objective, places):
+        def maximum(objective, places, shift):
             nonlocal grid
             columns = places[: len(places) // q]
             self._refuse_dependent(wanted, objective, columns)
-            theta = self._start()[places]
+            theta = self._usual(places, shift)
             problem = self._problem(wanted, objective, columns, self._observations, theta)
             if grid is None:
                 grid = self._auto_grid(problem, self._coded(problem, theta))
@@ -487,15 +500,15 @@ class Regularization(Inputs):
             c = None
             for a in grid:
                 part = problem.scaled(a)
-                first = None if start is None else start[places]
+                first = None if start is None else start[places] + shift
                 fit = self._solved(part, first, theta) if c is None else part.solve(c)
                 c, found = fit.theta, self._finished(part, fit)
                 self._check_free(replace(wanted, alpha=a * wanted.alpha), found, part, columns, theta)
-                fits.append(_slim(found))
+                fits.append(_slim(self._moved_back(found, shift, len(columns))))
             return fits[-1]
 
         if grid is None or len(grid):
-            omitted = self._of_full_rank(maximum, "drop", wanted.n_threads)[2]
+            omitted = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)[2]
         assert grid is not None
         left_out = [omitted] * len(fits)
         if given is not None and given[-1] == 0:  # other columns may be left out than with a penalty
@@ -576,7 +589,7 @@ class Regularization(Inputs):
                     "other folds, or leave a level of one observation out"
                 )
 
-    def _part(self, counts: ndarray, columns: ndarray) -> tuple[Any, float]:
+    def _part(self, counts: ndarray, columns: ndarray, centred_offset: ndarray | None) -> tuple[Any, float]:
         """The log-likelihood of some observations of each row, and how many they are, weighted."""
         rows = np.flatnonzero(counts.any(axis=1))
         r, C = self._rows, counts[rows].astype(float)
@@ -590,7 +603,7 @@ class Regularization(Inputs):
             y, likelihood = C[:, 1], type(likelihood)(likelihood.link, binary=False)
         else:
             y = C
-        offset = None if r.offset is None else r.offset[rows]
+        offset = None if centred_offset is None else centred_offset[rows]
         m = np.ones(len(rows)) if trials is None else trials
         n = float(m.sum() if weights is None else m @ weights)
         unit = 1.0 if weights is None or self._frequency else float(weights.mean())
@@ -605,30 +618,33 @@ class Regularization(Inputs):
             if a == 0 or not deviances:
                 part = wanted if a > 0 else replace(wanted, alpha=0.0 * wanted.alpha)
                 least = 1.0 if a == 0 else float(min(b for b in path.alphas if b > 0))
-                problem, columns = self._fold_problem(part, kept, columns_kept(omitted, len(self.exog_names)))
+                everything = columns_kept(omitted, len(self.exog_names))
+                problem, columns, offset, start = self._fold_problem(part, kept, everything)
                 problem = problem.well_mixed(least)
-                c = self._coded(problem, self._start_of(columns))
-                test, size = self._part(out, columns)
+                c = self._coded(problem, start)
+                test, size = self._part(out, columns, offset)
                 test = problem.moved(test)
             fit = problem.scaled(a).solve(c)
             c, short = fit.theta, short + (not fit.converged)
             deviances.append(-2.0 * test.gradient(problem.coding.theta(problem.coding.b(c))).value / size)
         return np.array(deviances), size, short
 
-    def _fold_problem(self, wanted: Wanted, kept: ndarray, columns: ndarray) -> tuple[Problem, ndarray]:
-        """The problem of some observations, with the columns that have a penalty or are no combinations of others."""
+    def _fold_problem(self, wanted: Wanted, kept: ndarray, columns: ndarray):
+        """The problem of some observations, with the columns that have a penalty or are no combinations of others;
+        these columns, the centred offset of all rows, and where a fit starts."""
         while True:
-            objective, n = self._part(kept, columns)
+            whole, shift = centred(self._objective(columns=columns), wanted.free[columns])
+            offset = whole.blocks.arrays[3]
+            objective, n = self._part(kept, columns, offset)
             try:
                 self._refuse_dependent(wanted, objective, columns)
             except RankDeficiency as deficiency:
                 columns = np.delete(columns, list(deficiency.combinations))
                 continue
-            return self._problem(wanted, objective, columns, n, self._start_of(columns)), columns
-
-    def _start_of(self, columns: ndarray) -> ndarray:
-        """Where fits of some columns start."""
-        return self._start().reshape(-1, len(self.exog_names))[:, columns].ravel()
+            k = len(self.exog_names)
+            places = (np.arange(self._likelihood.n_eta)[:, None] * k + columns).ravel()
+            start = self._usual(places, shift)
+            return self._problem(wanted, objective, columns, n, start), columns, offset, start
 
 
 def _slim(found: PenalisedEstimate) -> PenalisedEstimate:

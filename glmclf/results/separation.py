@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.separation import ZERO, Cone
+from glmclf.core.separation import Cone
 from glmclf.errors import DataWarning, warn
 
 SHOWN = 8
@@ -122,7 +122,7 @@ def signs_of_rows(cone: Cone, R: ndarray) -> tuple[ndarray, ndarray]:
     if len(cone.facets) or cone.basis.shape[1] == 1:
         return cone.sign_of(R), unknown
     finite = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
-    unknown = (np.abs(finite @ cone.basis) > ZERO * (np.abs(finite) @ np.abs(cone.basis))).any(axis=1)
+    unknown = (np.abs(finite @ cone.basis) > cone.noise * (np.abs(finite) @ np.abs(cone.basis))).any(axis=1)
     return np.where(unknown, np.nan, 0.0), unknown
 
 

@@ -294,26 +294,50 @@ def far_apart(generator, k, n):
     return X
 
 
+def same_as_exact(X, y):
+    """What the cone is, checked against its extreme rays: existence, decided rows, signs."""
+    A = np.where(y == 1, 1, -1)[:, None].astype(object) * X.astype(object)
+    exact = rays(A, np.zeros(len(X), bool), exact_null_vector)
+    cone = recession_cone(binary(X, y))
+    example = f"X={X.tolist()}, y={y.tolist()}"
+    assert (cone is None) == (not len(exact)), example
+    if cone is None:
+        return None
+    np.testing.assert_array_equal(cone.decided, (A @ exact.T > 0).any(axis=1), example)
+    np.testing.assert_array_equal(cone.signs, expected_signs(exact), example)
+    return "complete" if cone.complete else "quasi"
+
+
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_units_origins_and_far_values_against_all_extreme_rays(k):
     generator = np.random.default_rng(17 + k)
     seen = {None: 0, "quasi": 0, "complete": 0}
-    for _ in range(120):
+    for _ in range(80):
         n = int(generator.integers(k, 11 if k < 4 else 9))
         X = far_apart(generator, k, n)
         if np.linalg.matrix_rank(X / np.abs(X).max(axis=0)) < k:
             continue
         y = (generator.random(n) < 0.5).astype(int)
-        A = np.where(y == 1, 1, -1)[:, None].astype(object) * X.astype(object)
-        exact = rays(A, np.zeros(n, bool), exact_null_vector)
-        cone = recession_cone(binary(X, y))
-        example = f"X={X.tolist()}, y={y.tolist()}"
-        assert (cone is None) == (not len(exact)), example
-        if cone is not None:
-            side = A @ exact.T
-            np.testing.assert_array_equal(cone.decided, (side > 0).any(axis=1), example)
-            np.testing.assert_array_equal(cone.signs, expected_signs(exact), example)
-        seen[None if cone is None else "complete" if cone.complete else "quasi"] += 1
+        seen[same_as_exact(X, y)] += 1
+    assert min(seen.values()) > 0, seen
+
+
+@pytest.mark.parametrize("bits", [10, 16, 20])
+def test_narrow_gaps_and_overlaps_against_all_extreme_rays(bits):
+    """Pairs of rows of opposite outcomes that differ by 2**-bits in one column."""
+    generator = np.random.default_rng(bits)
+    seen = {None: 0, "quasi": 0, "complete": 0}
+    for _ in range(80):
+        k = int(generator.integers(2, 5))
+        n = int(generator.integers(k + 2, 11 if k < 4 else 9))
+        X = np.column_stack([np.ones(n, dtype=int), generator.integers(-2, 3, n), generator.integers(-4, 5, (n, 2))])
+        X, y = X[:, :k] << bits, (generator.random(n) < 0.5).astype(int)
+        for _ in range(int(generator.integers(1, 3))):
+            i, j = generator.choice(n, 2, replace=False)
+            X[i], y[i] = X[j], 1 - y[j]
+            X[i, -1] += generator.choice([-1, 1])
+        if np.linalg.matrix_rank(X) == k:
+            seen[same_as_exact(X, y)] += 1
     assert min(seen.values()) > 0, seen
 
 
