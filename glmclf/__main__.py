@@ -63,7 +63,7 @@ OPTIONS = {
     "groups": ("COL", "column of clusters; twice for two-way clusters"),
     "maxlags": ("N", "HAC: lags, rows being in the order of time"),
     "reps": ("N", "bootstrap: replications (default: 999)"),
-    "seed": ("N", "bootstrap: of the random numbers"),
+    "seed": ("N", "bootstrap and sgd: of the random numbers"),
     "method": ("M", "solver: irls (default), newton, bfgs, lbfgs or sgd"),
     "exponentiate": (None, "odds ratios (mnlogit: relative risk ratios) for coefficients"),
     "priors": ("P", "equal, or as in a=0.2,b=0.8 or 0.2,0.8"),
@@ -77,7 +77,7 @@ OPTIONS = {
     "flic": (None, "with --bias-reduction firth: correct the intercept, so that probabilities add up to the events"),
     "separation": ("HOW", "where estimates are infinite: warn (default) and give the limits, or raise"),
     "collinear": ("HOW", "columns that are combinations of others: drop (default) or raise"),
-    "families": ("F", "families of features, as in visits=poisson,income=gamma"),
+    "families": ("F", "feature=family of each feature that has another, as in visits=poisson,income=gamma"),
     "multinomial": ("COLS", "columns of counts that make one block, as in w1,w2,w3"),
     "pooled": (None, "gaussian features have one variance for all classes"),
     "smoothing": ("X", "pseudo-count of each cell of a table"),
@@ -347,8 +347,10 @@ def fit(args: argparse.Namespace) -> Any:
     for name in FIT:
         if getattr(args, name) not in (None, False):
             fit_keywords[name] = getattr(args, name)
-    given = {name: getattr(args, name) for name in COVARIANCE}
+    given = {name: getattr(args, name) for name in COVARIANCE if args.cov_type == COVARIANCE[name]}
     cov_kwds: dict[str, Any] = {name: whole(text, name) for name, text in given.items() if text is not None}
+    if args.seed is not None and args.method == "sgd":
+        fit_keywords["seed"] = whole(args.seed, "seed")
     if args.groups:
         cov_kwds["groups"] = args.groups[0] if len(args.groups) == 1 else args.groups
         fit_keywords["cov_type"] = args.cov_type or "cluster"
@@ -409,6 +411,9 @@ def value_in_shell(text: str | None) -> list[str]:
 
 def misfit(args: argparse.Namespace) -> str | None:
     """What is wrong with a set of options that are each known."""
+    for name in OPTIONS:
+        if getattr(args, name) == "" or (name == "groups" and "" in (args.groups or ())):
+            return f"{spelled(name)} needs a value: {OPTIONS[name][1]}"
     for name, models in HAVE.items():
         if getattr(args, name) in (None, False) or args.model in models:
             continue
@@ -422,8 +427,9 @@ def misfit(args: argparse.Namespace) -> str | None:
     if args.cov_type == "cluster" and not args.groups:
         return "--cov-type cluster needs --groups COL"
     for name, kind in COVARIANCE.items():
-        if getattr(args, name) is not None and args.cov_type != kind:
-            return f"{spelled(name)} is for --cov-type {kind}"
+        if getattr(args, name) is None or args.cov_type == kind or (name == "seed" and args.method == "sgd"):
+            continue
+        return f"{spelled(name)} is for --cov-type {kind}" + (" or --method sgd" if name == "seed" else "")
     return None
 
 

@@ -1,6 +1,10 @@
 """Fixtures of the whole suite. The functions live in tests/references.py; import them from there to parametrise."""
 
+import os
 import pathlib
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # before numpy loads BLAS: workers leave each other their processors
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 import references

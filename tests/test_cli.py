@@ -732,3 +732,21 @@ def test_a_csv_with_a_column_twice_is_refused(tmp_path, capsys):
     path.write_text("y,x,x\n" + "".join(f"{i % 2},{i * 7 % 5},{i}\n" for i in range(20)))
     assert command.main(["logit", str(path), "y ~ x"]) == 2
     assert '"x"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [name for name, (takes, _) in command.OPTIONS.items() if takes])
+def test_an_empty_value_is_refused(option, capsys):
+    words = ["logit", "spector", "GRADE ~ GPA", command.spelled(option), ""]
+    model = command.HAVE.get(option, ("logit",))[0]
+    with pytest.raises(SystemExit) as stop:
+        command.main([model, *words[1:]])
+    assert stop.value.code == 2 and f"{command.spelled(option)} needs a value" in capsys.readouterr().err
+
+
+def test_seed_of_the_stochastic_gradient(capsys):
+    words = ["logit", "spector", "GRADE ~ GPA", "--seed", "3"]
+    assert command.main([*words, "--method", "sgd"]) == 0 and "sgd" in capsys.readouterr().out
+    assert command.main([*words, "--method", "sgd", "--cov-type", "bootstrap", "--reps", "20"]) == 0
+    with pytest.raises(SystemExit):
+        command.main(words)
+    assert "--seed is for --cov-type bootstrap or --method sgd" in capsys.readouterr().err

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-
 RUN = 32  # rows side by side in a part of them, which are cheaper to reach
 GROUP = 2  # blocks that a worker adds up by itself: fewer of its awakenings
 SHARES = 12  # groups at the least, so that workers end together
@@ -51,9 +50,10 @@ class Blocks:
 
     def thinned(self, step: int) -> Blocks:
         """Every `step`-th run of rows."""
-        starts = np.arange(0, max(self.n - RUN + 1, 1), RUN * step)
-        rows = np.minimum((starts[:, None] + np.arange(RUN)).ravel(), self.n - 1)
-        return Blocks(*(None if a is None else a.subset(rows) if hasattr(a, "subset") else a[rows] for a in self.arrays), n_threads=self.n_threads)
+        rows = (np.arange(0, self.n, RUN * step)[:, None] + np.arange(RUN)).ravel()
+        rows = rows[rows < self.n]
+        parts = (a.subset(rows) if hasattr(a, "subset") else None if a is None else a[rows] for a in self.arrays)
+        return Blocks(*parts, n_threads=self.n_threads)
 
     def sum(self, f: Callable) -> Any:
         """Sum of ``f(*block)`` over the blocks, added in the order of the blocks whatever the number of threads."""

@@ -162,6 +162,12 @@ class Dense:
         """These columns in the basis that makes them ``X @ inv(basis)``."""
         return Dense(self.X, basis, exact)
 
+    def mapped(self, T: ndarray, exact: bool | None = None) -> Dense:
+        """``X @ T`` for any T (k, m), each row made when it is used; X is in its own basis."""
+        out = Dense(self.X, None, exact)
+        out._inverse, out.shape = T, (self.shape[0], T.shape[1])
+        return out
+
     def subset(self, rows: ndarray) -> Dense:
         """Some rows, in the same basis."""
         return Dense(self.X.T.take(rows, axis=1).T, self.basis, self.exact)
@@ -414,6 +420,10 @@ class Cells:
     def rotated(self, basis: ndarray, exact: bool | None = None) -> Dense:
         """These columns in the basis that makes them ``X @ inv(basis)``."""
         return Dense(self.toarray(), basis, exact)
+
+    def mapped(self, T: ndarray, exact: bool | None = None) -> Dense:
+        """``X @ T`` for any T (k, m), each row made when it is used."""
+        return Dense(self.toarray()).mapped(T, exact)
 
     def subset(self, rows: ndarray) -> Cells:
         """Some rows."""

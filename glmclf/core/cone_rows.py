@@ -44,13 +44,13 @@ class Directions:
     M: ndarray
     tie: float
 
-    def parameters(self, D: ndarray) -> ndarray:
-        """Directions phi (p, r), equation by equation, in the units of the parameters."""
+    def parameters(self, D: ndarray, noise: float = 0.0) -> ndarray:
+        """Directions phi (p, r), known but for `noise`, equation by equation, in the units of the parameters."""
         k = len(self.M)
         out = np.concatenate([self.M @ D[i : i + k] for i in range(0, len(D), k)])
         # what rounding in phi, whose entries are of one size, makes of a 0
         size = np.tile(np.abs(self.M).sum(axis=1), len(D) // k)[:, None] * np.abs(D).max(axis=0, initial=0.0)
-        return np.where(np.abs(out) <= 1e-11 * size, 0.0, out)
+        return np.where(np.abs(out) <= max(1e-11, noise) * size, 0.0, out)
 
     def coordinates(self, theta: ndarray) -> ndarray:
         """Parameters (p,) as phi."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy import ndarray
 
 from glmclf.core.columns import is_small, triangular_inverse
-from glmclf.core.estimation import Estimate, from_basis
+from glmclf.core.estimation import Estimate, from_basis, into_basis
 
 UNIT = 2.0**-53  # of rounding
 MOST = 16.0
 BLOCK = 16_384  # rows that are added one after the other
 
 
-def expected_digits(found: Estimate, n: int, *, unit: float, repeats: float, rounded: ndarray) -> ndarray:
+def expected_digits(
+    found: Estimate, n: int, *, unit: float, repeats: float, rounded: ndarray, shift: Any = 0.0
+) -> ndarray:
     """Correct digits to expect of each parameter, -log10 of its relative error, from -16 to 16.
 
     The score is a sum of rounded terms u x, with u at rounded linear predictors, added one after the other in blocks of
@@ -35,6 +39,8 @@ def expected_digits(found: Estimate, n: int, *, unit: float, repeats: float, rou
         Observations a row.
     rounded : (k,) bool ndarray
         Columns whose entries are rounded.
+    shift : (p,) ndarray, optional
+        What `core.offsets.centred` added to the parameters: the sums that were rounded are those of both.
 
     Returns
     -------
@@ -48,10 +54,11 @@ def expected_digits(found: Estimate, n: int, *, unit: float, repeats: float, rou
     except np.linalg.LinAlgError:
         return np.full(len(gamma), np.nan)
     V, theta, q = root @ root.T, found.theta, len(gamma) // k
-    E = repeats * V * (1.0 + min(n, BLOCK) / 4 + float(gamma**2 @ np.diag(information)) / n)
+    summed = gamma + (into_basis(basis, shift) if basis is not None and np.ndim(shift) else shift)
+    E = repeats * V * (1.0 + min(n, BLOCK) / 4 + float(summed**2 @ np.diag(information)) / n)
     sizes, T = _sizes(information, basis, k), np.eye(k) if basis is None else triangular_inverse(basis)
     if basis is not None and not (is_small(n, k) if found.exact is None else found.exact):
-        E = E + _of_columns(V, sizes @ T**2, np.abs(T) @ np.abs(gamma.reshape(k, q, order="F")), sizes, n)
+        E = E + _of_columns(V, sizes @ T**2, np.abs(T) @ np.abs(summed.reshape(k, q, order="F")), sizes, n)
     E = from_basis(basis, from_basis(basis, E).T)
     if rounded.any():
         X = from_basis(basis, from_basis(basis, V).T)
@@ -85,6 +92,6 @@ def _left(found: Estimate, V: ndarray, unit: float, n: int) -> ndarray:
     step = np.abs(from_basis(found.basis, V @ (fit.evaluation.score / unit)))
     if getattr(found, "reduction", None) is not None:  # quasi-scoring ends linearly
         return step
-    if fit.message != "converged":
-        return np.zeros_like(step) if fit.converged else step
+    if fit.message != "converged":  # to rounding: the score that is left is noise, and so is the estimate
+        return step
     return step * np.sqrt(max(fit.decrement, 0.0) / unit * len(step) / n)

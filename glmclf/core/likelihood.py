@@ -8,7 +8,6 @@ from scipy.special import gammaln, xlogy
 
 from glmclf.core.links import Link
 
-
 MODEST = 300.0  # linear predictors up to which exponentials and their ratios are doubles
 
 

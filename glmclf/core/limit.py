@@ -235,6 +235,7 @@ def held_and_kept(cone: Cone, constraints: Any) -> tuple[ndarray, ndarray]:
     # in proportion to the parameters that M makes of coordinates of size one
     size = np.abs(constraints.directions.parameters(np.ones((constraints.size, 1))))
     scaled = cone.basis / np.where(size > 0, size, 1.0)
+    scaled = scaled / np.linalg.norm(scaled, axis=0)
     concerned = np.flatnonzero(np.linalg.norm(scaled, axis=1) > 0)
     scaled = scaled[concerned]
     pivots = qr(scaled.T, mode="r", pivoting=True)[1][: cone.basis.shape[1]]

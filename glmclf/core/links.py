@@ -193,7 +193,7 @@ class Probit(Link):
 
     def success(self, eta, expected):
         """With a = |eta| and the tail Q = phi(a) M(a): log F = log1p(-Q) above 0; below it log M + log phi, where
-        log M = log1p(M - 1), as M below rounding of 1 is nothing beside log phi."""
+        log M = log1p(M - 1), where M below rounding of 1 (a > 1e15) is nothing beside log phi."""
         below = eta < 0
         a = np.abs(eta)
         half_erfcx = 0.5 * erfcx(a * SQRT_HALF)
@@ -206,6 +206,7 @@ class Probit(Link):
         hazard = 1.0 / (SQRT_2PI * half_erfcx)
         Q = half_erfcx * tail
         reverse = tail / (SQRT_2PI * (1.0 - Q))
+        np.maximum(half_erfcx, 2.0**-52, out=half_erfcx)
         half_erfcx -= 1.0
         logcdf = np.log1p(np.where(below, half_erfcx, -Q))
         logcdf -= kernel

@@ -13,7 +13,6 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs  # what surrounds
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import some_columns
 
-
 HELD = 2**23  # entries of an information of several equations from which it is not held once more for each block
 ROWS = 4096  # of a block that grams of many columns are worth adding for
 EQUAL = 1e-15  # relative difference of probabilities that are the same but for rounding

@@ -93,7 +93,7 @@ def wide_cone(cone: Cone, omitted: Omitted, k: int, q: int) -> Cone:
     if not omitted:
         return cone
     at, p = places_kept(omitted, k, q), k * q
-    return replace(cone, direction=_spread(cone.direction, at, p), basis=_spread(cone.basis, at, p))
+    return replace(cone, basis=_spread(cone.basis, at, p))
 
 
 def wide(V: ndarray, at: ndarray, p: int) -> ndarray:

@@ -5,28 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.approach import is_dear
 from glmclf.core.blocks import Blocks, one_blas_thread
 from glmclf.core.estimation import FACTORED_ALONE, Estimate
-from glmclf.core.objective import Deferred, Evaluation, Factor, MultinomialObjective, Objective
-from glmclf.core.omitted import places_kept, wide
-from glmclf.core.penalties import TOL, Ridge, kkt_residual, largest_lasso, proximal_newton
+from glmclf.core.objective import Evaluation, Factor, Objective
+from glmclf.core.omitted import places_kept
+from glmclf.core.penalties import Ridge, kkt_violations, largest_lasso, proximal_newton
+from glmclf.core.projected import Frame, enough
 from glmclf.core.rank import dependencies_in
 from glmclf.core.solvers import Fit
-from glmclf.core.solvers.kronecker import Kronecker, lbfgs
 from glmclf.core.subspace import Within
 
+VIOLATED = "the optimality conditions do not hold"
+KKT = 1e-8  # of the scale of the score: a larger violation of the optimality conditions is no maximum
 LITTLE = 1e-8  # of the information, above which a ridge is far from its rounding
-TOO_DEAR = 25.0  # passes for the gradient that cost as much as one with the information, for which it is not formed
-FACTORABLE = 3000  # coefficients up to which an information is not too much to ask of a fit that does without
-LAST = 0.01  # of the tolerance below which a Newton step, the last, leaves nothing
-GRADIENTS = 10  # steps by gradients to one of the proximal Newton method
 
 
 @dataclass(frozen=True)
@@ -66,6 +62,7 @@ class Penalty:
         return replace(self, alpha=self.alpha[places])
 
 
+@dataclass(frozen=True)
 class Coding:
     """How penalised coefficients b, equation by equation, make the parameters of a model: theta = D b.
 
@@ -79,19 +76,17 @@ class Coding:
     places : (c,) integer ndarray
     """
 
-    T: ndarray | None = None
-
-    def __init__(self, D: ndarray | None, places: ndarray):
-        self.places = places
-        self.D = D
+    D: ndarray | None
+    T: ndarray | None
+    places: ndarray
 
     @classmethod
     def of_equations(cls, p: int) -> Coding:
         """The parameters themselves."""
-        return cls(None, np.arange(p))
+        return cls(None, None, np.arange(p))
 
-    @staticmethod
-    def symmetric(contrasts: ndarray, free: ndarray) -> Symmetric:
+    @classmethod
+    def symmetric(cls, contrasts: ndarray, free: ndarray) -> Coding:
         """A coefficient vector for each of K classes; what is free adds up to 0 over the classes (glmnet's softmax).
 
         Parameters
@@ -101,7 +96,17 @@ class Coding:
         free : (k,) bool ndarray
             Columns that no class's penalty is on.
         """
-        return Symmetric(contrasts, free)
+        K, k = contrasts.shape[1], len(free)
+        places = np.array([c * k + j for c in range(K) for j in range(k) if c or not free[j]], dtype=np.intp)
+        T = np.zeros((K * k, len(places)))
+        T[places, np.arange(len(places))] = 1.0
+        mean = np.kron(np.full((K, K), 1.0 / K), np.diag(free.astype(float)))
+        return cls(np.kron(contrasts, np.eye(k)), T - mean @ T, places)
+
+    @classmethod
+    def of_some(cls, p: int, places: ndarray) -> Coding:
+        """Some of p parameters, the others being 0."""
+        return cls(None, np.eye(p)[:, places], places)
 
     def theta(self, b: ndarray) -> ndarray:
         """The model's parameters."""
@@ -109,68 +114,30 @@ class Coding:
 
     def b(self, c: ndarray) -> ndarray:
         """All coefficients from those that are estimated."""
-        return c
+        return c if self.T is None else self.T @ c
 
     def c(self, b: ndarray, k: int) -> ndarray:
         """Those that are estimated; the first class's coefficients are taken off where it is left out."""
-        return b
+        if self.T is None:
+            return b
+        anchored = np.setdiff1d(np.arange(k), self.places)
+        B = b.reshape(-1, k).copy()
+        B[:, anchored] -= B[:1, anchored]
+        return B.ravel()[self.places]
 
     def objective(self, objective: Objective) -> Any:
         """The log-likelihood as a function of c."""
-        if self.D is None:
+        if self.D is None and self.T is None:
             return objective
-        Q = self.D if self.T is None else self.D @ self.T
+        Q = self.T if self.D is None else self.D if self.T is None else self.D @ self.T
+        assert Q is not None
         return Within(objective, Q, np.zeros(len(Q)))
-
-
-class Symmetric(Coding):
-    """See `Coding.symmetric`. The matrices are formed when they are asked for: they are large and nearly empty."""
-
-    def __init__(self, contrasts: ndarray, free: ndarray):
-        self.contrasts, self.free = contrasts, free
-        kept = np.ones((contrasts.shape[1], len(free)), dtype=bool)
-        kept[0] = ~free
-        self.places = np.flatnonzero(kept)
-
-    @cached_property
-    def D(self) -> ndarray:  # type: ignore[override]
-        return np.kron(self.contrasts, np.eye(len(self.free)))
-
-    @cached_property
-    def T(self) -> ndarray:  # type: ignore[override]
-        K, d = self.contrasts.shape[1], self.contrasts.shape[1] * len(self.free)
-        T = np.zeros((d, len(self.places)))
-        T[self.places, np.arange(len(self.places))] = 1.0
-        mean = np.kron(np.full((K, K), 1.0 / K), np.diag(self.free.astype(float)))
-        return T - mean @ T
-
-    def theta(self, b: ndarray) -> ndarray:
-        return (self.contrasts @ b.reshape(-1, len(self.free))).ravel()
-
-    def b(self, c: ndarray) -> ndarray:
-        b = np.zeros(self.contrasts.shape[1] * len(self.free))
-        b[self.places] = c
-        return self.centred(b)
-
-    def c(self, b: ndarray, k: int) -> ndarray:
-        B = b.reshape(-1, k).copy()
-        B[:, self.free] -= B[:1, self.free]
-        return B.ravel()[self.places]
-
-    def centred(self, b: ndarray) -> ndarray:
-        """Coefficients, or derivatives in them, with what is free adding up to 0 over the classes."""
-        B = b.reshape(-1, len(self.free)).copy()
-        B[:, self.free] -= B[:, self.free].mean(axis=0)
-        return B.ravel()
-
-    def back(self, score: ndarray) -> ndarray:
-        """Derivatives in b of what has this derivative in the model's parameters."""
-        return (self.contrasts.T @ score.reshape(-1, len(self.free))).ravel()
 
 
 @dataclass(frozen=True)
 class PenalisedEstimate(Estimate):
-    """A maximum of llf - penalty. `fit` is in the model's parameters, its evaluation of the plain log-likelihood.
+    """A maximum of llf - penalty. `fit` is in the model's parameters, or in those of `basis`; its evaluation is of the
+    plain log-likelihood.
 
     Attributes
     ----------
@@ -178,10 +145,17 @@ class PenalisedEstimate(Estimate):
         Of b.
     b : (d,) ndarray
         The coefficients that the penalty is on.
-    spread : Spread
-        Covariance and effective degrees of freedom.
+    V : (d, d) ndarray or None
+        Inverse of the information and the ridge of the coefficients that are not 0; 0 for the others, and of a lasso.
+    shares : (d,) ndarray
+        Effective degrees of freedom of each coefficient: diagonal of V I.
+    spread : (p, p) ndarray or None
+        The same covariance of the parameters of `fit`.
+    inner : Evaluation or None
+        The plain log-likelihood in the coordinates of the problem.
     kkt : float
-        Largest violation of the optimality conditions, of llf/N - penalty/N.
+        Largest violation of the optimality conditions, of llf/N - penalty/N. Where the problem is solved in a `Frame`,
+        with the columns without a penalty orthonormal and projected out of the others.
     symmetric : bool
         Whether every class has a coefficient vector.
     constant : int or None
@@ -190,64 +164,13 @@ class PenalisedEstimate(Estimate):
 
     penalty: Penalty | None = None
     b: ndarray | None = None
-    spread: Spread | None = None
+    V: ndarray | None = None
+    shares: ndarray | None = None
+    spread: ndarray | None = None
+    inner: Evaluation | None = None
     kkt: float = 0.0
     symmetric: bool = False
     constant: int | None = None
-
-    @property
-    def V(self) -> ndarray:
-        """Inverse of the information and the ridge of the coefficients that are not 0, (d, d); 0 for the others, and of
-        a lasso."""
-        assert self.spread is not None
-        return self.spread.V
-
-    @property
-    def shares(self) -> ndarray:
-        """Effective degrees of freedom of each coefficient, the diagonal of V I, (d,)."""
-        assert self.spread is not None
-        return self.spread.shares
-
-
-class Spread:
-    """V (d, d) and shares (d,) of a `PenalisedEstimate`, formed when they are first asked for.
-
-    Parameters
-    ----------
-    form : callable
-        Without arguments; gives both.
-    """
-
-    def __init__(self, form: Callable[[], tuple[ndarray, ndarray]]):
-        self.form: Callable[[], tuple[ndarray, ndarray]] | None = form
-
-    @classmethod
-    def of(cls, V: ndarray, shares: ndarray) -> Spread:
-        """Both as they are known."""
-        self = cls(lambda: (V, shares))
-        _ = self._both
-        return self
-
-    @property
-    def known(self) -> bool:
-        """Whether they were formed."""
-        return self.form is None
-
-    @cached_property
-    def _both(self) -> tuple[ndarray, ndarray]:
-        assert self.form is not None
-        found, self.form = self.form(), None
-        return found
-
-    @property
-    def V(self) -> ndarray:
-        """Covariance of the coefficients."""
-        return self._both[0]
-
-    @property
-    def shares(self) -> ndarray:
-        """Effective degrees of freedom."""
-        return self._both[1]
 
 
 @dataclass(frozen=True)
@@ -257,13 +180,21 @@ class Problem:
     Attributes
     ----------
     objective : Objective
-        The log-likelihood of the columns that are left.
+        The log-likelihood of the columns that are left, in the coordinates of `frame`.
     coding : Coding
     penalty : Penalty
         Of their coefficients b.
     maxiter : int
     tol : float or None
     callback : callable or None
+    frame : Frame or None
+        The columns as they are without one.
+    mixed : bool
+        Whether the frame mixes columns with a penalty, so that the ridge is a form in all of them.
+    gram : (k, k) ndarray or None
+        Information of the first equation where the fit starts.
+    scale : (c,) ndarray or None
+        Of the score in the coefficients that are estimated.
     """
 
     objective: Objective
@@ -272,50 +203,147 @@ class Problem:
     maxiter: int = 200
     tol: float | None = None
     callback: Callable | None = None
+    frame: Frame | None = None
+    mixed: bool = False
+    gram: ndarray | None = None
+    scale: ndarray | None = None
+
+    def placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
+        """The same problem in coordinates that suit the columns; `start` are parameters of X, `c` codes them."""
+        X = self.objective.blocks.arrays[0]
+        k, out = X.shape[1], self
+        information = self.objective(start, True).information
+        if not enough(information[:k, :k], X):
+            frame = Frame.of(self.objective, np.asarray(~self.penalty.alpha.reshape(-1, k).any(axis=0)))
+            out, start = replace(self, objective=frame.apply(self.objective), frame=frame), frame.into(start)
+            information = out.objective(start, True).information
+        return replace(out, gram=information[:k, :k], scale=out._scale(c(start)))
+
+    def well_mixed(self, least: float = 1.0) -> Problem:
+        """The same problem with penalised columns mixed where a ridge, `least` times this one's, leaves them
+        ill-conditioned."""
+        frame, gram = self.frame, self.gram
+        if frame is None or gram is None or self.penalty.lasso.any():
+            return self
+        A = least * (1.0 - self.penalty.L1_wt) * self.penalty.alpha.reshape(-1, len(gram))
+        partly = (A[:, ~frame.free] == 0).any()
+        if partly or enough(gram + np.diag(self.penalty.n * A.mean(axis=0)), frame.raw.blocks.arrays[0]):
+            return self
+        try:
+            mixed = frame.mixed(A.mean(axis=0))
+            objective = mixed.apply(frame.raw)
+        except np.linalg.LinAlgError:  # the ridge is lost in rounding
+            return self
+        return replace(self, objective=objective, frame=mixed, mixed=True)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the design."""
+        return self.objective.blocks.arrays[0].shape[1]
+
+    def into(self, b: ndarray) -> ndarray:
+        """Parameters of X in the coordinates of the problem."""
+        return b if self.frame is None else self.frame.into(b)
+
+    def moved(self, other: Objective) -> Objective:
+        """The likelihood of other rows of the same columns in these coordinates."""
+        return other if self.frame is None else self.frame.apply(other)
+
+    @property
+    def _ridge(self) -> ndarray:
+        """Precisions of the coordinates c, or their matrix."""
+        if not self.mixed:
+            return self.penalty.part(self.coding.places).ridge
+        assert self.frame is not None
+        at = self.coding.places
+        return self.frame.quadratic(self.penalty.ridge)[np.ix_(at, at)]
 
     def solve(self, c: ndarray) -> Fit:
         """The maximum in the coordinates c, from a start; its evaluation has the ridge in it."""
-        if self.by_gradients and (found := self._by_gradients(c)) is not None:
-            if found.converged or len(c) > FACTORABLE:
-                return found
-            c = found.theta
-        penalty = self.penalty.part(self.coding.places)
-        objective = Ridge(self.coding.objective(self.objective), penalty.ridge)
+        lasso = self.penalty.part(self.coding.places).lasso
+        objective = Ridge(self.coding.objective(self.objective), self._ridge)
         alone = one_blas_thread() if len(c) in FACTORED_ALONE else nullcontext()
         with np.errstate(over="ignore", invalid="ignore"), alone:
-            return proximal_newton(
-                objective, penalty.lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback
-            )
+            found = proximal_newton(objective, lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback)
+            found = self._polished(found) if lasso.any() else found
+            return self._judged(found, self._scale(c) if self.scale is None else self.scale)
 
-    @property
-    def by_gradients(self) -> bool:
-        """Whether the information is so dear that it is not formed for the estimate: of a ridge on many coefficients."""
-        if self.penalty.lasso.any() or not isinstance(self.objective, MultinomialObjective):
-            return False
-        whole = isinstance(self.coding, Symmetric) or self.coding.D is None
-        return whole and self.objective.cost > TOO_DEAR and is_dear(self.objective)
-
-    def _by_gradients(self, c: ndarray) -> Fit | None:
-        """As `solve`, of a ridge, without an information; None where no metric is to be had."""
-        coding, objective, ridge = self.coding, self.objective, self.penalty.ridge
-        of_b = Ridge(ByClass(objective, coding) if isinstance(coding, Symmetric) else objective, ridge)
-        b = coding.b(c)
+    def _of_active(self, found: Fit) -> Problem | None:
+        """The problem of what is not 0 with its columns mixed, where they are ill-conditioned; None where not."""
+        frame, places = self.frame, self.coding.places
+        active = (found.theta != 0) | (self.penalty.part(places).lasso == 0)
+        if frame is None or self.mixed or not active.any():
+            return None
+        here = self._spread(active).reshape(-1, len(frame.free))
+        which = here.all(axis=0) & ~frame.free
+        ridge = self.penalty.ridge.reshape(here.shape).mean(axis=0) / frame.raw.n
+        H = found.evaluation.information[np.ix_(active, active)]
+        if (here.any(axis=0) & ~frame.free & ~which).any() or not which.any() or enough(H, frame.raw.blocks.arrays[0]):
+            return None  # other columns by equation
+        T = np.eye(len(places)) if self.coding.T is None else self.coding.T
+        coding = replace(self.coding, T=T[:, active], places=places[active])
         try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                W, G = objective.mean_information(coding.theta(b))
-                if isinstance(coding, Symmetric):
-                    W = coding.contrasts.T @ W @ coding.contrasts
-                metric = Kronecker(W, G, ridge.reshape(len(W), -1).mean(axis=0))
-                tol = LAST * TOL if self.tol is None else self.tol
-                fit = lbfgs(of_b, b, metric, maxiter=GRADIENTS * self.maxiter, tol=tol, callback=self.callback)
+            mixed = frame.mixed(ridge, which)
+            return replace(self, objective=mixed.apply(frame.raw), frame=mixed, mixed=True, coding=coding)
         except np.linalg.LinAlgError:
             return None
-        theta, score = coding.theta(fit.theta), fit.evaluation.score
-        if isinstance(coding, Symmetric):
-            score = coding.centred(score)[coding.places]
-        form = partial(_penalised_information, objective, coding, self.penalty, theta)
-        c = coding.c(fit.theta, G.shape[0])
-        return replace(fit, theta=c, evaluation=Deferred(fit.evaluation.value, score, form))
+
+    def _polished(self, found: Fit) -> Fit:
+        """The same estimate with the digits that ill-conditioned columns cost: with its signs the rest is smooth."""
+        part = self._of_active(found) if found.converged else None
+        if part is None:
+            return found
+        assert part.frame is not None
+        at, c = part.coding.places, self._spread(found.theta)
+        linear = part.frame.with_linear(self.penalty.lasso * np.sign(c))[at]
+        objective = Ridge(part.coding.objective(part.objective), part._ridge, linear)
+        better = proximal_newton(objective, np.zeros(len(at)), part.frame.remixed(c)[at], maxiter=self.maxiter)
+        new = part.frame.unmixed(part._spread(better.theta))
+        kept = (np.sign(new) == np.sign(c))[self.penalty.lasso > 0].all()
+        if not (better.converged and kept):
+            return found
+        new = new[self.coding.places]
+        e = Ridge(self.coding.objective(self.objective), self._ridge)(new, False)
+        return replace(found, theta=new, evaluation=e)
+
+    def _root(self, found: Fit, active: ndarray) -> ndarray:
+        """A root of the inverse of the information, with the ridge, of the coefficients `active`, (c, active)."""
+        out = np.zeros((len(found.theta), len(active)))
+        part = self._of_active(found) if self.penalty.lasso.any() else None
+        if part is None:
+            out[active] = Factor(found.evaluation.information[np.ix_(active, active)]).root
+            return out
+        assert part.frame is not None
+        g = part.frame.remixed(self._spread(found.theta))[part.coding.places]
+        e = Ridge(part.coding.objective(part.objective), part._ridge)(g, False)
+        return part.frame.unmixed(part._spread(Factor(e.information).root))[self.coding.places]
+
+    def _scale(self, c: ndarray) -> ndarray:
+        """Of the score: root of N times the information, as of N rows with scores of one size."""
+        e = self.coding.objective(self.objective)(c, True)
+        return np.sqrt(self.penalty.n * np.abs(np.diag(e.information)))
+
+    def _judged(self, found: Fit, scale: ndarray) -> Fit:
+        """A fit that has converged only if the optimality conditions hold."""
+        off = float((self._violations(found) / np.where(scale > 0, scale, 1.0)).max(initial=0.0))
+        if not found.converged or off <= KKT:
+            return found
+        message = f"{VIOLATED}: they are violated by {off:.2g} of the scale of the score"
+        return replace(found, converged=False, message=message)
+
+    def _violations(self, found: Fit) -> ndarray:
+        """Of the optimality conditions, coefficient by coefficient."""
+        lasso, score = self.penalty.part(self.coding.places).lasso, found.evaluation.score
+        if self.mixed:
+            assert self.frame is not None
+            score = self.frame.slopes(self._spread(score))[self.coding.places]
+        return kkt_violations(score, lasso, found.theta)
+
+    def _spread(self, c: ndarray) -> ndarray:
+        """Entries of c among those of b."""
+        out = np.zeros((len(self.penalty.alpha), *c.shape[1:]), dtype=c.dtype)
+        out[self.coding.places] = c
+        return out
 
     def scaled(self, alpha: float) -> Problem:
         """The same problem with `alpha` times the penalty."""
@@ -346,25 +374,31 @@ class Problem:
         Such directions, combinations of columns that are 0 in every row and coefficients that all classes share, have
         nothing but the ridge; below the rounding of the information it decides nothing. 1 where there is none.
         """
-        ridge, mine = self.penalty.ridge, self.penalty.part(self.coding.places)
-        if isinstance(found.evaluation, Deferred):  # an information's diagonal is at most a quarter of the gram's
-            squares = self.objective.blocks.sum(lambda X, y, m, o, w: np.diag(X.gram(0.25 * _scale(X, m, w))))
-            least = LITTLE * np.tile(squares, len(ridge) // len(squares))[self.coding.places]
-            if (mine.ridge[mine.ridge > 0] >= least[mine.ridge > 0]).all():
-                return 1.0
-        size = np.diag(found.evaluation.information)
+        ridge, size = self.penalty.ridge, self._sizes(found)
+        mine = self.penalty.part(self.coding.places)
         if not (ridge.any() and (mine.ridge[mine.ridge > 0] < LITTLE * size[mine.ridge > 0]).any()):
             return 1.0
-        X = self.objective.blocks.arrays[0]
-        k, full = X.shape[1], np.zeros(len(ridge))
-        full[self.coding.places] = size
+        X = (self.objective if self.frame is None else self.frame.raw).blocks.arrays[0]
+        k, full = X.shape[1], self._spread(size)
         active = (self.coding.b(found.theta) != 0) | (self.penalty.lasso == 0)
-        nothing = [np.kron(np.eye(len(ridge) // k), row) for row in _null_rows(dependencies_in(Blocks(X)), k)]
+        rows = _null_rows(dependencies_in(Blocks(X)), k)
+        if self.frame is not None:
+            rows[:, self.frame.free] = 0.0  # projected out
+        nothing = [np.kron(np.eye(len(ridge) // k), row) for row in rows]
         if self.coding.D is not None:
             nothing.append(np.kron(np.ones(len(ridge) // k), np.eye(k)))
         V = np.vstack(nothing) ** 2 if nothing else np.zeros((0, len(ridge)))
         V = V[~V[:, ~active].any(axis=1) & (V @ ridge > 0)]
         return float(((V @ ridge) / (V @ full)).min(initial=1.0))
+
+    def _sizes(self, found: Fit) -> ndarray:
+        """Diagonal of the information with the ridge; in a frame, without what free columns explain."""
+        A, at = found.evaluation.information, self.coding.places
+        if not self.mixed:
+            return np.diag(A)
+        assert self.frame is not None
+        half = self.frame.slopes(self._spread(A))[at]
+        return np.diag(self.frame.slopes(self._spread(half.T))[at])
 
     def finish(self, found: Fit) -> PenalisedEstimate:
         """The estimate in the model's parameters, with the covariance and degrees of freedom that it has.
@@ -375,90 +409,37 @@ class Problem:
             The information with the ridge is singular.
         """
         coding, penalty = self.coding, self.penalty.part(self.coding.places)
-        c, e = found.theta, found.evaluation
-        kkt = kkt_residual(e, penalty.lasso, c) / penalty.n
-        b = coding.b(c)
-        theta = coding.theta(b)
-        if isinstance(e, Deferred):
-            own = self.objective.gradient(theta)
-            evaluation = Deferred(own.value, own.score, partial(self.objective.information, theta))
-            spread = Spread(partial(_ridge_spread, evaluation, coding, self.penalty.ridge))
-            if len(c) <= FACTORABLE:
-                _ = spread.V
-        else:
-            evaluation, spread = self.objective(theta, False), self._spread(c, e)
-        fit = replace(found, theta=theta, evaluation=evaluation)
-        symmetric = isinstance(coding, Symmetric)
-        return PenalisedEstimate(fit, None, penalty=self.penalty, b=b, spread=spread, kkt=kkt, symmetric=symmetric)
-
-    def _spread(self, c: ndarray, e: Evaluation) -> Spread:
-        """Of coefficients c, at whose evaluation the ridge is in the information."""
-        coding, penalty = self.coding, self.penalty.part(self.coding.places)
+        c = found.theta
         active = np.flatnonzero((c != 0) | (penalty.lasso == 0))
-        V, shares = np.zeros((len(c), len(c))), np.zeros(len(c))
-        if penalty.lasso.any() and not penalty.ridge.any():
-            shares[active] = 1.0
-        elif len(active):
-            root = Factor(e.information[np.ix_(active, active)]).root
-            V[np.ix_(active, active)] = root @ root.T
-            shares[active] = 1.0 - penalty.ridge[active] * np.diag(V)[active]
-        full = np.zeros(len(self.penalty.alpha))
-        full[coding.places] = shares
-        return Spread.of(V if coding.T is None else coding.T @ V @ coding.T.T, full)
+        root, shares = np.zeros((len(c), 0)), np.zeros(len(c))
+        only_lasso = penalty.lasso.any() and not penalty.ridge.any()
+        if len(active) and not only_lasso:
+            root = self._root(found, active)
+        root = root if coding.T is None else coding.T @ root
+        theta = coding.theta(coding.b(c))
+        plain = self.objective(theta, False)
+        estimate = self._in_final_coordinates(found, theta, plain, root)
+        assert estimate.V is not None
+        shares[active] = 1.0 if only_lasso else 1.0 - (penalty.ridge * np.diag(estimate.V)[coding.places])[active]
+        kkt = float(self._violations(found).max(initial=0.0)) / penalty.n
+        return replace(
+            estimate, penalty=self.penalty, shares=self._spread(shares), kkt=kkt, symmetric=coding.D is not None
+        )
 
-
-class ByClass:
-    """The log-likelihood of a coefficient vector for each class: value and score alone."""
-
-    canonical = True
-
-    def __init__(self, objective: MultinomialObjective, coding: Symmetric):
-        self.objective, self.coding = objective, coding
-        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
-        self.n = objective.n
-
-    def gradient(self, b: ndarray) -> Evaluation:
-        """Value and score; the information is 0."""
-        e = self.objective.gradient(self.coding.theta(b))
-        return Evaluation(e.value, self.coding.back(e.score), e.information)
-
-
-def _scale(X, m: ndarray | None, w: ndarray | None) -> ndarray:
-    """Trials times weights of each row."""
-    return np.ones(X.shape[0]) * (1.0 if m is None else m) * (1.0 if w is None else w)
-
-
-def _penalised_information(objective, coding: Coding, penalty: Penalty, theta: ndarray) -> ndarray:
-    """The information in the coordinates c, with the ridge."""
-    A = objective.information(theta)
-    if coding.D is not None:
-        Q = coding.D if coding.T is None else coding.D @ coding.T
-        A = Q.T @ A @ Q
-    A[np.diag_indices_from(A)] += penalty.part(coding.places).ridge
-    return A
-
-
-def _ridge_spread(e: Evaluation, coding: Coding, ridge: ndarray) -> tuple[ndarray, ndarray]:
-    """V and shares of all coefficients b from the information of the model's parameters.
-
-    What is free in every class is held in place by a weight on its sum over the classes, which is then taken off.
-    """
-    A, held = e.information, np.zeros(0, dtype=np.intp)
-    if isinstance(coding, Symmetric):
-        k, K = len(coding.free), coding.contrasts.shape[1]
-        C, A = coding.contrasts, A.reshape(K - 1, k, K - 1, k)
-        A, held = np.einsum("ja,jxly,lb->axby", C, A, C, optimize=True).reshape(K * k, K * k), np.flatnonzero(coding.free)
-    A = A.copy()
-    A[np.diag_indices_from(A)] += ridge
-    weights = [(np.arange(j, len(A), k), float(A[j::k, j::k].trace()) / K) for j in held]
-    for at, weight in weights:
-        A[np.ix_(at, at)] += weight / len(at)
-    V = Factor(A).inverse
-    for at, weight in weights:
-        V[np.ix_(at, at)] -= 1.0 / (weight * len(at))
-    shares = 1.0 - ridge * np.diag(V)
-    shares[held] = 0.0
-    return V, shares
+    def _in_final_coordinates(self, found: Fit, theta: ndarray, plain: Evaluation, root: ndarray) -> PenalisedEstimate:
+        """The estimate without its penalty, from parameters in the coordinates of the problem and a root of V there."""
+        coding, frame, b = self.coding, self.frame, self.coding.b(found.theta)
+        spread = root if coding.D is None else coding.D @ root
+        if frame is None:
+            fit = replace(found, theta=theta, evaluation=plain)
+            return PenalisedEstimate(fit, None, b=b, V=root @ root.T, spread=spread @ spread.T, inner=plain)
+        basis, theta, exact = frame.final[0], frame.finally_into(theta), frame.exact
+        root, spread = frame.out(root), frame.finally_into(spread)
+        evaluation = plain if frame.final_is_own else frame.raw.rotated(basis, exact)(theta, False)
+        fit = replace(found, theta=theta, evaluation=evaluation)
+        return PenalisedEstimate(
+            fit, basis, exact=exact, b=frame.out(b), V=root @ root.T, spread=spread @ spread.T, inner=plain
+        )
 
 
 def _null_rows(found: Mapping[int, Mapping[int, float]], k: int) -> ndarray:
@@ -474,24 +455,8 @@ def widened(found: PenalisedEstimate, omitted: Any, k: int, q: int) -> Penalised
     """The coefficients of all k columns, with 0 for those left out; the parameters are widened elsewhere."""
     if not omitted:
         return found
-    assert found.penalty is not None and found.b is not None and found.spread is not None
+    assert found.penalty is not None and found.b is not None and found.V is not None and found.shares is not None
     at, d = places_kept(omitted, k, q), k * q
-    alpha, b = np.zeros(d), np.zeros(d)
-    alpha[at], b[at] = found.penalty.alpha, found.b
-    spread = Spread(partial(_wide_spread, found.spread, at, d))
-    if found.spread.known:
-        _ = spread.V
-    return replace(found, penalty=replace(found.penalty, alpha=alpha), b=b, spread=spread)
-
-
-def without_covariance(found: PenalisedEstimate) -> PenalisedEstimate:
-    """The estimate without V, so that many of them can be kept; and with NaN for shares that were not formed yet."""
-    assert found.spread is not None and found.b is not None
-    shares = found.shares if found.spread.known else np.full(len(found.b), np.nan)
-    return replace(found, spread=Spread.of(np.zeros((0, 0)), shares))
-
-
-def _wide_spread(spread: Spread, at: ndarray, d: int) -> tuple[ndarray, ndarray]:
-    shares = np.zeros(d)
-    shares[at] = spread.shares
-    return wide(spread.V, at, d), shares
+    alpha, b, shares, V = np.zeros(d), np.zeros(d), np.zeros(d), np.zeros((d, d))
+    alpha[at], b[at], shares[at], V[np.ix_(at, at)] = found.penalty.alpha, found.b, found.shares, found.V
+    return replace(found, penalty=replace(found.penalty, alpha=alpha), b=b, shares=shares, V=V)

@@ -23,17 +23,18 @@ TIED = 1e-13  # a squared pivot of the scaled information below this: columns wi
 
 
 class Ridge:
-    """An objective less ``sum ridge_j b_j^2 / 2``.
+    """An objective less ``sum ridge_j b_j^2 / 2`` and, if asked, a linear form of b.
 
     Parameters
     ----------
     objective : Objective
-    ridge : (p,) ndarray
-        Precisions of the Gaussian prior that the penalty amounts to, >= 0.
+    ridge : (p,) or (p, p) ndarray
+        Precisions of the Gaussian prior that the penalty amounts to, >= 0; or its precision matrix.
+    linear : (p,) ndarray, optional
     """
 
-    def __init__(self, objective: Any, ridge: ndarray):
-        self.objective, self.ridge = objective, ridge
+    def __init__(self, objective: Any, ridge: ndarray, linear: ndarray | None = None):
+        self.objective, self.ridge, self.linear = objective, ridge, linear
         self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
         self.canonical, self.n = objective.canonical, objective.n
 
@@ -43,15 +44,19 @@ class Ridge:
 
     def gradient(self, theta: ndarray) -> Evaluation:
         """Value and score alone."""
-        e = self.objective.gradient(theta)
-        shift = self.ridge * theta
-        return Evaluation(e.value - 0.5 * float(shift @ theta), e.score - shift, e.information)
+        return self._less(self.objective.gradient(theta), theta)
 
     def penalised(self, e: Evaluation, theta: ndarray) -> Evaluation:
         """An evaluation of the likelihood with the penalty in it."""
-        shift = self.ridge * theta
-        value = e.value - 0.5 * float(shift @ theta)
-        return Evaluation(value, e.score - shift, e.information + np.diag(self.ridge))
+        more = np.diag(self.ridge) if self.ridge.ndim == 1 else self.ridge
+        less = self._less(e, theta)
+        return Evaluation(less.value, less.score, e.information + more)
+
+    def _less(self, e: Evaluation, theta: ndarray) -> Evaluation:
+        shift = self.ridge * theta if self.ridge.ndim == 1 else self.ridge @ theta
+        linear = 0.0 if self.linear is None else self.linear
+        value = e.value - 0.5 * float(shift @ theta) - float(np.sum(linear * theta))
+        return Evaluation(value, e.score - shift - linear, e.information)
 
 
 def proximal_newton(
@@ -126,19 +131,23 @@ def _minimise_model(H: ndarray, s: ndarray, lasso: ndarray, theta: ndarray) -> n
     where it has the same, coefficients at 0 that should not be are moved one by one (Lee, Battle, Raina & Ng 2007,
     feature-sign search). Every round lowers the model, and there are finitely many signs.
     """
-    r, b = s + H @ theta, theta.copy()
+    b = theta.copy()
+
+    def gradient_at(b: ndarray) -> ndarray:  # of differences: no digits are lost to the size of b
+        return H @ (b - theta) - s
+
     for _ in range(ROUNDS + 10 * len(b)):
         A = np.flatnonzero((b != 0) | (lasso == 0))
-        new = _with_signs(H, r, lasso, b, A)
+        new = _with_signs(H, gradient_at(b), lasso, b, A)
         if new is None:
             untied = _untied(H, lasso, b)
-            if untied is b and _sweep(H, H @ b - r, lasso, b, np.arange(len(b))) <= 1e-26:
+            if untied is b and _sweep(H, gradient_at(b), lasso, b, np.arange(len(b))) <= 1e-26:
                 return b
             b = untied
         elif (new * b < 0)[lasso > 0].any():
-            b = _best_between(H, r, lasso, b, new)
+            b = _best_between(H, gradient_at(b), lasso, b, new)
         else:
-            b, gradient = new, H @ new - r
+            b, gradient = new, gradient_at(new)
             wrong = np.flatnonzero((b == 0) & (np.abs(gradient) > lasso * (1 + 1e-12)) & (lasso > 0))
             if not len(wrong) or _sweep(H, gradient, lasso, b, wrong) == 0:
                 return b
@@ -161,8 +170,9 @@ def _sweep(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, places: nd
     return largest
 
 
-def _with_signs(H: ndarray, r: ndarray, lasso: ndarray, b: ndarray, A: ndarray) -> ndarray | None:
-    """The minimum of b'Hb/2 - r'b + sum lasso sign b over the coefficients A; None where several are as good."""
+def _with_signs(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, A: ndarray) -> ndarray | None:
+    """The minimum over the coefficients A of the quadratic with a gradient at b, plus sum lasso sign b; None where
+    several are as good. The other coefficients are 0."""
     new = np.zeros(len(b))
     if not len(A):
         return new
@@ -172,17 +182,17 @@ def _with_signs(H: ndarray, r: ndarray, lasso: ndarray, b: ndarray, A: ndarray) 
         return None
     if lasso[A].any() and float(np.diag(factor.L).min()) ** 2 <= TIED * len(A) and _untied(H, lasso, b) is not b:
         return None
-    new[A] = factor.solve(r[A] - lasso[A] * np.sign(b[A]))
+    new[A] = b[A] - factor.solve(gradient[A] + lasso[A] * np.sign(b[A]))
     return new
 
 
-def _best_between(H: ndarray, r: ndarray, lasso: ndarray, b: ndarray, new: ndarray) -> ndarray:
+def _best_between(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, new: ndarray) -> ndarray:
     """The lowest of the points between b and new at which a coefficient becomes 0, which it then is."""
     d = new - b
     cross = np.flatnonzero((new * b < 0) & (lasso > 0))
     t = np.append(-b[cross] / d[cross], 1.0)
     way = np.abs(b + t[:, None] * d) @ lasso
-    i = int((t * float((H @ b - r) @ d) + 0.5 * t * t * float(d @ H @ d) + way).argmin())
+    i = int((t * float(gradient @ d) + 0.5 * t * t * float(d @ H @ d) + way).argmin())
     point = b + t[i] * d
     if i < len(cross):
         point[cross[i]] = 0.0
@@ -242,8 +252,13 @@ def _halve(objective: Any, lasso: ndarray, theta: ndarray, e: Evaluation, step: 
 
 def kkt_residual(e: Evaluation, lasso: ndarray, theta: ndarray) -> float:
     """Largest violation of the optimality conditions: score = lasso sign(b) where b is not 0, |score| <= lasso else."""
-    at_zero = np.maximum(np.abs(e.score) - lasso, 0.0)
-    return float(np.where(theta == 0, at_zero, np.abs(e.score - lasso * np.sign(theta))).max(initial=0.0))
+    return float(kkt_violations(e.score, lasso, theta).max(initial=0.0))
+
+
+def kkt_violations(score: ndarray, lasso: ndarray, theta: ndarray) -> ndarray:
+    """Violations of the optimality conditions, coefficient by coefficient."""
+    at_zero = np.maximum(np.abs(score) - lasso, 0.0)
+    return np.where((theta == 0) & (lasso > 0), at_zero, np.abs(score - lasso * np.sign(theta)))
 
 
 def largest_lasso(e: Evaluation, free: ndarray, share: ndarray) -> float:

@@ -10,21 +10,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy import ndarray
+from scipy.linalg import solve_triangular
 
 from glmclf.core.cone_rows import Directions, directions
 from glmclf.errors import EstimationError
 
 TOLERANCE = 1e-7  # HiGHS' feasibility tolerance
-SURE = 1e2 * TOLERANCE  # a gain that is no rounding
+SURE = 1e2 * TOLERANCE  # an answer of a program that is none of its tolerance
+MAGNIFIED = 1e6  # an objective, beside HiGHS' tolerance of 1e-7
+DIGITS = 13  # by which directions are told apart
+GAIN = 1e-10  # share of a row's length that is no rounding
 AGAIN = 40  # rows that a round adds where many questions are asked of one cone
 MANY = 500  # rows with which a linear program begins, and that a round adds
 FEW = 6  # dimensions of a polytope whose corners are quickly found
 NULL = 1e-10  # singular values below this share of the largest belong to the null space
 ZERO = 1e-11  # share of its terms below which a sum of them is rounding
+ROUND = 1e-3  # a cone that holds a ball of this share of its length is told apart by programs as it is
+CENTRED = 50  # steps to its centre
+SPREAD, REFINED, ASKED = 4, 6, 6  # rounds
+REACH = 1e6  # of a correction, in units of what is violated
+EPS = np.finfo(float).eps
 
 
 class Constraints(Protocol):
@@ -48,20 +57,26 @@ class Cone:
 
     Attributes
     ----------
-    direction : (p,) ndarray
-        One in the relative interior: it decides every row that some direction decides.
     basis : (p, r) ndarray
-        Of the cone's span.
+        Of the cone's span. The first column is in its relative interior: it decides every row that some direction
+        decides.
     facets : (m, r) ndarray
         The cone is ``{basis @ t : facets @ t >= 0}``.
     decided : (rows of A and E,) bool ndarray
-        Outcomes that `direction` rules out.
+        Outcomes that the first column rules out.
+    noise : float
+        Rounding of the facets.
     """
 
-    direction: ndarray
     basis: ndarray
     facets: ndarray
     decided: ndarray
+    noise: float = ZERO
+
+    @property
+    def direction(self) -> ndarray:
+        """One in the relative interior, (p,)."""
+        return self.basis[:, 0]
 
     @property
     def complete(self) -> bool:
@@ -75,10 +90,9 @@ class Cone:
 
     def mapped(self, A: ndarray) -> Cone:
         """The cone of A theta."""
-        both = np.column_stack([self.direction, self.basis])
-        moved = A @ both
-        moved[np.abs(moved) <= 1e-9 * (np.abs(A) @ np.abs(both))] = 0.0  # parameters of one regressor
-        return replace(self, direction=moved[:, 0], basis=moved[:, 1:])
+        moved = A @ self.basis
+        moved[np.abs(moved) <= 1e-9 * (np.abs(A) @ np.abs(self.basis))] = 0.0  # parameters of one regressor
+        return replace(self, basis=moved)
 
     def sign_of(self, R: ndarray) -> ndarray:
         """Sign that each combination R d of the parameters (., p) takes over the cone: 1, -1, 0, or NaN for both.
@@ -87,44 +101,52 @@ class Cone:
         """
         R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
         T, size = R @ self.basis, np.abs(R) @ np.abs(self.basis)
-        T[(np.abs(T) <= ZERO * size).all(axis=1)] = 0.0
+        T[(np.abs(T) <= self.noise * size).all(axis=1)] = 0.0
         out = np.zeros(len(R))
-        distinct, of = np.unique(_directions(T), axis=0, return_inverse=True)
-        found = np.array([self._sign(t) for t in distinct])
+        largest = np.abs(T).max(axis=1, initial=0.0)
+        rounding = 16 * EPS * size.max(axis=1, initial=0.0) / np.where(largest > 0, largest, 1.0)
+        noise = np.maximum(self.noise, rounding)  # differences of large numbers, from far origins
+        T = _largest_one(T)
+        _, first, of = np.unique(np.round(T, DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True)
+        found = np.array([self._sign(t, float(e)) for t, e in zip(T[first], noise[first])])
         if len(found):
             out = found[np.ravel(of)]
         return out
 
-    def _sign(self, t: ndarray) -> float:
-        """Sign of t'x over the cone of `facets`."""
+    def _sign(self, t: ndarray, noise: float) -> float:
+        """Sign of t'x over the cone of `facets`, t known but for `noise`."""
         if not t.any():
             return 0.0
         if len(t) == 1:
-            return float(np.sign(t[0] * self._inner[0]))
+            return float(np.sign(t[0]))
         if not len(self.facets):
             raise EstimationError(
                 "what this fit, whose estimate is infinite, says of new rows or of other levels rests on many rows, "
                 "which a file does not keep: ask the fit itself, before it is saved"
             )
-        up, down = (self._reaches(s * t) for s in (1.0, -1.0))
+        up, down = (self._reaches(s * t, noise) for s in (1.0, -1.0))
         return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
 
-    def _reaches(self, t: ndarray) -> bool:
+    def _reaches(self, t: ndarray, noise: float) -> bool:
         """Whether t'x > 0 somewhere in the cone: at a ray that another question has found, or by a linear program.
 
         The program has the facets that mattered before; those that its answer violates are added.
         """
-        if any(ray @ t > SURE for ray in self._rays):
+        if any(ray @ t > max(SURE, noise) for ray in self._rays):
             return True
         while True:
-            x = _plain_program(t, self._active[0], np.zeros(len(self._active[0])))
-            if x is None or t @ x <= SURE:
+            x = _plain_program(MAGNIFIED * t, self._active[0])
+            if x is None or t @ x <= noise:
                 return False
             worst = _violated(self.facets, x, 0.0)[:AGAIN]
             if not len(worst):
-                self._rays.append(x)
-                return True
+                break
             self._active[0] = np.vstack([self._active[0], self.facets[worst]])
+        if t @ x <= SURE:  # where the program's tolerance may have made it
+            x = _refined(MAGNIFIED * t, self.facets, x)
+            return x is not None and float(t @ x) > noise and (self.facets @ x).min() > -self.noise
+        self._rays.append(x)
+        return True
 
     @cached_property
     def _active(self) -> list[ndarray]:
@@ -135,7 +157,7 @@ class Cone:
     @cached_property
     def _rays(self) -> list[ndarray]:
         """Members of the cone, in terms of the basis, with largest entries of one."""
-        return [self._inner / np.abs(self._inner).max()]
+        return [np.eye(self.basis.shape[1])[0]]
 
     @cached_property
     def extreme(self) -> ndarray:
@@ -147,10 +169,8 @@ class Cone:
             return self.facets
         from scipy.spatial import ConvexHull, QhullError
 
-        # where they meet a plane that all of them point to, the extreme ones are the corners of a polytope
-        points = self.facets / (self.facets @ self._inner)[:, None]
-        B = np.linalg.svd(self._inner[None])[2][1:]
-        flat = points @ B.T
+        # where they meet the plane that the first axis points to, the extreme ones are the corners of a polytope
+        flat = self.facets[:, 1:] / self.facets[:, :1]
         if r == 2:
             return self.facets[[int(flat.argmin()), int(flat.argmax())]]
         try:
@@ -158,16 +178,20 @@ class Cone:
         except QhullError:
             return self.facets
 
-    @cached_property
-    def _inner(self) -> ndarray:
-        """`direction` in terms of the basis."""
-        return np.linalg.lstsq(self.basis, self.direction, rcond=None)[0]
 
-
-def _directions(T: ndarray) -> ndarray:
-    """Rows scaled to a largest entry of one, rounded, so that multiples are equal."""
+def _largest_one(T: ndarray) -> ndarray:
+    """Rows scaled to a largest entry of one."""
     size = np.abs(T).max(axis=1, keepdims=True, initial=0.0)
-    return np.round(T / np.where(size > 0, size, 1.0), 9) + 0.0
+    return T / np.where(size > 0, size, 1.0)
+
+
+def _different(T: ndarray) -> ndarray:
+    """One of the rows of each direction."""
+    T = _largest_one(T)
+    of = _distinct(np.round(T, DIGITS))[1]
+    first = np.zeros(int(of.max(initial=-1)) + 1, dtype=np.intp)
+    first[of] = np.arange(len(T))
+    return T[first]
 
 
 def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone | None:
@@ -256,19 +280,61 @@ def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) 
     start = None if theta is None or not np.isfinite(theta).all() else N.T @ place.coordinates(theta)
     direction, strict = _at_once(A, E, start)
     if direction is None:
-        direction, strict = _interior(A, E)
+        direction, strict = _interior(A, E, place.tie)
     if direction is None:
         return None
     decided = np.zeros(len(T), dtype=bool)
     decided[~tied] = strict[of]
-    B = np.eye(T.shape[1])
+    B, rounding = np.eye(T.shape[1]), 0.0
     if len(E) or not strict.all():
-        B = _null_space(np.vstack([A[~strict], E]), place.tie)
-    direction = B @ (B.T @ direction)
-    if (A[strict] @ direction).min() <= 0:
-        return None
-    facets = _distinct(_directions(A[strict] @ B))[0]
-    return Cone(place.parameters((N @ direction)[:, None])[:, 0], place.parameters(N @ B), facets, decided)
+        B, rounding = _null_space_and_rounding(np.vstack([A[~strict], E]), place.tie)
+    C, facets, noise = _rounded(A[strict] @ B, B.T @ direction)
+    return Cone(place.parameters(N @ B @ C, rounding), _different(facets), decided, max(noise, rounding))
+
+
+def _rounded(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:
+    """Coordinates C in which the cone F x >= 0 is round, with the first axis inside, its facets there, their rounding.
+
+    A cone whose facets face each other closely is first seen from near its centre: in the metric G'G, where the rows of
+    G are those of F over their gains F x, it holds the unit ball about x (Dikin's ellipsoid), whatever its shape.
+    """
+    F = F / np.linalg.norm(F, axis=1)[:, None]
+    R, noise = np.eye(len(x)), ZERO
+    if (F @ x).min() < ROUND * np.linalg.norm(x):
+        near = F if len(F) <= 16 * MANY else np.vstack([F[np.argsort(F @ x)[: 8 * MANY]], F[:: len(F) // (8 * MANY)]])
+        x = _centre(near, F, x)
+        noise = max(ZERO, 16 * EPS * float(np.linalg.norm(x) / (F @ x).min()))
+        F = F / (F @ x)[:, None]
+        R = np.asarray(np.linalg.qr(near / (near @ x)[:, None], mode="r"))
+    axis = R @ x
+    Q = np.linalg.qr(np.column_stack([axis, np.eye(len(x))]))[0]
+    Q[:, 0] *= np.sign(Q[:, 0] @ axis)
+    C = solve_triangular(R, Q, check_finite=False)
+    return C, F @ C, noise
+
+
+def _centre(near: ndarray, F: ndarray, x: ndarray) -> ndarray:
+    """From x inside F x > 0 towards the maximum of sum(log(near @ x)) where sum(near @ x) = 1, by Newton's method."""
+    x = x / (near @ x).sum()
+    for _ in range(CENTRED):
+        s = near @ x
+        step = np.linalg.lstsq(near / s[:, None], 1.0 - len(s) * s, rcond=None)[0]
+        decrement = float(np.linalg.norm((near @ step) / s))
+        length, new = 1.0, x + step
+        while (F @ new).min() <= 0.1 * length * (F @ x).min() or not _higher(near @ new, s):
+            length *= 0.5
+            if length < 1e-6:
+                return x
+            new = x + length * step
+        x = new / (near @ new).sum()
+        if decrement < 0.25:
+            break
+    return x
+
+
+def _higher(new: ndarray, old: ndarray) -> bool:
+    """Whether sum(log s) - m sum(s) is no lower than before."""
+    return float(np.log(new / old).sum() - len(old) * (new - old).sum()) >= 0.0
 
 
 def _distinct(rows: ndarray) -> tuple[ndarray, ndarray]:
@@ -291,60 +357,136 @@ def _at_once(A: ndarray, E: ndarray, t: ndarray | None) -> tuple[ndarray | None,
     if t is None or E.any() or not moved.any() or not np.isfinite(t).all():
         return None, moved
     size = np.abs(t).max()
-    if not size > 0 or (A[moved] @ (t / size)).min() <= SURE:
+    if not size > 0 or (A[moved] @ (t / size)).min() <= GAIN:
         return None, moved
     return t / size, moved
 
 
-def _interior(A: ndarray, E: ndarray) -> tuple[ndarray | None, ndarray]:
+def _interior(A: ndarray, E: ndarray, tie: float) -> tuple[ndarray | None, ndarray]:
     """A direction with A d >= 0, E d = 0 that is > 0 in every row of A where one can be, and these rows."""
-    strict = np.zeros(len(A), dtype=bool)
-    direction = None
-    while not strict.all():
-        b = _maximise(A[~strict].sum(axis=0), A, E)
-        if b is None or (A[~strict] @ b).max() < 10 * SURE:
+    N = _null_space(E, tie) if len(E) else np.eye(A.shape[1])
+    d, strict = _decide(A @ N, tie)
+    return (None if d is None else N @ d), strict
+
+
+def _decide(rows: ndarray, tie: float) -> tuple[ndarray | None, ndarray]:
+    """As `_interior`, without E: by one program after the other, each on rows that the last one left open.
+
+    A program tells for sure only where its answer gains much. The other rows are looked at by themselves, in
+    coordinates in which they point everywhere. What no direction moves among them no direction of the whole cone moves:
+    these rows are held at 0, and the rest is asked again. If one moves all of them, both answers are joined; or the
+    whole is asked again in coordinates in which the cone of these rows is round.
+    """
+    N, W, nothing = np.eye(rows.shape[1]), None, (None, np.zeros(len(rows), dtype=bool))
+    for _ in range(ASKED + len(N)):
+        here = rows @ N
+        Z, W = _spread_out(here, tie) if W is None else (_of_length_one(here @ W, here, tie), W)
+        live = np.flatnonzero(Z.any(axis=1))
+        u = _separating(Z[live]) if len(live) else None
+        if u is None:
+            return nothing
+        sure = Z[live] @ u > SURE
+        strict, left, b = live[sure], live[~sure], W @ u
+        if not len(strict):
+            return nothing
+        w, moved = _decide(here[left], tie) if len(left) else (np.zeros(len(b)), ~sure[:0])
+        tied = left[~moved]
+        if len(tied):
+            N, W = N @ _null_space(here[tied] / np.linalg.norm(here[tied], axis=1)[:, None], tie), None
+            if not N.shape[1]:
+                return nothing
+            continue
+        joined = _joined(b, w, here[strict], here[left]) if len(left) else b
+        if joined is not None:
+            decided = np.zeros(len(rows), dtype=bool)
+            decided[live] = True
+            return N @ joined, decided
+        W = _around(here[left], w, tie)
+    return nothing
+
+
+def _around(rows: ndarray, w: Any, tie: float) -> ndarray:
+    """Coordinates in which the cone rows d >= 0 is round about w, whatever does not move the rows left as it is."""
+    _, values, V = np.linalg.svd(np.asarray(np.linalg.qr(np.vstack([rows, np.zeros((rows.shape[1],) * 2)]), mode="r")))
+    moving, still = V[values > tie * values[0]].T, V[values <= tie * values[0]].T
+    return np.hstack([moving @ _rounded(rows @ moving, moving.T @ w)[0], still])
+
+
+def _of_length_one(Z: ndarray, rows: ndarray, tie: float) -> ndarray:
+    """Rows of Z scaled to length one; 0 where those of `rows` are."""
+    length = np.where(np.linalg.norm(rows, axis=1) > tie, np.linalg.norm(Z, axis=1), np.inf)
+    return Z / length[:, None]
+
+
+def _joined(b: ndarray, w: Any, strict: ndarray, left: ndarray) -> ndarray | None:
+    """b + s w, where b moves the rows `strict` and w all rows `left`, such that it moves all; None if no s does."""
+    change = strict @ w
+    falling = change < 0
+    high = float(((strict @ b)[falling] / -change[falling]).min(initial=np.inf))
+    low = max(0.0, float((-(left @ b) / (left @ w)).max()))
+    size = float(np.linalg.norm(b) / np.linalg.norm(w))
+    share = 0.5 * (low + min(high, 3.0 * low + size))
+    return b + share * w if low < high else None
+
+
+def _spread_out(rows: ndarray, tie: float) -> tuple[ndarray, ndarray]:
+    """Rows of length one, or 0, in coordinates in which they point everywhere; these as columns."""
+    moved = np.linalg.norm(rows, axis=1) > tie
+    W = np.eye(rows.shape[1])
+    for _ in range(SPREAD):
+        Z = _of_length_one(rows @ W, rows, tie)
+        some = Z[moved] if moved.sum() >= W.shape[1] else np.vstack([Z[moved], np.zeros((W.shape[1], W.shape[1]))])
+        _, values, V = np.linalg.svd(np.asarray(np.linalg.qr(some, mode="r")))
+        kept = values > 4.0 * tie * values.max(initial=0.0)
+        if not kept.any() or (kept.all() and values.min() > 0.1 * values.max()):
             break
-        b = _refined(A, E, b)
-        if b is None:
-            break
-        direction = b if direction is None else direction + b
-        gained = A @ direction > SURE
-        if not (gained & ~strict).any():
-            break
-        strict |= gained
-    return direction, strict
+        W = W @ (V[kept] / values[kept, None] * values.max()).T
+    return Z, W
+
+
+def _separating(Z: ndarray) -> ndarray | None:
+    """A direction with Z u >= 0, and > 0 where it is of length one in many; None if there is none but 0.
+
+    To rounding where it can be; else to the tolerance of a program, as where rows are all but tied.
+    """
+    c = Z.sum(axis=0)
+    size = float(np.abs(c).max())
+    u = _solve(c / size, Z) if size > 0 else None
+    return None if u is None else _refined(c / size, Z, u)
 
 
 def _null_space(rows: ndarray, tie: float = NULL) -> ndarray:
     """Orthonormal basis of {d: rows d = 0}, (p, r); rows of length one that are shorter than `tie` there are 0."""
+    return _null_space_and_rounding(rows, tie)[0]
+
+
+def _null_space_and_rounding(rows: ndarray, tie: float) -> tuple[ndarray, float]:
+    """The same, and what rounding of the rows makes of its entries."""
     p = rows.shape[1]
     if len(rows) > 4 * p:
         rows = np.asarray(np.linalg.qr(rows, mode="r"))
     _, values, W = np.linalg.svd(rows)
     values = np.pad(values, (0, p - len(values)))
-    return W[values <= max(tie, 16 * np.finfo(float).eps * values.max(initial=0.0))].T
+    null = values <= max(tie, 16 * EPS * values.max(initial=0.0))
+    rounding = 16 * EPS * float(values.max(initial=0.0) / values[~null].min(initial=1.0))
+    return W[null].T, rounding
 
 
-def _maximise(c: ndarray, A: ndarray, E: ndarray) -> ndarray | None:
-    """argmax of c'b over A b >= 0, E b = 0, -1 <= b <= 1."""
-    b = _solve(c, A, np.zeros(len(A)), E, np.zeros(len(E)))
-    return None if b is None else np.where(np.abs(b) > TOLERANCE, b, 0.0)
-
-
-def _solve(c, A, lower, E, equal) -> ndarray | None:
-    """argmax of c'b over A b >= lower, E b = equal, -1 <= b <= 1.
+def _solve(c, A, lower=None, low=-1.0, high=1.0) -> ndarray | None:
+    """argmax of c'b over A b >= lower (0), low <= b <= high.
 
     Of many rows few matter: the program begins with some, and those that its answer violates are added.
     """
+    lower = np.zeros(len(A)) if lower is None else lower
     if len(A) <= 4 * MANY:
-        return _plain_program(c, A, lower, E, equal)
+        return _plain_program(c, A, lower, low, high)
     active = np.arange(0, len(A), len(A) // MANY)
     while True:
-        b = _plain_program(c, A[active], lower[active], E, equal)
+        b = _plain_program(c, A[active], lower[active], low, high)
         if b is None:
             return None
         worst = _violated(A, b, lower)
-        if not len(worst):
+        if not len(np.setdiff1d(worst, active)):
             return b
         active = np.union1d(active, worst)
 
@@ -356,31 +498,38 @@ def _violated(A: ndarray, b: ndarray, lower) -> ndarray:
     return wrong[np.argsort(rest[wrong], kind="stable")[:MANY]]
 
 
-def _plain_program(c, A, lower, E=None, equal=None) -> ndarray | None:
+def _plain_program(c, A, lower: Any = 0.0, low: Any = -1.0, high: Any = 1.0) -> ndarray | None:
     from scipy.optimize import linprog
 
-    equality = {"A_eq": E, "b_eq": equal} if E is not None and len(E) else {}
-    found = linprog(-c, A_ub=-A, b_ub=-lower, bounds=(-1, 1), method="highs", **equality)
-    return found.x if found.status == 0 else None
+    bounds = np.column_stack(np.broadcast_arrays(low, high, c)[:2])
+    lower = np.broadcast_to(lower, len(A))
+    for presolve in (True, False):  # which takes rows that differ by 1e-9 for parallel
+        found = linprog(-c, A_ub=-A, b_ub=-lower, bounds=bounds, method="highs", options={"presolve": presolve})
+        if found.status == 0:
+            return found.x
+    return None
 
 
-def _refined(A: ndarray, E: ndarray, b: ndarray) -> ndarray | None:
-    """b moved until A b >= 0 and E b = 0 to rounding, or None where that cannot be: the overlap is narrow, but is one.
+def _refined(c: ndarray, A: ndarray, b: ndarray) -> ndarray | None:
+    """The answer b of a program moved until A b >= 0 to rounding, or as near as programs come; None where it is 0.
 
-    The program is solved again for the correction, in units of its own tolerance.
+    The program is solved again for the correction, in units of what is violated (Gleixner, Steffy & Wolter 2016).
     """
     unit = 1.0
-    for _ in range(3):
-        rounding = 8 * len(b) * np.finfo(float).eps * np.abs(b).max()
-        if (A @ b).min() >= -rounding and np.abs(E @ b).max(initial=0.0) <= rounding:
-            return b
-        unit *= 10 * TOLERANCE
-        near = np.abs(A @ b) < 1e3 * len(b) * unit
-        step = _solve(A[near].sum(axis=0), A[near], -(A[near] @ b) / unit, E, -(E @ b) / unit)
-        if step is None:
+    for _ in range(REFINED):
+        rest = A @ b
+        size = float(np.abs(b).max())
+        if size < 1e-3:
             return None
+        if rest.min() >= -8 * len(b) * EPS * size:
+            break
+        unit = max(1e-6 * unit, -float(rest.min()))
+        far = min(REACH, 1.0 / unit)
+        step = _solve(c, A, -rest / unit, np.maximum((-1.0 - b) / unit, -far), np.minimum((1.0 - b) / unit, far))
+        if step is None:
+            break
         b = b + unit * step
-    return b if (A @ b).min() >= -rounding else None
+    return b
 
 
 # ------------------------------------------------------------------------------------------------------ the rows

@@ -104,7 +104,7 @@ def wald_statistic(theta: ndarray, V: ndarray, tested: ndarray, absent: ndarray)
     Raises
     ------
     ValueError
-        The covariance has not the rank to test so many parameters.
+        The covariance of both sets has not the rank to test so many parameters.
 
     Examples
     --------
@@ -115,6 +115,9 @@ def wald_statistic(theta: ndarray, V: ndarray, tested: ndarray, absent: ndarray)
     """
     d, C = theta[tested], V[np.ix_(tested, tested)]
     if len(absent):
+        both = np.concatenate([absent, tested])
+        # refused here where it is singular: what elimination leaves of that is rounding, which looks like a variance
+        quadratic_form(theta[both], V[np.ix_(both, both)])
         cross = V[np.ix_(absent, tested)]
         B = Factor(V[np.ix_(absent, absent)])
         solved = B.scale[:, None] * cho_solve((B.L, True), B.scale[:, None] * cross)

@@ -48,6 +48,13 @@ class Covariance:
     clusters: tuple[int, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
 
+    def rank(self, centred: bool) -> float:
+        """The most that the rank of the matrix can be: of sums over clusters that are or are not `centred`, that is add
+        up to 0, or of replications."""
+        if self.name == "bootstrap":
+            return self.options.get("used", np.inf) - 1
+        return self.clusters[0] - centred if len(self.clusters) == 1 else np.inf
+
     @classmethod
     def of(cls, stored: dict[str, Any]) -> tuple[Covariance, list[str]]:
         """A covariance and the names of its groupings, from a file."""
@@ -246,10 +253,15 @@ class InfluenceContext:
 
 def small_sample(ctx: Context | InfluenceContext) -> float:
     """n / (n - p)."""
+    _check_size(ctx, "the factor n/(n-p)")
+    return ctx.nobs / (ctx.nobs - ctx.size)
+
+
+def _check_size(ctx: Context | InfluenceContext, what: str) -> None:
+    """ValueError unless there are more observations than parameters."""
     n, p = ctx.nobs, ctx.size
     if n <= p:
-        raise ValueError(f"the factor n/(n-p) needs more observations than parameters; here n = {n:g}, p = {p}")
-    return n / (n - p)
+        raise ValueError(f"{what} needs more observations than parameters; here n = {n:g}, p = {p}")
 
 
 def spread(ctx: Context, V: ndarray) -> ndarray:
@@ -373,7 +385,7 @@ def _check_clusters(n_clusters: int) -> None:
 
 def _one_way(ctx: Context | InfluenceContext, codes: ndarray, n_clusters: int) -> ndarray:
     _check_clusters(n_clusters)
-    small_sample(ctx)
+    _check_size(ctx, "the factor (n-1)/(n-p)")
     factor = n_clusters / (n_clusters - 1) * (ctx.nobs - 1) / (ctx.nobs - ctx.size)
     return factor * ctx.sandwich(ctx.sum_of_outer_cluster_scores(codes, n_clusters))
 
@@ -394,7 +406,7 @@ def _hc3(ctx: Context | InfluenceContext) -> ndarray:
 @register("HAC", "Standard errors are robust to heteroscedasticity and autocorrelation (Newey-West, Bartlett weights).")
 def _hac(ctx: Context | InfluenceContext, maxlags: int | None = None) -> Covariance:
     """sum_l (1 - l/(L+1)) (G_l + G_l'), G_l = sum_i s_i s_(i-l)', rows in the order of time (Newey & West 1987)."""
-    small_sample(ctx)  # with no more observations than parameters no score is left
+    _check_size(ctx, 'cov_type="HAC"')  # else no score is left
     S = ctx.scores()
     n = len(S)
     lags = min(int(4 * (n / 100) ** (2 / 9)), n - 1) if maxlags is None else int(maxlags)

@@ -68,7 +68,8 @@ def _sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:
         eta = z @ theta if off is None else z @ theta + off
         t, g = link.terms(eta), link.dlogpdf(eta)
         weight = t.r1 * t.r0
-        slope = np.where(weight > 0, weight * (2.0 * g - t.r1 + t.r0), 0.0) * times
+        with np.errstate(invalid="ignore"):  # 0 times infinity, far out
+            slope = np.where(weight > 0, weight * (2.0 * g - t.r1 + t.r0), 0.0) * times
         v = z @ G
         total += slope @ (x[:, tested] * v * v)
     return total

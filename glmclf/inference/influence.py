@@ -14,6 +14,11 @@ from glmclf.core.objective import Evaluation, Objective
 ENTRIES = 2**21  # of the largest temporary array
 
 
+def instead(n: float, p: int) -> str:
+    """The `cov_type` to use where leverages or refits have none: the sandwich of n/(n-p), where that exists."""
+    return "HC1" if n > p else "nonrobust"
+
+
 class Influences(NamedTuple):
     """What `influence` finds of each row.
 
@@ -119,9 +124,11 @@ def adjusted_meat(objective: Objective, theta: ndarray, root: ndarray, frequency
         total += (S.T if weights is None or not frequency else S.T * weights) @ S
     ones = np.flatnonzero(np.concatenate(parts))
     if len(ones):
+        w = blocks.arrays[4]
+        n = blocks.n if w is None or not frequency else w.sum()
         raise RowsError(
             f'cov_type="{kind}" divides by 1 - leverage, which is 0 for {{rows}}: each alone determines a coefficient. '
-            'Use "HC1", or leave such a coefficient out',
+            f'Use "{instead(float(n), p)}", or leave such a coefficient out',
             ones,
         )
     return total

@@ -16,7 +16,7 @@ from glmclf.core.limit import find_cone
 from glmclf.core.rank import dependencies_in
 from glmclf.core.solvers import solve
 from glmclf.errors import EstimationError, InferenceWarning, warn
-from glmclf.inference.influence import RowsError
+from glmclf.inference.influence import RowsError, instead
 
 FEW = 0.5  # with fewer replications than this share a covariance says little
 TOL, MAXITER = 1e-20, 60
@@ -140,7 +140,7 @@ def bootstrap(
     if len(found.estimates) < max(2, FEW * reps):
         raise EstimationError(
             f'cov_type="bootstrap": only {len(found.estimates)} of {reps} replications have an estimate '
-            f'({found.words}). Use "HC1", or a smaller model'
+            f'({found.words}). Use "{instead(ctx.nobs, ctx.size)}", or a smaller model'
         )
     if lost:
         warn(
@@ -175,8 +175,9 @@ def jackknife(ctx: Any) -> ndarray:
 
     found = replicate(ctx, (without(i) for i in range(n)))
     if len(found.estimates) < n:
+        other = '"HC1", or "bootstrap"' if ctx.nobs > ctx.size else '"nonrobust"'
         raise RowsError(
-            f'cov_type="jackknife": without {{rows}} there is no estimate ({found.words}). Use "HC1", or "bootstrap"',
+            f'cov_type="jackknife": without {{rows}} there is no estimate ({found.words}). Use {other}',
             np.flatnonzero([bool(why) for why in found.reasons]),
         )
     times = full if ctx.frequency else np.ones(n)

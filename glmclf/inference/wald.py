@@ -172,22 +172,41 @@ def orthonormal(theta: ndarray, V: ndarray, R: ndarray, q: ndarray) -> tuple[nda
 
 
 def joint_statistic(
-    theta: ndarray, V: ndarray, R: ndarray, q: ndarray, form: Callable[[ndarray, ndarray], float] | None = None
+    theta: ndarray,
+    V: ndarray,
+    R: ndarray,
+    q: ndarray,
+    form: Callable[[ndarray, ndarray], float] | None = None,
+    rank: float = math.inf,
 ) -> float:
     """d' (R V R')^-1 d with d = R theta - q, for independent rows of R; or another `form` of `orthonormal` coordinates.
 
-    ValueError if the covariance is singular, or the combinations so close to each other that rounding decides.
+    ValueError if the covariance is singular, as one that has no higher rank than `rank` may be, or singular to
+    rounding, or the combinations so close to each other that rounding decides.
     """
     form = form or quadratic_form
-    value = form(*orthonormal(theta, V, R, q))
-    noise = 4 * EPS * np.random.default_rng(0).choice([-1.0, 1.0], R.shape)
-    again = form(*orthonormal(theta, V, R * (1.0 + noise), q))
-    if abs(again - value) > 1e-6 + 1e-4 * value:
+    z, C = orthonormal(theta, V, R, q)
+    if np.isfinite(C).all():
+        # variances here are of the order of one, so that smaller ones are rounding, of either sign
+        rank = min(rank, int((np.abs(np.diagonal(C)) > 100 * len(R) * EPS).sum()))
+        if len(R) > rank:
+            raise ValueError(_low_rank(len(R), int(rank)))
+    value, generator = form(z, C), np.random.default_rng(0)
+    noise = 4 * EPS * generator.choice([-1.0, 1.0], R.shape)
+    if _other(form(*orthonormal(theta, V, R * (1.0 + noise), q)), value):
         raise ValueError(
             f"the {len(R)} combinations tested are so close to each other that rounding decides: test fewer at once, "
             "or centre and scale the regressors"
         )
+    noise = np.triu(4 * EPS * generator.choice([-1.0, 1.0], C.shape))
+    if _other(form(z, C + noise + noise.T), value):
+        raise ValueError(_low_rank(len(R), len(R) - 1))
     return value
+
+
+def _other(again: float, value: float) -> bool:
+    """Whether two statistics differ by more than is to be expected of rounding."""
+    return abs(again - value) > 1e-6 + 1e-4 * value
 
 
 def standard_errors(R: ndarray, V: ndarray) -> ndarray:
@@ -275,6 +294,7 @@ def wald_test(
     df: float | None = None,
     scalar: bool = True,
     independent: bool = False,
+    rank: float = math.inf,
 ) -> ContrastResults:
     """Joint Wald test of R theta = q: d' (R V R')^-1 d with d = R theta - q.
 
@@ -298,6 +318,8 @@ def wald_test(
         The statistic as a float; False gives statsmodels' (1, 1) array.
     independent : bool
         Whether the rows are known to be independent, as those that `linear_restrictions` keeps, in other coordinates.
+    rank : float
+        The most that the rank of V can be, where that is known: clusters less one, for instance.
 
     Returns
     -------
@@ -326,11 +348,11 @@ def wald_test(
     R, q = constraints(R, q, len(theta))
     if not independent:
         R, q = linear_restrictions(R, q)
-    statistic, rank = joint_statistic(theta, V, R, q), len(R)
-    value = (statistic if scalar else np.array([[statistic]])) / (rank if use_f else 1)
+    statistic, J = joint_statistic(theta, V, R, q, rank=rank), len(R)
+    value = (statistic if scalar else np.array([[statistic]])) / (J if use_f else 1)
     if use_f:
-        return ContrastResults(F=value, df_denom=df, df_num=rank)
-    return ContrastResults(statistic=value, df_denom=rank, distribution="chi2", dist_args=(rank,))
+        return ContrastResults(F=value, df_denom=df, df_num=J)
+    return ContrastResults(statistic=value, df_denom=J, distribution="chi2", dist_args=(J,))
 
 
 def constraints(R, q, p: int) -> tuple[ndarray, ndarray]:
@@ -402,13 +424,18 @@ def quadratic_form(d: ndarray, C: ndarray) -> float:
             "so that there is no joint test: use one grouping, or more clusters"
         )
     if rank < len(d):
-        raise ValueError(
-            f"{_counted(len(d))}, but the covariance matrix of what is tested has rank {rank} "
-            f"(regressors close to collinear, or a cluster covariance with few clusters): test fewer at once, or use "
-            f"another cov_type"
-        )
+        raise ValueError(_low_rank(len(d), rank))
     z = vectors.T @ (d / scale)
     return float((z * z / values).sum())
+
+
+def _low_rank(n: int, rank: int) -> str:
+    """Why n restrictions have no joint test."""
+    return (
+        f"{_counted(n)}, but the covariance matrix of what is tested has rank {rank} (regressors close to collinear, "
+        "or a cluster covariance with few clusters, or a bootstrap of few replications): test fewer at once, or use "
+        "another cov_type"
+    )
 
 
 def _counted(n: int) -> str:
@@ -426,6 +453,7 @@ def term_tests(
     skip_single: bool = False,
     omitted: ndarray | None = None,
     into: Callable[[ndarray], tuple[ndarray, ndarray, ndarray]] | None = None,
+    rank: float = math.inf,
 ) -> TermTests:
     """Joint Wald tests that all coefficients of a term are zero, one test a term.
 
@@ -447,6 +475,8 @@ def term_tests(
         Coefficients without an estimate because their columns repeat others: they do not count as restrictions.
     into : callable, optional
         Estimate, covariance and R of combinations R, (J, p), in coordinates where they keep their digits.
+    rank : float
+        As in `wald_test`.
 
     Returns
     -------
@@ -462,7 +492,7 @@ def term_tests(
             continue
         columns = columns[here[columns]]
         try:
-            statistic = _of_coefficients(theta, V, columns, into)
+            statistic = _of_coefficients(theta, V, columns, into, rank)
         except ValueError:
             statistic = math.nan
             failed.append(name)
@@ -477,18 +507,23 @@ def no_joint_test(terms: Sequence[str]) -> str:
     """A warning about terms that a covariance cannot test."""
     return (
         f"no joint test of {', '.join(terms)} (NaN): the covariance matrix has a lower rank than the test has "
-        "coefficients (regressors close to collinear, or a cluster covariance with few clusters). Use another cov_type"
+        "coefficients (regressors close to collinear, or a cluster covariance with few clusters, or a bootstrap of few "
+        "replications). Use another cov_type"
     )
 
 
-def _of_coefficients(theta: ndarray, V: ndarray, columns: ndarray, into: Callable | None) -> float:
+def _of_coefficients(theta: ndarray, V: ndarray, columns: ndarray, into: Callable | None, rank: float) -> float:
     """Statistic of the hypothesis that some coefficients are 0."""
-    if into is None or not len(columns) or not np.isfinite(theta[columns]).all():
-        return quadratic_form(theta[columns], V[np.ix_(columns, columns)])
-    R = np.zeros((len(columns), len(theta)))
-    R[np.arange(len(columns)), columns] = 1.0
-    theta, V, R = into(R)
-    return joint_statistic(theta, V, R, np.zeros(len(columns)))
+    J = len(columns)
+    if not J or not np.isfinite(theta[columns]).all():
+        return math.nan
+    if into is None:
+        theta, V, R = theta[columns], V[np.ix_(columns, columns)], np.eye(J)
+    else:
+        R = np.zeros((J, len(theta)))
+        R[np.arange(J), columns] = 1.0
+        theta, V, R = into(R)
+    return joint_statistic(theta, V, R, np.zeros(J), rank=rank)
 
 
 def _term_tests(names: list[str], rows: ndarray, df: float | None) -> TermTests:

@@ -16,6 +16,7 @@ from glmclf.core.collapse import Distinct, of_counts
 from glmclf.core.columns import Columns, Dense, Sparse, some_columns
 from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis, rests_on_few_rows
 from glmclf.core.objective import Objective
+from glmclf.core.offsets import centred, restored
 from glmclf.core.omitted import (
     columns_kept,
     merged,
@@ -124,11 +125,11 @@ class Model(ConstrainedFits, Regularization):
         found = self._rows.distinct(self._likelihood, n_threads)
         return (self._rows, self._likelihood) if found is None else (found, of_counts(self._likelihood))
 
-    def _without_regressors(self) -> Objective:
-        """The log-likelihood of constants alone, with the offset."""
+    def _without_regressors(self) -> tuple[Objective, ndarray]:
+        """The log-likelihood of constants alone, its offset centred, and the shift of the constants."""
         r, likelihood = self._counted()
         blocks = Blocks(Dense(np.ones((r.X.shape[0], 1))), r.y, r.trials, r.offset, r.weights)
-        return self._objective_class(likelihood, blocks)
+        return centred(self._objective_class(likelihood, blocks))
 
     @cached_property
     def _constant(self) -> float:
@@ -287,8 +288,8 @@ class Model(ConstrainedFits, Regularization):
         polish : bool, optional
             "sgd": whether to end at the maximum (the default), or with the average of the stochastic steps. Then
             `converged` is False, ``mle_retvals["remaining_error"]`` is the distance to the maximum in standard errors,
-            to first order, and standard errors are from the information at that point. Separated data are treated as
-            with any other method.
+            to first order, standard errors are from the information at that point, and llr, aic, bic and prsquared,
+            which compare maxima, are NaN. Separated data are treated as with any other method.
 
         Returns
         -------
@@ -335,16 +336,17 @@ class Model(ConstrainedFits, Regularization):
         if start_params is not None and not np.isfinite(self._flat(start_params)).all():
             raise ValueError(f"start_params must be finite numbers; found {self._flat(start_params)}")
 
-        def maximum(objective, places) -> Estimate:
+        def maximum(objective, places, shift) -> Estimate:
             if bias_reduction is not None:
                 from glmclf.core.bias import reduce_bias
 
-                start = self._start() if start_params is None else self._flat(start_params)
-                return reduce_bias(bias_reduction, objective, start[places], **options)
-            return self._maximise(method, objective, start_params, places, {**options, **solving, "refine": refine})
+                start = self._usual(places, shift) if start_params is None else self._flat(start_params)[places] + shift
+                return reduce_bias(bias_reduction, objective, start, **options)
+            told = {**options, **solving, "refine": refine}
+            return self._maximise(method, objective, start_params, places, shift, told)
 
-        found, omitted = self._of_full_rank(maximum, collinear, n_threads, distinct=method != "sgd")
-        objective, limit = self._objective(n_threads, columns_kept(omitted, len(self.exog_names))), None
+        found, objective, omitted, shift = self._of_full_rank(maximum, collinear, n_threads, distinct=method != "sgd")
+        limit = None
         if bias_reduction is None:
             limit = self._limit(found, objective, omitted, method, separation, {"maxiter": maxiter, "tol": tol})
         if limit is None:
@@ -356,15 +358,20 @@ class Model(ConstrainedFits, Regularization):
         found = widened(limit or found, omitted, len(self.exog_names), self._likelihood.n_eta)
         basis = narrow_basis(found)
         objective = objective if basis is None else objective.rotated(basis, found.exact)
-        results = self._results_class(self, found, self._covariance(found, objective, cov_type, keywords), method)
+        V = self._covariance(found, objective, cov_type, keywords)
+        results = self._results_class(self, found, V, method, shift)
         if basis is not None:
             results._warn_of_no_digits()
         return results
 
-    def _of_full_rank(self, maximum, collinear: str, n_threads, distinct: bool = True) -> tuple[Estimate, dict]:
-        """An estimate of the columns that are no combinations of others, and what is left out.
+    def _of_full_rank(
+        self, maximum, collinear: str, n_threads, movable: ndarray | None = None, distinct: bool = True
+    ) -> tuple[Estimate, Objective, dict, ndarray]:
+        """An estimate of the columns that are no combinations of others, its objective, what is left out, the shift.
 
-        ``maximum(objective, places) -> Estimate`` raises RankDeficiency; `places` are those of its parameters.
+        ``maximum(objective, places, shift) -> Estimate`` raises RankDeficiency; `places` are those of its parameters,
+        which are larger by `shift` than the model's, as the objective's offset is centred; `movable` says which may be.
+        It is given the objective of `distinct` rows alone, if that pays.
         """
         k, q = len(self.exog_names), self._likelihood.n_eta
         if collinear == "raise" and len(self._rows) < k:
@@ -372,10 +379,12 @@ class Model(ConstrainedFits, Regularization):
         omitted: dict[int, dict[int, float]] = {}
         while True:
             columns = columns_kept(omitted, k)
-            objective = self._objective(n_threads, columns, distinct)
+            objective = self._objective(n_threads, columns)
+            objective, shift = centred(objective, None if movable is None else movable[columns])
+            fewer = self._objective(n_threads, columns, distinct) if not shift.any() else objective
             try:
                 with np.errstate(over="ignore", invalid="ignore"):
-                    found = maximum(objective, places_kept(omitted, k, q))
+                    found = maximum(fewer, places_kept(omitted, k, q), shift)
                 break
             except RankDeficiency as deficiency:
                 omitted = merged(omitted, deficiency.combinations, columns)
@@ -389,15 +398,20 @@ class Model(ConstrainedFits, Regularization):
                 "predictions do not need one where the new rows obey the same combination.",
                 CollinearityWarning,
             )
-        return found, omitted
+        return found, objective, omitted, shift
 
-    def _maximise(self, method, objective, start_params, places, options) -> Estimate:
+    def _maximise(self, method, objective, start_params, places, shift, options) -> Estimate:
         if start_params is not None:
-            found = estimate(method, objective, self._flat(start_params)[places], warm=False, **options)
+            found = estimate(method, objective, self._flat(start_params)[places] + shift, warm=False, **options)
             if found.fit.converged or found.fit.message == RAW or found.fit.iterations >= options["maxiter"]:
                 return found
         # a start so far off that no step leads on: begin at the usual one
-        return estimate(method, objective, self._start()[places], **options)
+        return estimate(method, objective, self._usual(places, shift), **options)
+
+    def _usual(self, places: ndarray, shift: ndarray) -> ndarray:
+        """The usual start, with a shift that makes up for what was taken out of the offset; zeros stay zeros."""
+        start = self._start()[places]
+        return start + shift if start.any() else start
 
     def _refuse_tiny(self, omitted) -> None:
         """Refuse columns "of zeros" that hold numbers whose squares underflow."""
@@ -493,9 +507,10 @@ class Model(ConstrainedFits, Regularization):
             return constrained_covariance(self, found, objective, cov_type, keywords)
         k, q = len(self.exog_names), self._likelihood.n_eta
         fit = narrow(found, k, q).fit
+        whole, shift = centred(self._objective(objective.blocks.n_threads, columns_kept(found.omitted, k)))
         if getattr(found, "reduction", None) is not None:
-            check_covariance(found, cov_type, self._objective(columns=columns_kept(found.omitted, k)))
-        if cov_type in MODEL_BASED:
+            check_covariance(found, cov_type, whole)
+        if cov_type in MODEL_BASED and not shift.any():
             objective = self._objective(objective.blocks.n_threads, columns_kept(found.omitted, k), distinct=True)
             basis = narrow_basis(found)
             objective = objective if basis is None else objective.rotated(basis, found.exact)
@@ -548,10 +563,11 @@ class Model(ConstrainedFits, Regularization):
 
     def _estimate_with(self, columns: ndarray, start: ndarray) -> Estimate:
         """The estimate with some columns of the design only, or its limit."""
-        objective = self._objective(columns=columns, distinct=True)
+        objective, shift = centred(self._objective(columns=columns))
+        objective = objective if shift.any() else self._objective(columns=columns, distinct=True)
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                found = estimate("irls", objective, start, warm=False, maxiter=100)
+                found = estimate("irls", objective, start + shift, warm=False, maxiter=100)
                 if not found.fit.converged:
                     found = estimate("irls", objective, np.zeros(len(start)), maxiter=200)
         except RankDeficiency as deficiency:
@@ -566,7 +582,7 @@ class Model(ConstrainedFits, Regularization):
         if not found.fit.converged:
             names = ", ".join(self.exog_names[j] for j in columns)
             raise EstimationError(f"the fit with the columns {names} alone found no maximum: {found.fit.message}")
-        return found
+        return restored(found, shift)
 
     def _objective_of(self, X: Columns) -> Objective:
         """The objective with other columns."""
@@ -593,7 +609,8 @@ class Model(ConstrainedFits, Regularization):
 
     def _offset_alone(self) -> float:
         """Log-likelihood without any parameter."""
-        return self._without_regressors().gradient(np.zeros(self._likelihood.n_eta)).value
+        objective, shift = self._without_regressors()
+        return objective.gradient(shift).value
 
     def _beside_the_rows(self, values, what: str) -> pd.DataFrame:
         """Numbers beside the table (columns by name, Series, DataFrame or array) for the rows of the fit."""
@@ -662,6 +679,10 @@ def _as_numbers(table: pd.DataFrame, what: str) -> pd.DataFrame:
 
 
 def _reporter(callback, disp):
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback={callback!r}: a function, called as callback(iteration, params, llf)")
+    if not isinstance(disp, (bool, int, np.bool_)):
+        raise ValueError(f"disp={disp!r}: True or False")
     if not disp:
         return callback
 

@@ -83,10 +83,12 @@ class BinaryModel(Model):
     def _null_intercept(self) -> float:
         """The estimate of a constant alone, with the offset."""
         successes, trials = self._totals
-        start, offset = float(self.link.quantile(np.array(successes / trials))), self._rows.offset
-        if offset is None:
+        start = float(self.link.quantile(np.array(successes / trials)))
+        if self._rows.offset is None:
             return start
-        return scalar_maximum(self._without_regressors(), start - float(np.median(offset)))
+        objective, shift = self._without_regressors()
+        inner = scalar_maximum(objective, start - float(np.median(objective.blocks.arrays[3])))
+        return inner - float(shift[0])
 
     def _start(self) -> ndarray:
         """Zero slopes, and the intercept of the null model."""
@@ -105,12 +107,13 @@ class BinaryModel(Model):
         """
         r = self._rows
         if not self.k_constant:
-            return self._without_regressors().gradient(np.zeros(1)).value
+            return self._offset_alone()
         successes, trials = self._totals
         if r.offset is None:
             failures = trials - successes
             return successes * np.log(successes / trials) + failures * np.log(failures / trials)
-        return self._without_regressors().gradient(np.array([self._null_intercept])).value
+        objective, shift = self._without_regressors()
+        return objective.gradient(self._null_intercept + shift).value
 
     # ----------------------------------------------------------------------------------------------- predict
     def predict(self, params, exog=None, which: str = "mean", offset=None) -> ndarray:

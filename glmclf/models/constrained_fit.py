@@ -9,9 +9,10 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.columns import some_columns
-from glmclf.core.estimation import well_conditioned
+from glmclf.core.estimation import into_basis, well_conditioned
 from glmclf.core.limit import constraints_of, ruled_out
 from glmclf.core.objective import Factor
+from glmclf.core.offsets import centred
 from glmclf.core.rank import dependencies, roundings, triangular_factor
 from glmclf.core.separation import cone_where
 from glmclf.core.subspace import ConstrainedEstimate, Constraint, Within, free_parameters, maximise_within
@@ -40,12 +41,13 @@ def fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_t
     keywords = model._cov_keywords(cov_type, cov_kwds)
     _refuse_refits(cov_type)
     check_options(maxiter, tol, n_threads)
-    start = model._start() if start_params is None else model._flat(start_params)
-    if not np.isfinite(start).all():
-        raise ValueError(f"start_params must be finite numbers; found {start}")
+    if start_params is not None and not np.isfinite(model._flat(start_params)).all():
+        raise ValueError(f"start_params must be finite numbers; found {model._flat(start_params)}")
     R, q = _restrictions(model, hypothesis)
-    objective = model._objective(n_threads)
-    part, basis, eta, constraint = _within(model, objective, R, q, start)
+    objective, shift = centred(model._objective(n_threads))
+    usual = start_params is None
+    start = model._usual(slice(None), shift) if usual else model._flat(start_params) + shift
+    part, basis, eta, constraint = _within(model, objective, R, q, start, shift)
     with np.errstate(over="ignore", invalid="ignore"):
         fit, gone = maximise_within(method, part, eta, constraint, maxiter=maxiter, tol=tol)
     if gone or fit.message != "converged":
@@ -60,7 +62,7 @@ def fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_t
     check_converged(fit, method, objective.unit)
     found = ConstrainedEstimate(fit, basis, constraint=constraint)
     V = constrained_covariance(model, found, part.objective, cov_type, keywords)
-    results = model._results_class(model, found, V, method)
+    results = model._results_class(model, found, V, method, shift)
     results.__dict__["_keywords"] = keywords
     return results
 
@@ -86,8 +88,10 @@ def _restrictions(model: Any, hypothesis: Any) -> tuple[ndarray, ndarray]:
     return kept, values
 
 
-def _within(model: Any, objective: Any, R: ndarray, q: ndarray, start: ndarray):
+def _within(model: Any, objective: Any, R: ndarray, q: ndarray, start: ndarray, moved: ndarray):
     """The likelihood within the constraints, the basis of its coordinates, where it starts, and the constraint.
+
+    Parameters of the objective, `start` among them, are larger than those that the constraints are about by `moved`.
 
     Directions left free are orthonormal in the rows, theta = origin + E inv(U) eta with X E = (orthonormal) U, equation
     by equation: then neither units nor an ill-conditioned design matter.
@@ -96,7 +100,7 @@ def _within(model: Any, objective: Any, R: ndarray, q: ndarray, start: ndarray):
     T = triangular_factor(objective.blocks)
     size = np.linalg.norm(T, axis=0)
     size = np.tile(np.where(size > 0, size, 1.0), n_eta)
-    E, origin, free = free_parameters(R, q, size)
+    E, origin, free = free_parameters(R, q + R @ moved, size)
     A = np.vstack([T @ E[i : i + k] for i in range(0, len(E), k)])
     units = roundings(objective.blocks)
     own = np.abs(E).T @ (np.tile(np.linalg.norm(T, axis=0) * units, n_eta))  # of the free parameters' columns
@@ -109,8 +113,8 @@ def _within(model: Any, objective: Any, R: ndarray, q: ndarray, start: ndarray):
         Q = np.linalg.solve(U.T, E.T).T
     else:
         basis, Q = T, O
-        objective, origin = objective.rotated(T), np.concatenate([T @ origin[i : i + k] for i in range(0, len(E), k)])
-    constraint = Constraint(R, q, Q, origin, said(R, q, model._param_names), _null_obeys(model, R, q))
+        objective, origin, moved = objective.rotated(T), into_basis(T, origin), into_basis(T, moved)
+    constraint = Constraint(R, q, Q, origin - moved, said(R, q, model._param_names), _null_obeys(model, R, q))
     return Within(objective, Q, origin), basis, eta, constraint
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.groups import read_groups
+from glmclf.data.groups import Groups, read_groups
 from glmclf.errors import EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance import FOUND, OPTIONS, Context, Covariance, InfluenceContext, covariance, spread
 from glmclf.inference.influence import RowsError
@@ -18,6 +18,7 @@ from glmclf.models.solving import check_seed
 
 FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are alike (Cameron & Miller 2015, section VI)
 NOTHING, ROUNDING = 1e-12, 1e-24  # of a variance beside the others, or beside that of a model that is right
+ORDER = ("first", "second")  # grouping
 FIRST = 5  # rows that a message names
 
 
@@ -87,6 +88,7 @@ def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None)
             given["groups"], model.data.frame, model._given_index, model._cut, r.positions, r.index
         )
         given["groups"], names = found.codes, found.names
+        _check_clusters(found)
         if cov_type == "bootstrap" and len(names) > 1:
             raise NotImplementedError(
                 f'cov_type="bootstrap" draws the clusters of one grouping; groups= has two, {" and ".join(names)}'
@@ -126,6 +128,13 @@ def _lost_spread(found: Covariance, context: Context) -> str:
     """A word about combinations of coefficients whose variance is 0 or negative."""
     if found.name in ("nonrobust", "expected") or (np.diag(found.matrix) < 0).any():
         return ""
+    used = found.options.get("used", np.inf)
+    if used <= context.size:
+        return (
+            f"The covariance of {used} replications has rank {used - 1} at most, and there are {context.size} "
+            "coefficients: standard errors are rough, those of some combinations are 0, and many joint tests do not "
+            "exist. Use reps=999."
+        )
     values = spread(context, found.matrix)
     if not len(values):
         return ""
@@ -142,6 +151,19 @@ def _lost_spread(found: Covariance, context: Context) -> str:
     return (
         "Rows that alone determine a coefficient are fitted perfectly and have no residual: standard errors of some "
         'coefficients or combinations are 0 or far too small. Use "nonrobust".'
+    )
+
+
+def _check_clusters(groups: Groups) -> None:
+    """ValueError for a grouping of one cluster."""
+    alone = [i for i, codes in enumerate(groups.codes) if codes.max() == 0]
+    if not alone:
+        return
+    two = len(groups.names) > 1
+    which = " and ".join(f"the {ORDER[i]} grouping, {groups.names[i]}," if two else groups.names[i] for i in alone)
+    raise ValueError(
+        f"standard errors by clusters need at least two clusters; {which} {'have' if len(alone) > 1 else 'has'} one in "
+        "the rows of the fit" + (". Leave it out" if two and len(alone) == 1 else "")
     )
 
 

@@ -304,11 +304,11 @@ class MNLogit(LevelLabels, Model):
         start = np.log(self._shares[1:] / self._shares[0])
         if self._rows.offset is None:
             return start
-        middle = np.median(self._rows.offset, axis=0)
-        fit = estimate("newton", self._without_regressors(), start - middle).fit
+        objective, shift = self._without_regressors()
+        fit = estimate("newton", objective, start - np.median(objective.blocks.arrays[3], axis=0)).fit
         if not fit.converged:
             raise EstimationError(f"the model of {self.endog_names} with constants and the offset alone: {fit.message}")
-        return fit.theta
+        return fit.theta - shift
 
     def _start(self) -> ndarray:
         B = np.zeros((self.K, self.J - 1))
@@ -320,7 +320,8 @@ class MNLogit(LevelLabels, Model):
 
     def _null_loglike(self) -> float:
         b = self._null_intercepts if self.k_constant else np.zeros(self.J - 1)
-        return self._without_regressors().gradient(b).value
+        objective, shift = self._without_regressors()
+        return objective.gradient(b + shift).value
 
     # ----------------------------------------------------------------------------------------------- predict
     def predict(self, params, exog=None, which: str = "mean", offset=None) -> ndarray:

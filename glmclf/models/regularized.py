@@ -13,7 +13,7 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import some_columns
 from glmclf.core.estimation import RankDeficiency, vanished
-from glmclf.core.objective import Deferred
+from glmclf.core.offsets import centred, restored
 from glmclf.core.omitted import columns_kept, places_kept, wide, widened
 from glmclf.core.rank import dependencies_in
 from glmclf.errors import (
@@ -68,7 +68,7 @@ class Regularization(Inputs):
         _likelihood: Any
         _objective: Any
         _objective_of: Any
-        _start: Any
+        _usual: Any
         _constant_column: Any
         _of_full_rank: Any
         _cells: Any
@@ -123,10 +123,10 @@ class Regularization(Inputs):
         start_params : (p,) array_like, optional
             Where to start. The maximum does not depend on it, unless several are as good.
         maxiter : int
-            Most iterations, of a proximal Newton method; where a ridge is fitted by gradients (see Notes), ten times as
-            many.
+            Most iterations, of a proximal Newton method.
         tol : float, optional
-            Convergence: the squared length of a step in standard errors. The default, 1e-22, is rounding.
+            Convergence: the squared length of a step in standard errors. The default, 1e-22, is rounding. A fit counts
+            as converged only where the conditions for a maximum hold to 1e-8 of the scale of the score, too.
         n_threads : int, optional
             As in `fit`.
         disp : bool
@@ -154,15 +154,7 @@ class Regularization(Inputs):
             Columns without penalty are combinations of each other: they are left out as in `fit`. Columns with one
             stay; where a lasso has several maxima, its non-zero coefficients belong to independent columns.
         ConvergenceWarning
-            No maximum within `maxiter` iterations.
-
-        Notes
-        -----
-        A ridge of MNLogit whose information takes far longer to form than a gradient (717 pixels and ten classes: 6,453
-        squared entries) is fitted without it, by limited-memory BFGS in the metric that the information has without
-        slopes, to the same accuracy. With more than 3,000 coefficients the information is formed when something that
-        needs it is first asked for: `bse`, `cov_params`, `df_model` and what follows from them (`summary`, `aic`,
-        `get_prediction`, `save`, `remove_data`). The `edf` of a path is NaN then.
+            No maximum within `maxiter` iterations, or the conditions for one do not hold where the fit stopped.
 
         References
         ----------
@@ -297,7 +289,7 @@ class Regularization(Inputs):
         equations = getattr(self, "levels" if symmetric else "_equations", None)
         A, by_name = _read_alpha(alpha, names, 1 if equations is None else len(equations), equations)
         if not (np.isfinite(A).all() and (A >= 0).all()):
-            raise ValueError(f"alpha={alpha!r}: weights of a penalty are numbers, 0 or more")
+            raise ValueError(f"alpha={_shown(alpha)}: weights of a penalty are numbers, 0 or more")
         if constant is None or penalize_intercept:
             return A
         if by_name and A[constant].any():
@@ -309,9 +301,9 @@ class Regularization(Inputs):
         return A
 
     def _warn_of_spanned(self, wanted: Wanted) -> None:
-        if self._constant_column() is None and self.k_constant and not wanted.free.any():
-            from glmclf.results.regularized import SPANNED
+        from glmclf.results.regularized import SPANNED
 
+        if self._constant_column() is None and self.k_constant and not wanted.free.any():
             warn(SPANNED + " Write the formula with an intercept to leave it free.", DataWarning)
 
     def _given_start(self, start_params, wanted: Wanted) -> ndarray | None:
@@ -332,7 +324,8 @@ class Regularization(Inputs):
         m = np.ones(len(r)) if r.trials is None else r.trials
         return float(m.sum() if r.weights is None else m @ r.weights)
 
-    def _problem(self, wanted: Wanted, objective, columns: ndarray, n: float) -> Problem:
+    def _problem(self, wanted: Wanted, objective, columns: ndarray, n: float, start: ndarray) -> Problem:
+        """The problem of some columns, in coordinates that suit them; `start` are parameters without regressors."""
         from glmclf.core.penalised import Coding, Penalty, Problem
 
         A = wanted.alpha[columns]
@@ -341,7 +334,8 @@ class Regularization(Inputs):
         else:
             coding = Coding.of_equations(A.size)
         penalty = Penalty(A.ravel(order="F"), wanted.L1_wt, n)
-        return Problem(objective, coding, penalty, wanted.maxiter, wanted.tol, wanted.callback)
+        problem = Problem(objective, coding, penalty, wanted.maxiter, wanted.tol, wanted.callback)
+        return problem.placed(start, lambda theta: self._coefficients_of(theta, coding, len(columns)))
 
     def _contrasts_of_levels(self) -> ndarray:
         """The equations as differences of levels, (K-1, K)."""
@@ -354,9 +348,7 @@ class Regularization(Inputs):
 
     def _coefficients_of(self, theta: ndarray, coding: Coding, k: int) -> ndarray:
         """c of parameters theta (k q,)."""
-        from glmclf.core.penalised import Symmetric
-
-        if not isinstance(coding, Symmetric):
+        if coding.D is None:
             return theta
         b = self._contrasts_of_levels().clip(0.0).T @ theta.reshape(-1, k)  # 0 for the reference
         return coding.c(b.ravel(), k)
@@ -376,27 +368,43 @@ class Regularization(Inputs):
         """One estimate, and the columns that are left out."""
         q = self._likelihood.n_eta
 
-        def maximum(objective, places):
+        def maximum(objective, places, shift):
             columns = places[: len(places) // q]
             self._refuse_dependent(wanted, objective, columns)
-            problem = self._problem(wanted, objective, columns, self._observations)
-            found = self._finished(problem, self._solved(problem, start, places))
-            self._check_free(wanted, found, objective, columns, self._start()[places])
-            return self._refitted(problem, found, columns) if refit else found
+            usual = self._usual(places, shift)
+            problem = self._problem(wanted, objective, columns, self._observations, usual).well_mixed()
+            fit = self._solved(problem, None if start is None else start[places] + shift, usual)
+            found = self._finished(problem, fit)
+            self._check_free(wanted, found, problem, columns, usual)
+            found = self._refitted(problem, fit, found, columns) if refit else found
+            return self._moved_back(found, shift, len(columns))
 
         found: Any
-        found, omitted = self._of_full_rank(maximum, "drop", wanted.n_threads)
+        found, _, omitted, _ = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)
         return found, omitted
 
-    def _solved(self, problem: Problem, start: ndarray | None, places: ndarray):
+    def _moved_back(self, found: PenalisedEstimate, shift: ndarray, k: int) -> PenalisedEstimate:
+        """The estimate of the offset given from one of the centred offset, which shifts free parameters alone."""
+        if not shift.any():
+            return found
+        assert found.b is not None
+        b = shift
+        if found.symmetric:
+            B = self._contrasts_of_levels().clip(0.0).T @ shift.reshape(-1, k)  # 0 for the reference
+            b = (B - B.mean(axis=0)).ravel()
+        return replace(restored(found, shift), b=found.b - b)
+
+    def _solved(self, problem: Problem, start: ndarray | None, usual: ndarray):
         """The maximum from a start or, where no step leads on from it, from the usual one."""
-        k = len(places) // self._likelihood.n_eta
-        usual = self._coefficients_of(self._start()[places], problem.coding, k)
         if start is None:
-            return problem.solve(usual)
-        fit = problem.solve(self._coefficients_of(start[places], problem.coding, k))
-        again = fit if fit.converged else problem.solve(usual)
+            return problem.solve(self._coded(problem, usual))
+        fit = problem.solve(self._coded(problem, start))
+        again = fit if fit.converged else problem.solve(self._coded(problem, usual))
         return again if again.converged else fit
+
+    def _coded(self, problem: Problem, theta: ndarray) -> ndarray:
+        """Parameters of X in the coordinates that a problem is solved in."""
+        return self._coefficients_of(problem.into(theta), problem.coding, problem.n_columns)
 
     def _penalised(self, wanted: Wanted, start: ndarray | None, refit: bool = False) -> Any:
         """The result of one fit; `start` in the model's parameters."""
@@ -406,15 +414,14 @@ class Regularization(Inputs):
         k, q = len(self.exog_names), self._likelihood.n_eta
         found: Any
         found, omitted = self._one(wanted, start, refit)
-        _check_converged(found.fit)
+        _check_converged(found.fit, wanted)
         cov = self._posterior(found, omitted, wanted, refit)
         wider: Any = widened(found, omitted, k, q)
         found = widened_coefficients(wider, omitted, k, len(wanted.alpha[0]))
         found = replace(found, constant=self._constant_column())
-        method = "limited-memory BFGS" if isinstance(found.fit.evaluation, Deferred) else "proximal Newton"
         if refit:
             warn(WORDS[REFIT], InferenceWarning)
-        return beside_results(self._results_class)(self, found, (cov, []), method)
+        return beside_results(self._results_class)(self, found, (cov, []), "proximal Newton")
 
     def _finished(self, problem: Problem, fit) -> PenalisedEstimate:
         try:
@@ -431,18 +438,17 @@ class Regularization(Inputs):
 
     def _posterior(self, found: PenalisedEstimate, omitted, wanted: Wanted, refit: bool) -> Covariance:
         """Covariance of the model's parameters, NaN where there is none."""
-        from glmclf.results.regularized import NONE, POSTERIOR, REFIT, WORDS, SpreadCovariance
+        from glmclf.results.regularized import NONE, POSTERIOR, REFIT, WORDS
 
         k, q = len(self.exog_names), self._likelihood.n_eta
         name = REFIT if refit else POSTERIOR
         if not refit and (self._pseudo or (wanted.L1_wt > 0 and wanted.alpha.any())):
             return Covariance(NONE, np.full((k * q, k * q), np.nan), WORDS[NONE])
         assert found.spread is not None
-        contrasts = self._contrasts_of_levels() if found.symmetric else None
-        places = places_kept(omitted, k, q) if omitted else None
-        return SpreadCovariance.of_spread(name, WORDS[name], found.spread, contrasts, places, k * q)
+        V = wide(found.spread, places_kept(omitted, k, q), k * q) if omitted else found.spread
+        return Covariance(name, V, WORDS[name])
 
-    def _check_free(self, wanted: Wanted, found: PenalisedEstimate, objective, columns, start: ndarray) -> None:
+    def _check_free(self, wanted: Wanted, found: PenalisedEstimate, problem: Problem, columns, start: ndarray) -> None:
         """PerfectSeparationError where columns without a penalty separate the data."""
         A = wanted.alpha[columns]
         loose = np.repeat(wanted.free[columns][:, None], self._likelihood.n_eta, axis=1) if wanted.symmetric else A == 0
@@ -450,12 +456,9 @@ class Regularization(Inputs):
         lone = len(free) == 1 and columns[free[0]] == self._constant_column()
         if not len(free) or (found.fit.converged and lone):
             return
-        if isinstance(found.fit.evaluation, Deferred):
-            before, after = objective.information(start, free), objective.information(found.theta, free)
-            loose = loose[free]
-        else:
-            before, after = objective(start, True).information, found.fit.evaluation.information
         at = np.flatnonzero(loose.ravel(order="F"))
+        assert found.inner is not None
+        before, after = problem.objective(problem.into(start), True).information, found.inner.information
         if found.fit.converged and not vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
             return
         self._refuse_separated(columns[free], "have no penalty")
@@ -473,60 +476,59 @@ class Regularization(Inputs):
             'or use fit(), or fit(bias_reduction="firth")'
         )
 
-    def _refitted(self, problem: Problem, lasso: PenalisedEstimate, columns: ndarray) -> PenalisedEstimate:
+    def _refitted(self, problem: Problem, fit, lasso: PenalisedEstimate, columns: ndarray) -> PenalisedEstimate:
         """Maximum likelihood estimate of the coefficients that are not 0, and of those without a penalty."""
-        from glmclf.core.penalised import Coding, Penalty, Spread
+        from glmclf.core.penalised import Coding, Penalty
 
-        assert lasso.b is not None
-        p = len(lasso.b)
-        at = np.flatnonzero((lasso.b != 0) | (problem.penalty.alpha == 0))
+        p = len(problem.penalty.alpha)
+        at = np.flatnonzero((fit.theta != 0) | (problem.penalty.alpha == 0))
         if not len(at):
             raise EstimationError("refit=True: nothing is selected, and there is no intercept")
-        coding = Coding(np.eye(p)[:, at], np.arange(len(at)))
-        free = replace(problem, coding=coding, penalty=Penalty(np.zeros(len(at)), 0.0, problem.penalty.n))
-        found = self._finished(free, free.solve(lasso.b[at]))
-        before, after = lasso.fit.evaluation.information, found.fit.evaluation.information
+        unpenalised = Penalty(np.zeros(p), 0.0, problem.penalty.n)
+        free = replace(problem, coding=Coding.of_some(p, at), penalty=unpenalised, scale=None)
+        found = self._finished(free, free.solve(fit.theta[at]))
+        assert lasso.inner is not None and found.inner is not None
+        before, after = lasso.inner.information, found.inner.information
         if not found.fit.converged or vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
             self._refuse_separated(columns[np.unique(at % len(columns))], "were selected")
-        b, shares = np.zeros(p), np.zeros(p)
-        b[at], shares[at] = found.b, 1.0
-        return replace(found, penalty=problem.penalty, b=b, spread=Spread.of(wide(found.V, at, p), shares))
+        return replace(found, penalty=problem.penalty)
 
     # --------------------------------------------------------------------------------------------------- paths
     def _path(self, wanted: Wanted, alphas, start: ndarray | None) -> RegularizationPath:
-        from glmclf.core.penalised import without_covariance
         from glmclf.results.regularization import RegularizationPath
 
         given = _read_grid(alphas)
         grid = None if given is None else given[given > 0]
         q, fits, omitted = self._likelihood.n_eta, [], {}  # type: ignore[var-annotated]
 
-        def maximum(objective, places):
+        def maximum(objective, places, shift):
             nonlocal grid
             columns = places[: len(places) // q]
             self._refuse_dependent(wanted, objective, columns)
-            problem = self._problem(wanted, objective, columns, self._observations)
-            theta = self._start()[places]
+            theta = self._usual(places, shift)
+            problem = self._problem(wanted, objective, columns, self._observations, theta)
             if grid is None:
-                grid = self._auto_grid(problem, self._coefficients_of(theta, problem.coding, len(columns)))
+                grid = self._auto_grid(problem, self._coded(problem, theta))
+            problem = problem.well_mixed(min(grid))
             fits.clear()
             c = None
             for a in grid:
                 part = problem.scaled(a)
-                fit = self._solved(part, start, places) if c is None else part.solve(c)
-                c = fit.theta
-                fits.append(without_covariance(self._finished(part, fit)))
-                self._check_free(replace(wanted, alpha=a * wanted.alpha), fits[-1], objective, columns, theta)
+                first = None if start is None else start[places] + shift
+                fit = self._solved(part, first, theta) if c is None else part.solve(c)
+                c, found = fit.theta, self._finished(part, fit)
+                self._check_free(replace(wanted, alpha=a * wanted.alpha), found, part, columns, theta)
+                fits.append(_slim(self._moved_back(found, shift, len(columns))))
             return fits[-1]
 
         if grid is None or len(grid):
-            omitted = self._of_full_rank(maximum, "drop", wanted.n_threads)[1]
+            omitted = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)[2]
         assert grid is not None
         left_out = [omitted] * len(fits)
         if given is not None and given[-1] == 0:  # other columns may be left out than with a penalty
-            last = widened(fits[-1], omitted, len(self.exog_names), q).fit.theta if fits else start
+            last = widened(fits[-1], omitted, len(self.exog_names), q).theta if fits else start
             free, omitted = self._one(replace(wanted, alpha=0.0 * wanted.alpha), last)
-            grid, fits, left_out = given, [*fits, without_covariance(free)], [*left_out, omitted]
+            grid, fits, left_out = given, [*fits, _slim(free)], [*left_out, omitted]
         short = [a for a, f in zip(grid, fits, strict=True) if not f.fit.converged]
         if short:
             few = ", ".join(f"{a:.3g}" for a in short[:5])
@@ -582,7 +584,7 @@ class Regularization(Inputs):
             if table is None or folds not in table.columns:
                 raise ValueError(f"folds={folds!r} is no column of the model's table")
             folds = table[folds]
-        values = folds if isinstance(folds, pd.Series) else pd.Series(np.asarray(folds))
+        values = folds if isinstance(folds, pd.Series) else pd.Series(_one_label_a_row(folds))
         codes, labels = pd.factorize(values, sort=True)
         codes = np.where(codes < 0, np.nan, codes)
         given = pd.Series(codes, index=values.index, name="folds") if isinstance(folds, pd.Series) else codes
@@ -603,7 +605,7 @@ class Regularization(Inputs):
                     "other folds, or leave a level of one observation out"
                 )
 
-    def _part(self, counts: ndarray, columns: ndarray) -> tuple[Any, float]:
+    def _part(self, counts: ndarray, columns: ndarray, centred_offset: ndarray | None) -> tuple[Any, float]:
         """The log-likelihood of some observations of each row, and how many they are, weighted."""
         rows = np.flatnonzero(counts.any(axis=1))
         r, C = self._rows, counts[rows].astype(float)
@@ -617,7 +619,7 @@ class Regularization(Inputs):
             y, likelihood = C[:, 1], type(likelihood)(likelihood.link, binary=False)
         else:
             y = C
-        offset = None if r.offset is None else r.offset[rows]
+        offset = None if centred_offset is None else centred_offset[rows]
         m = np.ones(len(rows)) if trials is None else trials
         n = float(m.sum() if weights is None else m @ weights)
         unit = 1.0 if weights is None or self._frequency else float(weights.mean())
@@ -631,34 +633,54 @@ class Regularization(Inputs):
         for a, omitted in zip(path.alphas, path._omitted, strict=True):
             if a == 0 or not deviances:
                 part = wanted if a > 0 else replace(wanted, alpha=0.0 * wanted.alpha)
-                problem, columns = self._fold_problem(part, kept, columns_kept(omitted, len(self.exog_names)))
-                start = self._start().reshape(-1, len(self.exog_names))[:, columns].ravel()
-                c = self._coefficients_of(start, problem.coding, len(columns))
-                test, size = self._part(out, columns)
+                least = 1.0 if a == 0 else float(min(b for b in path.alphas if b > 0))
+                everything = columns_kept(omitted, len(self.exog_names))
+                problem, columns, offset, start = self._fold_problem(part, kept, everything)
+                problem = problem.well_mixed(least)
+                c = self._coded(problem, start)
+                test, size = self._part(out, columns, offset)
+                test = problem.moved(test)
             fit = problem.scaled(a).solve(c)
             c, short = fit.theta, short + (not fit.converged)
             deviances.append(-2.0 * test.gradient(problem.coding.theta(problem.coding.b(c))).value / size)
         return np.array(deviances), size, short
 
-    def _fold_problem(self, wanted: Wanted, kept: ndarray, columns: ndarray) -> tuple[Problem, ndarray]:
-        """The problem of some observations, with the columns that have a penalty or are no combinations of others."""
+    def _fold_problem(self, wanted: Wanted, kept: ndarray, columns: ndarray):
+        """The problem of some observations, with the columns that have a penalty or are no combinations of others;
+        these columns, the centred offset of all rows, and where a fit starts."""
         while True:
-            objective, n = self._part(kept, columns)
+            whole, shift = centred(self._objective(columns=columns), wanted.free[columns])
+            offset = whole.blocks.arrays[3]
+            objective, n = self._part(kept, columns, offset)
             try:
                 self._refuse_dependent(wanted, objective, columns)
             except RankDeficiency as deficiency:
                 columns = np.delete(columns, list(deficiency.combinations))
                 continue
-            return self._problem(wanted, objective, columns, n), columns
+            k = len(self.exog_names)
+            places = (np.arange(self._likelihood.n_eta)[:, None] * k + columns).ravel()
+            start = self._usual(places, shift)
+            return self._problem(wanted, objective, columns, n, start), columns, offset, start
 
 
-def _check_converged(fit) -> None:
-    if not fit.converged:
-        warn(
-            f"fit_regularized: {fit.message} (stopped after {fit.iterations} iterations, squared step "
-            f"{fit.decrement:.3g}); the estimates are not a maximum. Raise maxiter=.",
-            ConvergenceWarning,
-        )
+def _slim(found: PenalisedEstimate) -> PenalisedEstimate:
+    """An estimate of a path, without matrices that nobody asks for."""
+    return replace(found, V=np.zeros((0, 0)), spread=None, inner=None)
+
+
+def _check_converged(fit, wanted: Wanted) -> None:
+    from glmclf.core.penalised import VIOLATED
+
+    if fit.converged:
+        return
+    advice = "Raise maxiter="
+    if VIOLATED in fit.message:
+        advice = "Lower tol=" if wanted.tol is not None else "Give columns that are close to collinear another form"
+    warn(
+        f"fit_regularized: {fit.message} (stopped after {fit.iterations} iterations, squared step "
+        f"{fit.decrement:.3g}); the estimates are not a maximum. {advice}.",
+        ConvergenceWarning,
+    )
 
 
 def _check_method(method, alpha) -> None:
@@ -690,6 +712,29 @@ def _check_refit(model, refit, wanted: Wanted, path: bool) -> None:
             raise NotImplementedError(f"refit=True with {what}")
 
 
+def _one_label_a_row(folds) -> Any:
+    """Labels of folds as they were given, if they are a sequence."""
+    if isinstance(folds, (pd.Index, pd.Categorical)):
+        return folds
+    wanted = "how many, a column of the table, or one label for each row"
+    try:
+        values = np.asarray(folds)
+    except ValueError:  # sequences of several lengths
+        raise ValueError(f"folds= holds sequences: {wanted}") from None
+    if isinstance(folds, (Mapping, set, frozenset)) or not values.ndim:
+        raise ValueError(f"folds={folds!r}: {wanted}")
+    if values.ndim > 1:
+        raise ValueError(f"folds= has shape {values.shape}: {wanted}")
+    return values
+
+
+def _shown(alpha) -> str:
+    """alpha in one line."""
+    if isinstance(alpha, (pd.Series, pd.DataFrame)):
+        alpha = alpha.to_dict()
+    return " ".join(repr(alpha).split())
+
+
 def _read_alpha(alpha, names: list[str], m: int, equations: list[Any] | None) -> tuple[ndarray, bool]:
     """alpha as (k, m), and whether it was given column by column."""
     k = len(names)
@@ -701,9 +746,10 @@ def _read_alpha(alpha, names: list[str], m: int, equations: list[Any] | None) ->
         if unknown or not given.index.is_unique:
             what = f"names {', '.join(unknown)}, which is no column" if unknown else "names a column twice"
             raise ValueError(f"alpha {what} of the model, which has {names}")
-        values = _floats(given.reindex(names).where([n in given.index for n in names], 0.0))
+        _floats(given, alpha)
+        values = _floats(given.reindex(names).where([n in given.index for n in names], 0.0), alpha)
         return np.repeat(values[:, None], m, axis=1), True
-    values = _floats(alpha)
+    values = _floats(alpha, alpha)
     if values.ndim == 0:
         return np.full((k, m), float(values)), False
     if values.shape == (k,):
@@ -725,16 +771,16 @@ def _read_table(alpha: pd.DataFrame, names: list[str], equations: list[Any] | No
             f"alpha has rows {list(alpha.index)} and columns {list(alpha.columns)}; the model has {names} by "
             f"{equations}"
         )
-    return _floats(alpha.loc[names, equations])
+    return _floats(alpha.loc[names, equations], alpha)
 
 
-def _floats(values) -> ndarray:
+def _floats(values, given) -> ndarray:
     try:
         if isinstance(values, (bool, np.bool_)):
             raise TypeError
         return np.array(values, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(f"alpha={values!r}: weights of a penalty are numbers, 0 or more") from None
+        raise ValueError(f"alpha={_shown(given)}: weights of a penalty are numbers, 0 or more") from None
 
 
 def _read_grid(alphas) -> ndarray | None:

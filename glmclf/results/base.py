@@ -17,6 +17,7 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense, some_columns, triangular_inverse
 from glmclf.core.estimation import Estimate, from_basis, into_basis
 from glmclf.core.objective import Evaluation, Factor
+from glmclf.core.offsets import centred
 from glmclf.core.omitted import columns_kept, narrow, not_estimable, places_kept, violations
 from glmclf.core.rank import dependencies_in, independent, roundings, triangular_factor
 from glmclf.core.solvers import Fit
@@ -58,7 +59,9 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         Always False: inference uses the normal distribution.
     """
 
-    def __init__(self, model, found: Any, cov: tuple[Covariance, list[str]], method: str):
+    def __init__(
+        self, model, found: Any, cov: tuple[Covariance, list[str]], method: str, shift: ndarray | None = None
+    ):
         fit = found.fit
         self.model, self.method = model, method
         self._fit, self._basis, self._exact = fit, found.basis, found.exact
@@ -74,6 +77,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         self._combinations = dict(found.omitted)
         self._reduction = getattr(found, "reduction", None)
         self._theta, self._value = found.theta, fit.evaluation.value
+        if shift is not None and shift.any():
+            self._move_back(shift)
         self._mark_omitted()
         self._cov, self._group_names = cov  # in the coordinates of the fit, where it keeps its digits
         self.converged = fit.converged
@@ -88,6 +93,16 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         if fit.message == RAW:
             self.mle_retvals["remaining_error"] = self._remaining_error()
 
+    def _move_back(self, shift: ndarray) -> None:
+        """From an estimate with a centred offset to one with the offset given; the former, with more digits, stays."""
+        self.__dict__ |= {"_shift": shift, "_inner": self._fit.theta}
+        self._fit = replace(self._fit, theta=self._inner - self._moved)
+        if self._limit is None:
+            self._theta = self._finite_theta
+        else:
+            self._limit = replace(self._limit, fit=self._fit)
+            self._theta = self._limit.theta
+
     def _remaining_error(self) -> float:
         """Distance to the maximum in standard errors: of the information; of a pseudo-likelihood, those reported."""
         if not self.model._pseudo or self._limit is not None:
@@ -101,7 +116,37 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
     @property
     def _finite_theta(self) -> ndarray:
         """The estimate, with zeros for columns that were left out and finite values for what is infinite."""
-        return from_basis(self._basis, self._fit.theta)
+        if not self._shift.any():
+            return from_basis(self._basis, self._fit.theta)
+        return from_basis(self._basis, self._inner) - self._wide(self._shift)
+
+    # large offsets: computations are about the centred one, whose parameters are larger by a shift
+    @cached_property
+    def _shift(self) -> ndarray:
+        """What `core.offsets.centred` adds to the parameters of the columns that are left, in the coordinates of X."""
+        if not self.model._has_offset or self.model._rows_ is None:
+            return np.zeros(len(self._places))
+        return centred(self.model._objective(columns=self._columns))[1]
+
+    def _wide(self, shift: ndarray) -> ndarray:
+        out = np.zeros(len(self._fit.theta))
+        out[self._places] = shift
+        return out
+
+    @property
+    def _moved(self) -> ndarray:
+        """The same of all parameters, in the coordinates of the fit."""
+        basis = self._narrow.basis
+        return self._wide(self._shift if basis is None or not self._shift.any() else into_basis(basis, self._shift))
+
+    @cached_property
+    def _inner(self) -> ndarray:
+        """The estimate in the coordinates of the fit, the offset centred."""
+        return self._fit.theta + self._moved
+
+    def _centred(self, found: Estimate) -> Estimate:
+        """The estimate of the centred offset."""
+        return replace(found, fit=replace(found.fit, theta=self._inner)) if self._shift.any() else found
 
     def _mark_omitted(self) -> None:
         """NaN for the parameters of columns that were left out."""
@@ -130,12 +175,17 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
 
     @property
     def _narrow(self) -> Estimate:
-        """The estimate of these parameters alone, in the coordinates of `_objective`."""
+        """The estimate of these parameters alone."""
         return narrow(self._found, len(self.model.exog_names), self.model._likelihood.n_eta)
 
+    @property
+    def _narrow_centred(self) -> Estimate:
+        """The same in the coordinates of `_objective`."""
+        return narrow(self._centred(self._found), len(self.model.exog_names), self.model._likelihood.n_eta)
+
     def _objective(self):
-        """The objective of these columns in the coordinates of the fit."""
-        objective, basis = self.model._objective(columns=self._columns), self._narrow.basis
+        """The objective of these columns in the coordinates of the fit, its offset centred."""
+        objective, basis = centred(self.model._objective(columns=self._columns))[0], self._narrow.basis
         return objective if basis is None else objective.rotated(basis, self._exact)
 
     # ----------------------------------------------------------------------------------------------- numbers
@@ -169,6 +219,11 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             T = triangular_inverse(self._basis)
             R = np.hstack([product(p, T) for p in parts])
         return self._fit.theta, self._cov.matrix, R
+
+    @property
+    def _rank(self) -> float:
+        # scores add up to 0 at a maximum
+        return self._cov.rank(centred=self._reduction is None and self.converged)
 
     def _check_new_rows(self, X) -> None:
         """Say which rows to predict disobey a combination that columns of the fit obeyed."""
@@ -253,8 +308,14 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
 
     @property
     def prsquared(self) -> float:
-        """McFadden's pseudo-R-squared, 1 - llf/llnull, both without the binomial coefficients of counts."""
-        return 1.0 - self._value / self._null_value
+        """McFadden's pseudo-R-squared, 1 - llf/llnull, both without the binomial coefficients of counts; NaN of a fit
+        that did not converge."""
+        return np.nan if self._short else 1.0 - self._value / self._null_value
+
+    @property
+    def _short(self) -> bool:
+        """Whether the fit ended short of the maximum of the likelihood: what compares maxima is then NaN."""
+        return not self.converged and not self._regularised
 
     @cached_property
     def df_model(self) -> int:
@@ -521,7 +582,7 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             return np.nan
         theta, V, R = self._coordinates(R)
         try:
-            return wald.joint_statistic(theta, V, R, np.zeros(len(R)), form)
+            return wald.joint_statistic(theta, V, R, np.zeros(len(R)), form, self._rank)
         except (ValueError, np.linalg.LinAlgError):
             warn(wald.no_joint_test([term]), InferenceWarning)
             return np.nan
@@ -611,8 +672,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         if params_constrained is not None:
             if k_constraints is None or not 0 < k_constraints <= self._size:
                 raise ValueError(f"k_constraints={k_constraints!r}: how many constraints params_constrained obeys")
-            objective = self.model._objective(columns=self._columns)
-            e = objective(self.model._flat(params_constrained)[self._places], not observed)
+            objective, shift = centred(self.model._objective(columns=self._columns))
+            e = objective(self.model._flat(params_constrained)[self._places] + shift, not observed)
             statistic = float(e.score @ e.factor.solve(e.score))
             return score.ScoreTest(statistic, float(chdtrc(k_constraints, statistic)), int(k_constraints))
         if k_constraints is not None:
@@ -654,8 +715,10 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         r = len(columns)
         kept = anova.across_equations(np.arange(r), r + Z.shape[1], q)
         theta = np.zeros((r + Z.shape[1]) * q)
-        theta[kept] = self._narrow.fit.theta
-        objective = self.model._objective_of(Dense(np.column_stack([A, Z])))
+        theta[kept] = self._narrow_centred.fit.theta
+        own = self._objective()
+        blocks = Blocks(Dense(np.column_stack([A, Z])), *own.blocks.arrays[1:], size=own.blocks.size)
+        objective = type(own)(own.likelihood, blocks, own.unit)
         return objective, theta, np.setdiff1d(np.arange(len(theta)), kept)
 
     def _extra_at_limit(self, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
@@ -696,6 +759,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         found = gof.from_loglikelihoods(self._value, self._null_value, n, self._size)
         if self.model._pseudo:
             found["adjusted McFadden"] = np.nan
+        if self._short:
+            found = dict.fromkeys(found, np.nan)
         return pd.Series(found | self._rsquared_of_rows())
 
     def _rsquared_of_rows(self) -> dict[str, float]:
@@ -778,7 +843,7 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             return self._influences_at_the_limit()
         if self._constraint is not None:
             return self._constrained_influences()
-        objective, fit = self._objective(), self._narrow.fit
+        objective, fit = self._objective(), self._narrow_centred.fit
         evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
         found = influence(objective, fit.theta, evaluation, self.model._frequency)
         if not self._combinations:
@@ -809,7 +874,7 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
     # ------------------------------------------------------------------------------------------- covariance
     def _set_covariance(self, cov_type: str, keywords) -> None:
         self.__dict__.pop("_V", None)
-        found = self._limit or self._found
+        found = self._limit or self._centred(self._found)
         self._cov, self._group_names = self.model._covariance(found, self._objective(), cov_type, keywords)
         if self._constraint is not None:
             self.__dict__["_keywords"] = keywords
@@ -838,7 +903,10 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         notes += [*self._constraint_notes(), *self._hauck_donner_notes()]
         notes += self._digit_notes()
         if not self.converged:
-            notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}.")
+            notes.append(
+                f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}. What compares "
+                "maxima is NaN: the likelihood ratio, AIC, BIC and pseudo R-squared."
+            )
         if (np.diag(self._V) < 0).any():
             notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
         return notes

@@ -10,7 +10,8 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
-from glmclf.core.estimation import Estimate
+from glmclf.core.estimation import Estimate, from_basis
+from glmclf.core.offsets import centred
 from glmclf.core.omitted import narrow_basis
 from glmclf.core.rank import triangular_factor
 from glmclf.errors import EstimationError
@@ -18,6 +19,7 @@ from glmclf.errors import EstimationError
 if TYPE_CHECKING:
     from glmclf.core.bias import PenalisedLikelihood, Reduction
 
+SPANNED = 1e-9  # share of a shift that is rounding
 METHODS = {None: "MLE", "firth": "Mean BR (Firth)", "median": "Median BR"}
 
 
@@ -29,6 +31,8 @@ class BiasReduction:
     _fit: Any
     _exact: bool | None
     _basis: ndarray | None
+    _shift: Any
+    _narrow_centred: Any
     _theta: ndarray
     _combinations: Any
 
@@ -94,11 +98,14 @@ class BiasReduction:
 
     # --------------------------------------------------------------------------------- the penalised likelihood
     def _penalised_objective(self) -> PenalisedLikelihood:
-        """The penalised log-likelihood of the parameters that are left, in the coordinates of the fit."""
+        """The penalised log-likelihood of the parameters that are left, in the coordinates of the fit.
+
+        Its offset is centred: the parameters are larger by `_shift`.
+        """
         from glmclf.core.bias import PenalisedLikelihood
 
         basis = narrow_basis(self._found)
-        objective = self.model._objective(columns=self._columns)
+        objective = centred(self.model._objective(columns=self._columns))[0]
         return PenalisedLikelihood(objective if basis is None else objective.rotated(basis), basis)
 
     def _penalised_within(self, A: ndarray) -> tuple[float, ndarray]:
@@ -110,10 +117,12 @@ class BiasReduction:
 
         penalised, q = self._penalised_objective(), self.model._likelihood.n_eta
         directions = np.kron(np.eye(q), A)
-        start = self._finite_theta[self._places]
+        start = from_basis(penalised.basis, self._narrow_centred.fit.theta)
         try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return penalised_maximum(penalised.objective, penalised.basis, directions, start)
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                origin = _without(directions, self._shift)
+                value, theta = penalised_maximum(penalised.objective, penalised.basis, directions, start, origin)
+                return value, theta - self._shift
         except ArithmeticError as error:
             raise EstimationError(
                 f"the restricted penalised likelihood has no maximum that was found: {error}"
@@ -185,3 +194,11 @@ class BiasReduction:
 
             self._reduction = Reduction(stored["kind"], stored["penalised"], stored["flic"])
             self.__dict__["_null_penalised"] = np.nan if stored["null"] is None else stored["null"]
+
+
+def _without(directions: ndarray, shift: ndarray) -> ndarray:
+    """A shift less what the directions make of it, which is all where they span the constant."""
+    if not shift.any():
+        return shift
+    left = shift - directions @ np.linalg.lstsq(directions, shift, rcond=None)[0]
+    return left if np.abs(left).max() > SPANNED * np.abs(shift).max() else np.zeros(len(shift))

@@ -88,8 +88,14 @@ class BinaryResults(Results):
     @row_property
     def _eta(self) -> ndarray:
         r = self.model._rows
-        eta = self._rotated(r.X)[:] @ self._fit.theta
-        return self._at_the_limit(None, eta if r.offset is None else eta + r.offset)
+        return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
+
+    def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
+        """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
+        eta, shift = X[:] @ self._inner, self._wide(self._shift)
+        if shift.any():
+            offset = (0.0 if offset is None else offset) - raw[:] @ shift
+        return eta if offset is None else eta + offset
 
     def _at_the_limit(self, X: Columns | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
         """Linear predictors of a separated fit: inf and -inf, or NaN where directions of both signs change a row's.
@@ -241,11 +247,11 @@ class BinaryResults(Results):
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
             self._check_new_rows(X)
-        raw, X = None if newdata is None else X, self._rotated(X)
-        eta = X[:] @ self._fit.theta
-        if given is not None and given.ndim and given.shape != eta.shape:
-            raise DataError(f"offset has {given.size} values for {len(eta)} rows to predict")
-        return X, self._at_the_limit(raw, eta if given is None else eta + given, index), index
+        if given is not None and given.ndim and given.shape != X.shape[:1]:
+            raise DataError(f"offset has {given.size} values for {X.shape[0]} rows to predict")
+        raw, X = X, self._rotated(X)
+        eta = self._predictor(raw, X, given)
+        return X, self._at_the_limit(None if newdata is None else raw, eta, index), index
 
     def _rotated(self, X: Columns) -> Columns:
         """Columns in the coordinates of the fit."""
@@ -343,7 +349,7 @@ class BinaryResults(Results):
         if self._cone is not None or self._constraint is not None:
             return self._influences.leverage
         r, model = self.model._rows, self.model
-        objective, fit = self._objective(), self._narrow.fit
+        objective, fit = self._objective(), self._narrow_centred.fit
         evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
         w = model._likelihood.pointwise(r.y, r.trials, self._eta, True)[2]
         if not model._frequency:

@@ -129,7 +129,7 @@ class Constrained:
         assert c is not None
         # the information of the columns that are no combinations of others, along the constraints and across them
         places, Q = full._places, c.Q
-        objective, theta = res._objective(), self._fit.theta
+        objective, theta = res._objective(), res._inner
         e = objective(theta, True)
         if full._combinations:
             Q = _in_columns_kept(full) @ Q
@@ -236,9 +236,9 @@ class Constrained:
 
         res: Any = self
         assert self._constraint is not None
-        objective, fit = res._objective(), self._fit
-        e = fit.evaluation if objective.canonical else objective(fit.theta, True)
-        return constrained_influence(objective, fit.theta, e, self._constraint.Q, self.model._frequency)
+        objective, theta = res._objective(), res._inner
+        e = self._fit.evaluation if objective.canonical else objective(theta, True)
+        return constrained_influence(objective, theta, e, self._constraint.Q, self.model._frequency)
 
     def _check_nested(self, other: Any) -> None:
         """ValueError unless what a restricted result may be obeys the constraints of this one."""

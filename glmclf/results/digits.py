@@ -10,6 +10,7 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.digits import expected_digits
+from glmclf.core.offsets import centred
 from glmclf.core.omitted import narrow
 from glmclf.errors import InferenceWarning, warn
 from glmclf.results.separation import spelled
@@ -52,6 +53,7 @@ class Digits:
     def _digits(self: Any) -> list[float]:
         model, out = self.model, np.full(len(self._theta), np.nan)
         rounded = np.array(self._rounded, dtype=bool)
+        shift: Any = 0.0
         found, places, n = self._found, self._places, self._n_rows
         if self._cone is not None:
             if self._limit is None or not len(self._limit.kept):
@@ -62,8 +64,11 @@ class Digits:
         else:
             found = narrow(found, len(model.exog_names), model._likelihood.n_eta)
             part, finite = rounded[self._columns], np.ones(len(places), dtype=bool)
+            if model._has_offset and model._rows_ is not None:
+                shift = centred(model._objective(columns=self._columns))[1]
         total = model.nobs if model._frequency else n
-        values = expected_digits(found, n, unit=model._unit, repeats=max(1.0, total / n), rounded=part)
+        repeats = max(1.0, total / n)
+        values = expected_digits(found, n, unit=model._unit, repeats=repeats, rounded=part, shift=shift)
         out[places] = np.where(finite, values, np.nan)
         return out.tolist()
 

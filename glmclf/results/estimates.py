@@ -69,6 +69,11 @@ class Estimates:
         theta, V, rotated = self._coordinates(R)
         return wald.combine(rotated, theta), wald.standard_errors(rotated, V)
 
+    @property
+    def _rank(self) -> float:
+        """The most that the rank of the covariance can be."""
+        return self._cov.rank(False)
+
     def _labelled(self, values) -> Any:
         """Flat parameter-sized numbers with the parameters' labels."""
         return pd.Series(np.array(values, dtype=float), index=self._param_index)
@@ -194,8 +199,8 @@ class Estimates:
         R, q = wald.linear_restrictions(*wald.constraints(*self._constraints(r_matrix), len(self._theta)))
         self._check_joint(R)
         theta, V, R = self._coordinates(R)
-        df = self._df(use_f)
-        return wald.wald_test(theta, V, R, q, use_f=bool(use_f), df=df, scalar=scalar, independent=True)
+        options: dict[str, Any] = {"use_f": bool(use_f), "df": self._df(use_f), "scalar": scalar, "rank": self._rank}
+        return wald.wald_test(theta, V, R, q, independent=True, **options)
 
     def f_test(self, r_matrix):
         """`wald_test` with the F distribution."""
@@ -230,6 +235,7 @@ class Estimates:
             skip_constant=skip_constant,
             omitted=self._omitted,
             into=self._in_coordinates,
+            rank=self._rank,
         )
         return frames.term_table(tests)
 
@@ -301,19 +307,25 @@ class Kept(Estimates):
         return False
 
     @property
+    def _short(self) -> bool:
+        """Whether the fit ended short of the maximum of the likelihood."""
+        return False
+
+    @property
     def _has_bic(self) -> bool:
         return not self._regularised
 
     @property
     def aic(self) -> float:
-        """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood. Of a generative model that of the joint
-        likelihood: it compares laws of the same features, never a generative model with Logit or MNLogit."""
+        """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood and a fit that did not converge. Of a
+        generative model that of the joint likelihood: it compares laws of the same features, never a generative model
+        with Logit or MNLogit."""
         return self.info_criteria("aic")
 
     @property
     def bic(self) -> float:
-        """Schwarz's criterion, -2 llf + p log(nobs); NaN for a pseudo-likelihood and a regularised fit. Of a generative
-        model that of the joint likelihood."""
+        """Schwarz's criterion, -2 llf + p log(nobs); NaN for a pseudo-likelihood, a regularised fit and one that did
+        not converge. Of a generative model that of the joint likelihood."""
         return self.info_criteria("bic")
 
     def info_criteria(self, crit: str, dk_params: float = 0) -> float:
@@ -327,14 +339,14 @@ class Kept(Estimates):
         Returns
         -------
         float
-            NaN for a pseudo-likelihood; BIC also of a regularised fit of a generative model. Of a penalised fit
-            parameters are effective ones.
+            NaN for a pseudo-likelihood, and where the fit ended short of the maximum; BIC also of a regularised fit of
+            a generative model. Of a penalised fit parameters are effective ones.
         """
         p = self._k_counted + dk_params
         penalty = {"aic": 2.0 * p, "bic": p * np.log(float(self.nobs))}
         if crit not in penalty:
             raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
-        if self.model._pseudo or (crit == "bic" and not self._has_bic):
+        if self.model._pseudo or self._short or (crit == "bic" and not self._has_bic):
             return np.nan
         return float(-2.0 * self.llf + penalty[crit])
 

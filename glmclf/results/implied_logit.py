@@ -156,7 +156,11 @@ class ImpliedLogit(LevelEstimates):
         self._check_tests()
         V: Any = _Blocks(self._block)
         tests = wald.term_tests(
-            self._theta, V, self.model._terms, use_f=use_f, df=self._df(use_f), skip_constant=skip_constant
+            *(self._theta, V, self.model._terms),
+            use_f=use_f,
+            df=self._df(use_f),
+            skip_constant=skip_constant,
+            rank=self._rank,
         )
         return frames.term_table(tests)
 

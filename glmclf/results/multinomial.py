@@ -16,6 +16,7 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import triangular_inverse
 from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import Evaluation
+from glmclf.core.offsets import centred
 from glmclf.core.twofold import product
 from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
@@ -90,7 +91,7 @@ class MultinomialResults(LevelEstimates, Results):
         order = [self.model._response.classes.index(c) for c in model._response.classes]
         _ = self._fingerprint  # the data compared are those of the fit
         other = copy.copy(self)
-        dropped = ("_V", "_digits", "_flagged", "_wald_derivatives")
+        dropped = ("_V", "_digits", "_flagged", "_wald_derivatives", "_shift", "_inner")
         rows = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, row_property)}
         other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in dropped and n not in rows}
         e = self._fit.evaluation
@@ -155,7 +156,14 @@ class MultinomialResults(LevelEstimates, Results):
     def _eta(self) -> ndarray:
         r = self.model._rows
         X = r.X if self._basis is None else r.X.rotated(self._basis, self._exact)
-        return self._at_the_limit(None, self.model._eta(self._fit.theta, X[:], r.offset))
+        return self._at_the_limit(None, self._predictor(r.X, X, r.offset))
+
+    def _predictor(self, raw, X, offset) -> ndarray:
+        """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
+        shift = self._wide(self._shift)
+        if shift.any():
+            offset = -self.model._eta(shift, raw[:], None if offset is None else -np.asarray(offset, dtype=float))
+        return self.model._eta(self._inner, X[:], offset)
 
     def _at_the_limit(self, X, eta: ndarray, index: pd.Index | None = None) -> ndarray:
         """Linear predictors of all classes, the reference first; of a separated fit -inf for classes that are ruled
@@ -338,7 +346,8 @@ class MultinomialResults(LevelEstimates, Results):
         halves = (half._common(restricted.model) for half in (first, second))
         one, two = (base._finite_theta[at] for base, at in halves)
         average = np.sqrt(0.5) * one + (1.0 - np.sqrt(0.5)) * two
-        value = restricted.model._objective().gradient(average).value
+        objective, shift = centred(restricted.model._objective())
+        value = objective.gradient(average + shift).value
         return iia.small_hsiao(value, restricted._value, restricted._size)
 
     # ---------------------------------------------------------------------------------------------- predicting
@@ -408,10 +417,11 @@ class MultinomialResults(LevelEstimates, Results):
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
             self._check_new_rows(X)
-        raw, X = None if newdata is None else X, X if self._basis is None else X.rotated(self._basis, self._exact)
+        raw, X = X, X if self._basis is None else X.rotated(self._basis, self._exact)
         if given is not None and np.ndim(given) and len(given) != X.shape[0]:
             raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
-        return X, self._at_the_limit(raw, model._eta(self._fit.theta, X[:], given), index), index
+        eta = self._predictor(raw, X, given)
+        return X, self._at_the_limit(None if newdata is None else raw, eta, index), index
 
     def _new_offset(self, newdata, offset):
         if offset is None and not self.model._has_offset:

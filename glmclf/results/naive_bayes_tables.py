@@ -83,7 +83,9 @@ class NaiveBayesLogit(ImpliedLogit):
         kept = ~np.isin(places % self.model.K, starts)
         terms = {name: (at := places[where])[kept[at]] for name, where in self.model._terms.items()}
         V: Any = _Blocks(lambda at: self._differences(at, base))
-        tests = wald.term_tests(theta, V, terms, use_f=use_f, df=self._df(use_f), skip_constant=skip_constant)
+        tests = wald.term_tests(
+            *(theta, V, terms), use_f=use_f, df=self._df(use_f), skip_constant=skip_constant, rank=self._rank
+        )
         return frames.term_table(tests)
 
     def _bases(self) -> ndarray:

@@ -13,6 +13,7 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import triangular_inverse
 from glmclf.core.estimation import into_basis, well_conditioned
+from glmclf.core.offsets import centred
 from glmclf.core.rank import triangular_factor
 from glmclf.core.twofold import product
 from glmclf.errors import InferenceWarning, warn
@@ -138,11 +139,13 @@ class Profiles:
             return self._origin._profile_of(r @ self._origin._change_of_base(self.model))
         if self._constraint is not None:
             return self._profile_within(r), 0.0
+        back = -float(r @ res._wide(res._shift))
         if self._reduction is not None:
             objective, value = res._penalised_objective(), self._reduction.penalised
-            return PenalisedProfile(objective, res._narrow.fit.theta, value, self._narrow_row(r)), 0.0
+            return PenalisedProfile(objective, res._narrow_centred.fit.theta, value, self._narrow_row(r), back), 0.0
         if self._cone is None:
-            return Profile(res._objective(), res._narrow.fit.theta, self._value, self._narrow_row(r)), 0.0
+            theta = res._narrow_centred.fit.theta
+            return Profile(res._objective(), theta, self._value, self._narrow_row(r), back), 0.0
         sign = float(self._cone.sign_of(r[None])[0])
         if np.isnan(sign):
             return None, sign
@@ -156,9 +159,10 @@ class Profiles:
         res, c = cast(Any, self), self._constraint
         if c.fixed(r[None])[0][0]:
             return None
-        eta = np.linalg.lstsq(c.Q, res._fit.theta - c.origin, rcond=None)[0]
+        origin = c.origin + res._moved
+        eta = np.linalg.lstsq(c.Q, res._inner - origin, rcond=None)[0]
         r = res._in_coordinates(r[None])[2][0]
-        return Profile(Within(res._objective(), c.Q, c.origin), eta, self._value, c.Q.T @ r, float(r @ c.origin))
+        return Profile(Within(res._objective(), c.Q, origin), eta, self._value, c.Q.T @ r, float(r @ c.origin))
 
     def _narrow_row(self, r: ndarray) -> ndarray:
         """A combination in the coordinates of the fit, of the columns that are left."""
@@ -169,10 +173,12 @@ class Profiles:
         """No separating direction moves r'theta: its profile is that of the likelihood of the rows left."""
         from glmclf.inference.profile import Profile
 
+        res: Any = self
+        back = -float(r @ res._wide(res._shift))
         inner, objective, r = self._limit.inner, self._limit.objective, r[self._limit.kept]
         if inner.basis is not None:
             objective, r = objective.rotated(inner.basis), _row_into(inner.basis, r)
-        return Profile(objective, inner.fit.theta, self._value, r)
+        return Profile(objective, inner.fit.theta, self._value, r, back)
 
     def _profile_to_infinity(self, r: ndarray) -> Profile:
         """Directions that move r'theta are cut off where it is held; those that do not lead to a limit of their own."""
@@ -181,18 +187,19 @@ class Profiles:
         from glmclf.inference.profile import Profile
 
         res: Any = self
-        objective = self.model._objective(columns=res._columns)
-        theta, r = res._finite_theta[res._places], r[res._places]
+        objective, shift = centred(self.model._objective(columns=res._columns))
+        theta, r = res._inner[res._places], r[res._places]
+        back = -float(r @ shift)
         _, constraints = constraints_of(objective)
         cone = cone_where(constraints, r[None])
         if cone is None:
             if not well_conditioned(objective(theta).information, objective.blocks.arrays[0].least_rcond):
                 R = triangular_factor(objective.blocks)
                 objective, theta, r = objective.rotated(R), into_basis(R, theta), _row_into(R, r)
-            return Profile(objective, theta, self._value, r)
+            return Profile(objective, theta, self._value, r, back)
         _, kept = held_and_kept(cone, constraints)
         _, limit = limit_objective(objective, cone, constraints, kept)
-        return Profile(limit, theta[kept], self._value, r[kept])
+        return Profile(limit, theta[kept], self._value, r[kept], back)
 
     # --------------------------------------------------------------------------------------- the Hauck-Donner effect
     @property
@@ -279,7 +286,7 @@ class Profiles:
         variance = np.einsum("cp,pc->c", R, G)
         blocks, estimate = self._undecided_rows(), self._theta[tested]
         likelihood = self.model._likelihood
-        out[tested] = wald_derivatives(likelihood, blocks, res._fit.theta, G, tested, estimate, variance)
+        out[tested] = wald_derivatives(likelihood, blocks, res._inner, G, tested, estimate, variance)
         return out
 
     def _suspects(self) -> ndarray:
@@ -303,15 +310,17 @@ class Profiles:
         if self.model._likelihood.canonical and res.cov_type in MODEL_BASED:
             return res._cov.matrix
         keywords = self.model._cov_keywords("expected", None)
-        return self.model._covariance(self._limit or res._found, res._objective(), "expected", keywords)[0].matrix
+        found = self._limit or res._centred(res._found)
+        return self.model._covariance(found, res._objective(), "expected", keywords)[0].matrix
 
     def _undecided_rows(self) -> Blocks:
         """The design in the coordinates of the fit and as it is, trials, offset and weights; without what separation
         decides."""
         res: Any = self
         gone = res._ruled_out
-        r = self.model._rows if gone is not None else self.model._counted()[0]
-        offset = r.offset
+        objective, shift = centred(self.model._objective(columns=res._columns))
+        r = self.model._rows if gone is not None or shift.any() else self.model._counted()[0]
+        offset = objective.blocks.arrays[3] if r is self.model._rows else r.offset
         Z = r.X if res._basis is None else r.X.rotated(res._basis)
         arrays = [Z, r.X, r.trials, offset, r.weights]
         if gone is None:
@@ -342,13 +351,21 @@ class Profiles:
         names, z = [spelled(name) for name in self.model._param_index], self._pvalues_flat
         tests = []
         for j, pvalue in self._flagged[:SHOWN]:
-            lr = "there is no likelihood ratio test" if np.isnan(pvalue) else f"likelihood ratio {pvalue:.3g}"
-            tests.append(f'{names[j]} (p-value: Wald {z[j]:.3g}, {lr})')
+            lr = "" if np.isnan(pvalue) else f", likelihood ratio {pvalue:.3g}"
+            tests.append(f"{names[j]} (p-value: Wald {z[j]:.3g}{lr})")
         more = f" and {len(self._flagged) - SHOWN} more" if len(self._flagged) > SHOWN else ""
         return [
             f"Wald statistics fall as these coefficients grow (Hauck-Donner effect): {', '.join(tests)}{more}. Use "
-            'compare_lr_test and conf_int(method="profile").'
+            f'compare_lr_test and conf_int(method="profile"){self._where_there_is_a_likelihood()}.'
         ]
+
+    def _where_there_is_a_likelihood(self) -> str:
+        """Of which other fit, if this one has no likelihood ratio tests and profiles of its own."""
+        if self._reduction is None:
+            return ""
+        if self._reduction.penalised is None:
+            return " of the fit without bias_reduction="
+        return " of the fit without flic=True, which has the same slopes" if self._reduction.flic else ""
 
 
 def _row_into(basis: ndarray, r: ndarray) -> ndarray:

@@ -47,7 +47,7 @@ class RegularizationPath:
         q = model._likelihood.n_eta
         self._starts = np.zeros((len(alphas), k * q))
         for row, f, out in zip(self._starts, fits, omitted, strict=True):
-            row[places_kept(out, k, q)] = f.fit.theta
+            row[places_kept(out, k, q)] = f.theta
 
     def __len__(self) -> int:
         return len(self.alphas)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +12,10 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.columns import some_columns
+from glmclf.core.estimation import into_basis
 from glmclf.core.objective import Evaluation
-from glmclf.core.omitted import columns_kept, places_kept, wide
-from glmclf.core.penalised import PenalisedEstimate, Penalty, Spread
+from glmclf.core.omitted import columns_kept, places_kept
+from glmclf.core.penalised import PenalisedEstimate, Penalty
 from glmclf.core.solvers import Fit
 from glmclf.data.frame import as_frame
 from glmclf.inference import level_residuals, wald
@@ -70,37 +71,6 @@ REFUSED_OF_REFIT = dict.fromkeys(
 NOT_KEPT = ("_rounded", "_digits", "_flagged")  # facts of a maximum of the likelihood
 PROPERTIES = ("llr", "llr_pvalue", "equations", "hauck_donner", "digits")
 AFTER_REFIT = ("tvalues", "pvalues", "t_test", "wald_test", "f_test")
-
-
-class SpreadCovariance(Covariance):
-    """The covariance of the model's parameters from that of penalised coefficients, when it is first asked for."""
-
-    @classmethod
-    def of_spread(
-        cls, name: str, description: str, spread: Spread, contrasts: ndarray | None, places: ndarray | None, p: int
-    ) -> SpreadCovariance:
-        """Coefficients of classes are taken to parameters by `contrasts`; parameters have `places` among all p."""
-        self = cls(name, np.zeros((0, 0)), description)
-        del self.__dict__["matrix"]
-        self.__dict__["form"] = partial(_parameters, spread, contrasts, places, p)
-        if spread.known:
-            _ = self.matrix
-        return self
-
-    @cached_property
-    def matrix(self) -> ndarray:  # type: ignore[override]
-        """(p, p)."""
-        return self.__dict__.pop("form")()
-
-
-def _parameters(spread: Spread, contrasts: ndarray | None, places: ndarray | None, p: int) -> ndarray:
-    V = spread.V
-    if contrasts is not None:
-        q, K = contrasts.shape
-        k = len(V) // K
-        V = np.einsum("ja,axby,lb->jxly", contrasts, V.reshape(K, k, K, k), contrasts, optimize=True)
-        V = V.reshape(q * k, q * k)
-    return V if places is None else wide(V, places, p)
 
 
 class RegularizedResults(Results):
@@ -203,6 +173,7 @@ class RegularizedResults(Results):
     def k_params_effective(self) -> float:
         """Effective degrees of freedom: the trace of I (I + ridge)^-1 over the coefficients that are not 0, I the
         observed information. After a lasso their number (Zou, Hastie & Tibshirani 2007)."""
+        assert self._penalised.shares is not None
         return float(self._penalised.shares.sum())
 
     @property
@@ -216,6 +187,7 @@ class RegularizedResults(Results):
         Where columns span a constant without being one, less the effective degrees of freedom of that constant alone,
         with the same penalty.
         """
+        assert self._penalised.shares is not None
         slopes = float(self._penalised.shares[self._slope].sum())
         spanned = self.model.k_constant and self._slope.all()
         return max(0.0, slopes - self._share_of_constant()) if spanned else slopes
@@ -231,7 +203,8 @@ class RegularizedResults(Results):
         if self._penalty.lasso.any():  # constants of classes all of whose columns are selected
             C = C[:, ~(C[self._b == 0] != 0).any(axis=0)]
         D = np.kron(model._contrasts_of_levels(), np.eye(len(c))) if found.symmetric else np.eye(len(self._b))
-        A = C.T @ D.T @ self._fit.evaluation.information @ D @ C
+        DC = D @ C if self._basis is None else into_basis(self._basis, D @ C)
+        A = DC.T @ self._fit.evaluation.information @ DC
         return float(np.trace(np.linalg.pinv(A + (C.T * self._penalty.ridge) @ C, hermitian=True) @ A))
 
     @property
@@ -300,6 +273,8 @@ class RegularizedResults(Results):
         if zero.any():
             names = np.array(self._param_names)[np.isnan(np.diag(self._V))][zero]
             raise ValueError(f"the hypothesis is about {', '.join(names)}, which was not selected")
+        if self._basis is not None and not self.symmetric:
+            return self._in_coordinates(R)
         return np.nan_to_num(self._theta), np.nan_to_num(self._V), R
 
     def _columns_shown(self, alpha: float, exponentiate: bool = False) -> frames.Coefficients:
@@ -489,7 +464,6 @@ class RegularizedResults(Results):
 
     # ---------------------------------------------------------------------------------------- keeping, moving
     def _as_dict(self) -> dict[str, Any]:
-        _ = self._cov.matrix
         e, stored = self._penalised, super()._as_dict()
         p = self._penalty
         return {
@@ -509,9 +483,10 @@ class RegularizedResults(Results):
         omitted = {int(j): {int(i): v for i, v in terms} for j, terms in stored["fit"].get("omitted", {}).items()}
         p: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["penalty"].items()}
         penalty = Penalty(p["alpha"], p["L1_wt"], p["n"])
-        parts: dict[str, Any] = {k: p[k] for k in ("b", "kkt", "symmetric", "constant")}
-        parts["spread"] = Spread.of(p["V"], p["shares"])
-        found = PenalisedEstimate(fit, None, omitted=omitted, penalty=penalty, **parts)
+        parts: dict[str, Any] = {k: p[k] for k in ("b", "V", "shares", "kkt", "symmetric", "constant")}
+        found = PenalisedEstimate(
+            fit, f["basis"], omitted=omitted, exact=f.get("exact"), penalty=penalty, **parts
+        )
         self = cls(model, found, Covariance.of(stored["covariance"]), f["method"])
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self

@@ -120,13 +120,11 @@ def spelled(label: Any) -> str:
 def signs_of_rows(cone: Cone, R: ndarray) -> tuple[ndarray, ndarray]:
     """Signs of R d over the cone as `Cone.sign_of`, and rows of R of which a cone that was loaded without its facets
     cannot say: NaN."""
-    from glmclf.core.separation import ZERO
-
     unknown = np.zeros(len(R), dtype=bool)
     if len(cone.facets) or cone.basis.shape[1] == 1:
         return cone.sign_of(R), unknown
     finite = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
-    unknown = (np.abs(finite @ cone.basis) > ZERO * (np.abs(finite) @ np.abs(cone.basis))).any(axis=1)
+    unknown = (np.abs(finite @ cone.basis) > cone.noise * (np.abs(finite) @ np.abs(cone.basis))).any(axis=1)
     return np.where(unknown, np.nan, 0.0), unknown
 
 
@@ -172,15 +170,15 @@ def as_dict(found: Separation, cone: Cone) -> dict[str, Any]:
     """
     kept = {"kind": found.kind, "n_rows": found.n_rows, "n": found.n, "response": found.response}
     facets = cone.extreme if cone.extreme.size <= LARGEST else np.zeros((0, cone.basis.shape[1]))
-    return kept | {"direction": cone.direction, "basis": cone.basis, "facets": facets, "signs": cone.signs}
+    return kept | {"basis": cone.basis, "facets": facets, "signs": cone.signs, "noise": cone.noise}
 
 
 def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Cone]:
     """What `as_dict` kept."""
     from glmclf.core.separation import Cone
 
-    direction, basis, facets = (np.array(stored[name], dtype=float) for name in ("direction", "basis", "facets"))
-    cone = Cone(direction, basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool))
+    basis, facets = (np.array(stored[name], dtype=float) for name in ("basis", "facets"))
+    cone = Cone(basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool), float(stored["noise"]))
     cone.__dict__["signs"] = np.array(stored["signs"], dtype=float)
     kept = (stored["n_rows"], stored["n"], stored["response"])
     return Separation(stored["kind"], *_by_name(model, cone), None, *kept), cone

@@ -102,3 +102,13 @@ def test_levels_of_an_index():
     close(res.with_cov("cluster", groups=pd.Index(t.firm)).bse, res.with_cov("cluster", groups="firm").bse)
     with refused("one or two", "3"):
         res.with_cov("cluster", groups=pd.MultiIndex.from_arrays([t.firm, t.year, t.g]))
+
+
+def test_a_grouping_of_one_cluster_is_named():
+    t = toy().assign(one=1, two=np.arange(len(toy())) % 2)
+    with refused("at least two clusters", "the second grouping, one,", "Leave it out"):
+        make("Logit", "y ~ x1", t).fit(cov_type="cluster", cov_kwds={"groups": ["two", "one"]})
+    with refused("at least two clusters", "the first grouping"):
+        make("Logit", "y ~ x1", t).fit(cov_type="cluster", cov_kwds={"groups": [t.one.to_numpy(), t.two.to_numpy()]})
+    with refused("at least two clusters; one has one"):
+        make("Logit", "y ~ x1", t).fit(cov_type="bootstrap", cov_kwds={"groups": "one"})

@@ -305,3 +305,20 @@ def test_what_is_left_of_a_pseudo_likelihood_is_in_its_own_standard_errors():
     t["w"] *= 1000.0
     again = make("Logit", "y ~ x1 + x2", t, weights="w").fit(method="sgd", polish=False, maxiter=4, seed=1)
     close(left, again.mle_retvals["remaining_error"], 1e-6)
+
+
+@models
+@pytest.mark.parametrize("option", [{"callback": 5}, {"callback": "f"}, {"disp": "x"}, {"disp": None}], ids=str)
+def test_callback_and_disp(model, option):
+    ((name, value),) = option.items()
+    with refused(f"{name}={value!r}"):
+        shared(model).model.fit(**option)
+
+
+def test_an_estimate_short_of_the_maximum_has_no_criteria():
+    model = make("Logit", "y ~ x1 + x2", toy())
+    raw, best = model.fit(method="sgd", polish=False, seed=1), model.fit()
+    for name in ("prsquared", "aic", "bic", "llr", "llr_pvalue"):
+        assert np.isnan(getattr(raw, name)) and np.isfinite(getattr(best, name))
+    assert raw.pseudo_rsquared().iloc[:4].isna().all() and raw.llf <= best.llf
+    assert "What compares maxima is NaN" in " ".join(raw.summary().as_text().split())

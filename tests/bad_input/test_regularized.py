@@ -6,6 +6,7 @@ import pytest
 from bad_input.refusal import refused
 from properties.toys import MODELS, make, toy
 
+import glmclf
 from glmclf.errors import EstimationError
 
 FOUR = [*MODELS, "MNLogit"]
@@ -186,3 +187,27 @@ def test_other_words_of_the_cross_validation():
     for alpha in (-1.0, np.nan, "x", None):
         with refused("alpha="):
             path.at(alpha)
+
+
+@pytest.mark.parametrize(
+    ("folds", "words"),
+    [
+        (np.zeros((32, 2)), "shape (32, 2)"),
+        ([[1, 2]] * 32, "shape (32, 2)"),
+        ([[1], [2, 3]] * 16, "holds sequences"),
+        ({1: 2}, "{1: 2}"),
+        ({1, 2}, "{1, 2}"),
+    ],
+    ids=str,
+)
+def test_folds_that_are_no_labels(folds, words):
+    model = glmclf.Logit.from_formula("GRADE ~ GPA", glmclf.datasets.load("spector"))
+    with refused("folds=", words, "one label for each row"):
+        model.fit_regularized_cv(folds=folds)
+
+
+@pytest.mark.parametrize("alpha", [{"GPA": "x"}, pd.Series({"GPA": "x"}), pd.Series({"GPA": -1.0})], ids=repr)
+def test_alpha_by_name_that_is_no_weight(alpha):
+    model = glmclf.Logit.from_formula("GRADE ~ GPA", glmclf.datasets.load("spector"))
+    with refused("alpha={'GPA': ", "0 or more", but=("dtype", "\n")):
+        model.fit_regularized(alpha)

@@ -1,4 +1,4 @@
-"""Several equations by gradients: the metric, the steps in it, and the same maximum as Newton's method by definition."""
+"""Several equations by gradients: the metric, the steps in it, and the maximum that Newton's method finds too."""
 
 import mpmath as mp
 import numpy as np

@@ -1,16 +1,17 @@
 """Penalised maxima by plain numpy conditions: optimality, ties, folds, and the coding of several classes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
-from glmclf.core import approach, penalised
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
 from glmclf.core.folds import deal
 from glmclf.core.likelihood import Binomial, Multinomial
 from glmclf.core.links import CLogLog, Logit, Probit
-from glmclf.core.objective import Deferred, MultinomialObjective, Objective
+from glmclf.core.objective import MultinomialObjective, Objective
 from glmclf.core.penalised import Coding, Penalty, Problem
 from glmclf.core.penalties import Ridge, kkt_residual, largest_lasso, proximal_newton
 
@@ -105,97 +106,6 @@ def test_symmetric_coding():
     np.testing.assert_allclose(again, found.b, atol=1e-14)
 
 
-# ---------------------------------------------------------------------------------------- a ridge by gradients alone
-ALPHAS = {
-    "one": np.tile([[0.0], [0.02], [0.02], [0.02], [0.02]], 3),
-    "by column": np.tile([[0.0], [0.01], [0.0], [0.3], [1e-4]], 3),
-    "the intercept, too": np.full((5, 3), 0.05),
-    "by class": np.random.default_rng(8).uniform(0.01, 0.1, (5, 3)),
-}
-CONTRASTS = np.array([[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
-
-
-@pytest.fixture
-def by_gradients(monkeypatch):
-    for owner, name in ((penalised, "TOO_DEAR"), (approach, "DEAR"), (approach, "LARGE")):
-        monkeypatch.setattr(owner, name, 0.0)
-
-
-@pytest.mark.parametrize("symmetric", [False, True])
-@pytest.mark.parametrize("name", ALPHAS)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_ridge_by_gradients(by_gradients, name, symmetric, weighted):
-    """Optimality, covariance and effective degrees of freedom by their definitions."""
-    alpha = ALPHAS[name] if symmetric else ALPHAS[name][:, 1:]
-    w = np.random.default_rng(9).uniform(0.5, 2.0, N) if weighted else np.ones(N)
-    objective = MultinomialObjective(Multinomial(3), Blocks(Dense(X), CLASSES, None, None, w if weighted else None))
-    free = (alpha == 0).all(axis=1)
-    coding = Coding.symmetric(CONTRASTS, free) if symmetric else Coding.of_equations(10)
-    problem = Problem(objective, coding, Penalty(alpha.ravel(order="F"), 0.0, N))
-    assert problem.by_gradients
-    fit = problem.solve(np.zeros(len(coding.places)))
-    found = problem.finish(fit)
-    assert fit.converged and isinstance(fit.evaluation, Deferred) and found.kkt < 1e-13
-    assert problem.weakest(fit) == 1.0
-
-    B = found.b.reshape(-1, 5)
-    every = B if symmetric else np.vstack([np.zeros(5), B])
-    p = np.exp(X @ every.T)
-    p /= p.sum(axis=1, keepdims=True)
-    gradient = ((np.eye(3)[CLASSES] - p) * w[:, None]).T @ X
-    assert np.abs((gradient if symmetric else gradient[1:]) - N * alpha.T * B).max() < 1e-11 * N
-    if symmetric:
-        np.testing.assert_allclose(B[:, free].sum(axis=0), 0.0, atol=1e-12)
-
-    W = w[:, None, None] * (p[:, :, None] * np.eye(3) - p[:, :, None] * p[:, None, :])
-    first = 0 if symmetric else 1
-    A = np.einsum("nab,ni,nj->aibj", W[:, first:, first:], X, X).reshape(len(found.b), -1)
-    ridge = N * alpha.ravel(order="F")
-    V = np.linalg.pinv(A + np.diag(ridge), hermitian=True, rcond=1e-12)
-    np.testing.assert_allclose(found.V, V, rtol=1e-7, atol=1e-9 * V.max())
-    assert found.shares.sum() == pytest.approx(np.trace(A @ V), rel=1e-9)
-    np.testing.assert_allclose(found.fit.evaluation.information, _of_equations(A, symmetric), rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(fit.evaluation.information, _penalised(A, ridge, coding), rtol=1e-9, atol=1e-9)
-
-
-def _of_equations(A, symmetric):
-    """The information against the first class from that of all classes."""
-    return A[5:, 5:] if symmetric else A
-
-
-def _penalised(A, ridge, coding):
-    T = np.eye(len(A)) if coding.T is None else coding.T
-    return T.T @ A @ T + np.diag(ridge[coding.places])
-
-
-@pytest.mark.parametrize("alpha", [1e-2, 1e-6])
-def test_gradients_and_the_proximal_newton_method_agree(monkeypatch, by_gradients, alpha):
-    """Where gradients do not get there, as with separated data and hardly a penalty, the other method goes on."""
-    A = np.column_stack([X, CLASSES == 1])
-    objective = MultinomialObjective(Multinomial(3), Blocks(Dense(A), CLASSES, None, None, None))
-    problem = Problem(objective, Coding.of_equations(12), Penalty(np.tile([0.0, *[alpha] * 5], 2), 0.0, N))
-    a = problem.solve(np.zeros(12))
-    monkeypatch.setattr(penalised, "TOO_DEAR", np.inf)
-    b = problem.solve(np.zeros(12))
-    assert a.converged and b.converged
-    np.testing.assert_allclose(a.theta, b.theta, rtol=1e-7, atol=1e-8)
-
-
-def test_what_a_penalised_estimate_waits_with(monkeypatch, by_gradients):
-    """The information is formed when it is asked for, and once."""
-    monkeypatch.setattr(penalised, "FACTORABLE", 0)
-    asked, form = [], MultinomialObjective.information
-    monkeypatch.setattr(MultinomialObjective, "information", lambda *a: asked.append(a) or form(*a))
-    monkeypatch.setattr(MultinomialObjective, "__call__", None)
-    objective = MultinomialObjective(Multinomial(3), Blocks(Dense(X), CLASSES, None, None, None))
-    problem = Problem(objective, Coding.of_equations(10), Penalty(np.tile([0.0, *[0.1] * 4], 2), 0.0, N))
-    fit = problem.solve(np.zeros(10))
-    found = problem.finish(fit)
-    assert problem.weakest(fit) == 1.0 and not asked and not found.spread.known
-    np.testing.assert_allclose(np.diag(found.V @ (found.fit.evaluation.information + np.diag(problem.penalty.ridge))), 1.0)
-    assert found.spread.known and len(asked) == 1
-
-
 def test_effective_degrees_of_freedom_are_the_trace():
     alpha = 0.1 * np.array([0.0, 1.0, 2.0, 1.0, 0.5])
     problem = Problem(binomial(LINKS[1]), Coding.of_equations(5), Penalty(alpha, 0.0, N))
@@ -229,3 +139,31 @@ def test_folds_are_balanced_within_every_class(folds):
     assert (np.ptp(parts.sum(axis=1), axis=0) <= 1).all() and np.ptp(parts.sum(axis=(1, 2))) <= 1
     np.testing.assert_array_equal(parts, deal(counts, folds, 11))
     assert (parts != deal(counts, folds, 12)).any()
+
+
+def test_a_ridge_may_be_a_matrix():
+    P = np.array([[2.0, 0.5], [0.5, 1.0]])
+    objective, b = binomial(LINKS[0], X[:, :2]), np.array([0.3, -0.7])
+    plain, ridge = objective(b, False), Ridge(objective, P)
+    e, g = ridge(b, False), ridge.gradient(b)
+    assert e.value == g.value == pytest.approx(plain.value - 0.5 * b @ P @ b, rel=1e-14)
+    np.testing.assert_allclose(e.score, plain.score - P @ b, rtol=1e-14)
+    np.testing.assert_array_equal(g.score, e.score)
+    np.testing.assert_allclose(e.information, plain.information + P, rtol=1e-14)
+
+
+@pytest.mark.parametrize("L1_wt", [0.0, 1.0])
+@pytest.mark.parametrize("off", [0.0, 1e-10, 1e-6, 1e-2])
+def test_a_fit_has_converged_only_where_the_conditions_hold(monkeypatch, L1_wt, off):
+    from glmclf.core import penalised
+
+    def says_so(objective, lasso, start, **options):
+        found = proximal_newton(objective, lasso, start, **options)
+        b = found.theta * (1.0 + off)
+        return replace(found, theta=b, evaluation=objective(b, False))
+
+    monkeypatch.setattr(penalised, "proximal_newton", says_so)
+    alpha = np.array([0.0, *[0.02] * 4])
+    fit = Problem(binomial(LINKS[0]), Coding.of_equations(5), Penalty(alpha, L1_wt, N)).solve(np.zeros(5))
+    assert fit.converged == (off < 1e-9)
+    assert ("conditions" in fit.message) == (off > 1e-9)

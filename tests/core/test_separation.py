@@ -52,10 +52,23 @@ def null_vector(M):
     return np.array(b, dtype=int) if any(b) else None
 
 
-def rays(A, tied):
+def minor(M):
+    """Determinant of a square array of Python integers."""
+    if not len(M):
+        return 1
+    return sum((-1) ** j * M[0, j] * minor(np.delete(M[1:], j, axis=1)) for j in range(len(M)) if M[0, j])
+
+
+def exact_null_vector(M):
+    """As `null_vector`, for Python integers of any size."""
+    b = [(-1) ** j * minor(np.delete(M, j, axis=1)) for j in range(M.shape[1])]
+    return np.array(b, dtype=object) if any(b) else None
+
+
+def rays(A, tied, null_vector=null_vector):
     """Extreme rays of {b: A b >= 0, = 0 where tied} in exact integers; the cone is pointed, since X has full rank."""
     found, p = set(), A.shape[1]
-    distinct = np.unique(A, axis=0)
+    distinct = np.unique(A.astype(int), axis=0).astype(A.dtype)
     for picked in itertools.combinations(range(len(distinct)), p - 1):
         b = null_vector(distinct[list(picked)])
         if b is None:
@@ -251,7 +264,7 @@ def test_signs_by_the_extreme_facets_alone():
     cone = recession_cone(binary(X, y))
     assert cone is not None and len(cone.extreme) < 20
     new = np.column_stack([np.ones(50), generator.normal(size=(50, 2))])
-    by_all = glmclf.core.separation.Cone(cone.direction, cone.basis, cone.facets, cone.decided)
+    by_all = glmclf.core.separation.Cone(cone.basis, cone.facets, cone.decided)
     by_all.__dict__["extreme"] = cone.facets
     np.testing.assert_array_equal(cone.sign_of(new), by_all.sign_of(new))
     np.testing.assert_array_equal(cone.sign_of(X), np.where(y == 1, 1.0, -1.0))
@@ -264,3 +277,97 @@ def test_arguments_are_left_alone():
     recession_cone(binary(X, y))
     np.testing.assert_array_equal(X, before[0])
     np.testing.assert_array_equal(y, before[1])
+
+
+def far_apart(generator, k, n):
+    """A small integer design whose columns have other units, far origins or far values: exact in doubles."""
+    X = random_design(generator, k, n)
+    for j in range(1, k):
+        size = 10 ** int(generator.integers(2, 7))
+        kind = generator.integers(4)
+        if kind == 1:
+            X[:, j] = X[:, j] * size + 1
+        elif kind == 2:
+            X[generator.integers(n), j] += size
+        elif kind == 3:
+            X[:, j] += size
+    return X
+
+
+def same_as_exact(X, y):
+    """What the cone is, checked against its extreme rays: existence, decided rows, signs."""
+    A = np.where(y == 1, 1, -1)[:, None].astype(object) * X.astype(object)
+    exact = rays(A, np.zeros(len(X), bool), exact_null_vector)
+    cone = recession_cone(binary(X, y))
+    example = f"X={X.tolist()}, y={y.tolist()}"
+    assert (cone is None) == (not len(exact)), example
+    if cone is None:
+        return None
+    np.testing.assert_array_equal(cone.decided, (A @ exact.T > 0).any(axis=1), example)
+    np.testing.assert_array_equal(cone.signs, expected_signs(exact), example)
+    return "complete" if cone.complete else "quasi"
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_units_origins_and_far_values_against_all_extreme_rays(k):
+    generator = np.random.default_rng(17 + k)
+    seen = {None: 0, "quasi": 0, "complete": 0}
+    for _ in range(80):
+        n = int(generator.integers(k, 11 if k < 4 else 9))
+        X = far_apart(generator, k, n)
+        if np.linalg.matrix_rank(X / np.abs(X).max(axis=0)) < k:
+            continue
+        y = (generator.random(n) < 0.5).astype(int)
+        seen[same_as_exact(X, y)] += 1
+    assert min(seen.values()) > 0, seen
+
+
+@pytest.mark.parametrize("bits", [10, 16, 20])
+def test_narrow_gaps_and_overlaps_against_all_extreme_rays(bits):
+    """Pairs of rows of opposite outcomes that differ by 2**-bits in one column."""
+    generator = np.random.default_rng(bits)
+    seen = {None: 0, "quasi": 0, "complete": 0}
+    for _ in range(80):
+        k = int(generator.integers(2, 5))
+        n = int(generator.integers(k + 2, 11 if k < 4 else 9))
+        X = np.column_stack([np.ones(n, dtype=int), generator.integers(-2, 3, n), generator.integers(-4, 5, (n, 2))])
+        X, y = X[:, :k] << bits, (generator.random(n) < 0.5).astype(int)
+        for _ in range(int(generator.integers(1, 3))):
+            i, j = generator.choice(n, 2, replace=False)
+            X[i], y[i] = X[j], 1 - y[j]
+            X[i, -1] += generator.choice([-1, 1])
+        if np.linalg.matrix_rank(X) == k:
+            seen[same_as_exact(X, y)] += 1
+    assert min(seen.values()) > 0, seen
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-8])
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_narrow_gap_is_separation_and_a_narrow_overlap_is_none(k, gap):
+    """x splits the outcomes with almost nothing between, z does nothing: it may have either sign, within the gap."""
+    generator = np.random.default_rng(3)
+    x = np.concatenate([generator.uniform(0.1, 1, 40), [0.5 * gap], generator.uniform(-1, -0.1, 40), [-0.5 * gap]])
+    X = np.column_stack([np.ones(len(x)), x, generator.normal(size=(len(x), 1))])[:, :k]
+    y = (x > 0).astype(float)
+    cone = recession_cone(binary(X, y))
+    assert cone is not None and cone.complete
+    np.testing.assert_array_equal(cone.signs, [np.nan, 1, np.nan][:k])
+    X[[40, 81], 1] *= -1  # the two rows of the gap change sides
+    if k == 3:
+        X[81, 2] = X[40, 2]  # and nothing else tells them apart
+    assert recession_cone(binary(X, y)) is None
+
+
+@pytest.mark.parametrize("gap", [1e5, 1e3, 30, 1])
+def test_seconds_of_a_year(gap):
+    """A change at one second, seen from the year 1970: both signs of z leave a plane between the outcomes."""
+    generator = np.random.default_rng(0)
+    t = np.sort(generator.integers(0, 30_000_000, 200)).astype(float)
+    t[100:] += gap - (t[100] - t[99])
+    t, z, y = t + 1.7e9, np.round(generator.normal(size=200), 3), (np.arange(200) >= 100).astype(float)
+    X = np.column_stack([np.ones(200), t, z])
+    for sign in (1, -1):
+        b = [-(int(t[99]) + int(t[100])) * 10_000, 20_000, sign * int(1000 * gap)]
+        side = [b[0] + b[1] * int(s) + b[2] * round(1000 * v) // 1000 for s, v in zip(t, z, strict=True)]
+        assert all((s > 0) == (v == 1) for s, v in zip(side, y, strict=True))
+    np.testing.assert_array_equal(recession_cone(binary(X, y)).signs, [-1, 1, np.nan])

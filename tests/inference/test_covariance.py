@@ -650,8 +650,9 @@ def test_as_many_rows_as_parameters():
         for cov_type in ("HC2", "HC3", "jackknife"):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                with pytest.raises(EstimationError, match='Use "HC1"'):
+                with pytest.raises(EstimationError, match='Use "nonrobust"'):  # others are refused here
                     res.with_cov(cov_type)
+        assert res.with_cov("nonrobust").cov_type == "nonrobust"
 
 
 def test_refits_of_an_estimate_short_of_the_maximum():

@@ -11,6 +11,11 @@ from references import model_keywords, reference
 
 import glmclf
 from glmclf import Logit, datasets
+from glmclf.core import links
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
+from glmclf.core.likelihood import Binomial
+from glmclf.inference.hauck_donner import wald_derivatives
 
 # R 4.2.2, VGAM 1.1-7: hdeff(vglm(GRADE ~ GPA + TUCE + PSI, binomialff(link), spector, epsilon = 1e-14), derivative = 1)
 HDEFF = {
@@ -183,3 +188,47 @@ def test_summary_asks_all_that_can_have_it(reach):
             np.arange(len(res.hauck_donner)), np.arange(0, len(res.hauck_donner), 3)
         )
         assert [j for j, _ in res._flagged] == np.flatnonzero(found).tolist()
+
+
+def test_the_advice_is_what_works():
+    """Of a bias-reduced fit without likelihood ratio tests or profiles: which fit has them."""
+    x = np.r_[np.zeros(40), np.ones(40)]
+    y = np.r_[np.repeat([0, 1], [38, 2]), np.ones(40)].astype(int)
+    table = pd.DataFrame({"y": y, "x": x})
+    kinds = [
+        (glmclf.Logit, {"bias_reduction": "firth"}, "", {"bias_reduction": "firth"}),
+        (glmclf.Logit, {"bias_reduction": "firth", "flic": True}, "without flic=True", {"bias_reduction": "firth"}),
+        (glmclf.Logit, {"bias_reduction": "median"}, "without bias_reduction=", {}),
+        (glmclf.Probit, {"bias_reduction": "firth"}, "without bias_reduction=", {}),
+    ]
+    seen = 0
+    for model, options, words, works in kinds:
+        big, small = model.from_formula("y ~ x", table), model.from_formula("y ~ 1", table)
+        text = " ".join(big.fit(**options).summary().as_text().split())
+        if "Hauck-Donner" not in text:
+            continue
+        seen += 1
+        advice = text[text.index("Hauck-Donner") :]
+        assert 'conf_int(method="profile")' in advice and words in advice
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            other = big.fit(**works)
+            assert other.conf_int(method="profile").loc["x"].notna().all()
+            assert other.compare_lr_test(small.fit(**works)).pvalue < 1e-6
+    assert seen >= 3
+
+
+@pytest.mark.parametrize("link", [links.Logit(), links.Probit(), links.CLogLog()])
+def test_rows_far_out_add_nothing_and_warn_of_nothing(link):
+    """The weight of a row at a linear predictor of 2000 is 0, however steep its link is there."""
+    X, theta = np.column_stack([np.ones(4), [0.0, 1.0, -1.0, 0.5]]), np.array([0.2, 0.7])
+    far = np.vstack([X, [1.0, 2000.0 / 0.7]])
+    G, tested = np.array([[1.0], [0.3]]), np.array([1])
+
+    def derivative(A):
+        blocks = Blocks(Dense(A), Dense(A), None, None, None)
+        return wald_derivatives(Binomial(link), blocks, theta, G, tested, theta[1:], np.array([0.4]))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(derivative(far), derivative(X), rtol=1e-12)

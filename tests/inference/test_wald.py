@@ -414,3 +414,70 @@ def test_terms_that_few_clusters_cannot_test(kind):
     assert np.isnan(table.loc["g", ["statistic", "pvalue"]]).all() and table.df["g"] == 2
     if kind == 3:
         assert table.loc[["x1", "x2"]].notna().all(axis=None)
+
+
+# ------------------------------------------------------------------------------- covariances of too low a rank
+def by_clusters(name, formula, seed, clusters):
+    """A fit to noise with a covariance by few clusters."""
+    generator, n = np.random.default_rng(seed), 90
+    table = pd.DataFrame(generator.normal(size=(n, 3)), columns=["x", "z", "u"]).assign(g=np.arange(n) % 3)
+    table["y"] = generator.choice([0, 1, 2] if name in ("MNLogit", "LDA") else [0, 1], n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)
+        options = {"cov_type": "cluster", "cov_kwds": {"groups": np.arange(n) % clusters}}
+        return getattr(glmclf, name).from_formula(formula, table).fit(**options)
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+@pytest.mark.parametrize(("formula", "clusters"), [("y ~ x + z", 2), ("y ~ x + z + u", 2), ("y ~ x + z + u", 3)])
+def test_sequential_tests_that_few_clusters_cannot_give(formula, clusters, seed):
+    """Of clusters less one combinations the last terms alone have a test: x given the others is 0/0."""
+    for name in ("Logit", "Probit"):
+        res = by_clusters(name, formula, seed, clusters)
+        with pytest.warns(InferenceWarning, match="no joint test of x"):
+            table = res.anova(type=1, test="wald")
+        possible = np.arange(len(table)) >= len(table) - (clusters - 1)
+        assert (table.statistic.notna() == possible).all() and (table.pvalue.notna() == possible).all()
+        V, theta = res.cov_params().to_numpy(), res.params.to_numpy()
+        last = theta[-1] ** 2 / V[-1, -1]
+        assert table.statistic.iloc[-1] == pytest.approx(last, rel=1e-10)
+
+
+@pytest.mark.parametrize("clusters", [2, 3, 4])
+@pytest.mark.parametrize("name", ["Logit", "MNLogit", "LDA"])
+def test_joint_tests_of_more_than_the_clusters_allow(name, clusters):
+    for seed in range(3):
+        res = by_clusters(name, "y ~ x + z + u", seed, clusters)
+        res = res.discriminant if name == "LDA" else res
+        p, generator = len(res.cov_params()), np.random.default_rng(seed)
+        for R in (np.eye(p)[:clusters], generator.normal(size=(clusters, p))):
+            with pytest.raises(ValueError, match="covariance matrix of what is tested has rank"):
+                res.wald_test(R)
+            with pytest.raises(ValueError, match="covariance matrix of what is tested has rank"):
+                res.f_test(R)
+
+
+def test_a_null_combination_has_no_test():
+    """V = v v': r with r'v = 0 has the variance of rounding alone."""
+    v = np.array([0.3, -0.7, 0.11])
+    r = np.array([0.7, 0.3, 0.0])
+    with pytest.raises(ValueError, match="rank"):
+        wald_test(np.array([1.0, 2.0, 3.0]), np.outer(v, v), r)
+    assert wald_test(np.array([1.0, 2.0, 3.0]), np.outer(v, v), [0, 0, 1.0]).statistic == pytest.approx(9 / 0.0121)
+
+
+@pytest.mark.parametrize("reps", [3, 4])
+def test_few_replications(reps):
+    generator = np.random.default_rng(1)
+    table = pd.DataFrame(generator.normal(size=(80, 4)), columns=list("abcd"))
+    table["y"] = generator.integers(0, 2, 80)
+    model = glmclf.Logit.from_formula("y ~ a + b + c + d", table)
+    words = f"of {reps} replications has rank {reps - 1} at most.*Use reps="
+    with pytest.warns(InferenceWarning, match=words) as caught:
+        res = model.fit(cov_type="bootstrap", cov_kwds={"reps": reps, "seed": 1})
+    assert not [w for w in caught if "fitted perfectly" in str(w.message)]
+    with pytest.warns(InferenceWarning, match="no joint test"):
+        table = res.anova(type=1, test="wald")
+    assert (table.statistic.notna() == (np.arange(4) > 4 - reps)).all()
+    with pytest.raises(ValueError, match="rank"):
+        res.wald_test(np.eye(5)[:reps])

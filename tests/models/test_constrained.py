@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
-from properties.toys import FORMULA, close, fit, make, models, shared, toy
+from properties.toys import FORMULA, close, fit, make, models, shared, text, toy
 from scipy.special import chdtrc
 
 import glmclf
@@ -261,17 +261,17 @@ def test_a_fit_separated_under_its_constraints_is_refused():
 # --------------------------------------------------------------------------------------------- keeping, and refusals
 def test_kept_results():
     for res in (model().fit_constrained("x1 = x2"), model("MNLogit", "g ~ x1").fit_constrained("yb_x1 = yc_x1")):
-        text, file = res.summary().as_text(), io.StringIO()
-        assert f"Estimated under the constraints {res.constraints[0]}." in " ".join(text.split())
+        known, file = text(res), io.StringIO()
+        assert f"Estimated under the constraints {res.constraints[0]}." in " ".join(known.split())
         res.save(file)
         file.seek(0)
         again = glmclf.load(file)
-        assert again.summary().as_text() == text and again.constraints == res.constraints
+        assert text(again) == known and again.constraints == res.constraints
         close(again.cov_params(), res.cov_params())
         with pytest.raises(DataError, match="rows"):
             again.constraint_test()
         res.remove_data()
-        assert res.summary().as_text() == text
+        assert text(res) == known
 
 
 @pytest.mark.parametrize(

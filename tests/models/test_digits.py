@@ -275,3 +275,67 @@ def test_an_estimate_short_of_the_maximum_has_few_digits():
     best = quiet(Logit, endog, X)
     away = references.digits(raw.params, best.params)
     assert raw.digits.max() < 4 and np.abs(raw.digits - away).max() < 1.5
+
+
+# --------------------------------------------------------------------------------------------------- large offsets
+def test_a_large_offset_costs_no_digit():
+    """Against mpmath: the linear predictor is not formed as a difference of millions."""
+    generator = np.random.default_rng(2)
+    z = generator.normal(size=(N, 3))
+    y = (generator.random(N) < 0.5).astype(float)
+    X, offset = np.column_stack([np.ones(N), z]), 1e6 + z[:, 0]
+    for name, model in MODELS.items():
+        for method in ("irls", "newton", "lbfgs"):
+            res = quiet(model, y, X, {"offset": offset}, method=method)
+            theta, _, _, V = exact.maximum(res.model.link.name, X, y, res.params, None, offset, None)
+            digits = references.digits(res.params, theta)
+            assert digits.min() > 13 and (res.digits - digits).max() < HONEST, (name, method, digits)
+            assert references.digits(res.bse, np.sqrt(np.diag(V))).min() > 9
+
+
+CODINGS = {
+    "intercept": lambda z, g: np.column_stack([np.ones(N), z]),
+    "threes": lambda z, g: np.column_stack([z, np.full(N, 3.0)]),
+    "dummies": lambda z, g: np.column_stack([g, 1 - g, z]),
+}
+
+
+@pytest.mark.parametrize("reduction", [None, "firth", "median"])
+@pytest.mark.parametrize("coding", CODINGS)
+def test_a_constant_in_the_offset_moves_the_constant_alone(coding, reduction):
+    for seed in range(3):
+        generator = np.random.default_rng(seed)
+        z, g = generator.normal(size=(N, 2)), np.arange(N) % 2.0
+        y, X = (generator.random(N) < 0.5).astype(float), CODINGS[coding](z, g)
+        moved = 1e5 + z[:, 0]
+        res, plain = (quiet(Probit, y, X, {"offset": o}, bias_reduction=reduction) for o in (moved, moved - 1e5))
+        slopes = [j for j in range(X.shape[1]) if not np.isin(X[:, j], (0, 1, 3)).all()]
+        np.testing.assert_allclose(res.params.iloc[slopes], plain.params.iloc[slopes], rtol=1e-13)
+        np.testing.assert_allclose(res.bse, plain.bse, rtol=1e-8)
+
+
+def test_large_offsets_of_several_equations():
+    generator = np.random.default_rng(5)
+    z = generator.normal(size=(60, 2))
+    y, X = generator.integers(0, 3, 60), np.column_stack([np.ones(60), z])
+    more = generator.normal(size=(60, 2)) + [1e6, -2e5]
+    res, plain = (quiet(MNLogit, y, X, {"offset": o}) for o in (more, more - [1e6, -2e5]))
+    np.testing.assert_allclose(res.params.iloc[1:], plain.params.iloc[1:], rtol=1e-13)
+    np.testing.assert_allclose(res.params.iloc[0] + [1e6, -2e5], plain.params.iloc[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_offset_that_cannot_be_centred_has_honest_digits(model):
+    """A column that is no constant takes it up: some digits are lost, and `digits` says so."""
+    for seed in range(6):
+        generator = np.random.default_rng(seed)
+        z = generator.normal(size=(N, 3))
+        y = (generator.random(N) < 0.5).astype(float)
+        X = np.column_stack([1 + 1e-3 * z[:, 0], z[:, 1:]])
+        offset = 1e5 * X[:, 0] + z[:, 1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            res = MODELS[model](y, X, offset=offset).fit(start_params=[-1e5, 0, 0])
+        theta = exact.maximum(res.model.link.name, X, y, res.params, None, offset, None)[0]
+        digits = references.digits(res.params, theta)
+        assert res.converged and digits.min() > 8 and (res.digits - digits).max() < HONEST, (digits, res.digits)

@@ -12,8 +12,6 @@ from properties.toys import MODELS, close, make, toy
 
 import glmclf
 from glmclf import Logit, MNLogit
-from glmclf.core import approach, penalised
-from glmclf.core.objective import MultinomialObjective
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, InferenceWarning
 from glmclf.results.binary import BinaryResults
 from glmclf.results.multinomial import MultinomialResults
@@ -790,99 +788,204 @@ def test_text_file():
     close(glmclf.load(file).params, res.params, 0, 0)
 
 
-# ------------------------------------------------------------------------------------ ridges whose information waits
-def waiting(monkeypatch, least=0):
-    """Every ridge of MNLogit is fitted by gradients, and forms its information when it is asked for."""
-    for owner, name in ((penalised, "TOO_DEAR"), (approach, "DEAR"), (approach, "LARGE")):
-        monkeypatch.setattr(owner, name, 0.0)
-    monkeypatch.setattr(penalised, "FACTORABLE", least)
-    asked, form = [], MultinomialObjective.information
-
-    def information(*arguments):  # by its name, which pickles hold
-        asked.append(arguments)
-        return form(*arguments)
-
-    monkeypatch.setattr(MultinomialObjective, "information", information)
-    return asked
+# ------------------------------------------------------------------- columns that are far from 0, or almost collinear
+SHIFTS = [40.0, 20_240_101.0, 1.7e9]
+shifts = pytest.mark.parametrize("shift", SHIFTS)
+R60 = np.random.default_rng(1)
+Z60 = np.round(R60.normal(size=(60, 3)) * 64) / 64  # a shift by whole numbers is exact
+Y60 = (R60.random(60) < 1 / (1 + np.exp(-Z60[:, 0]))).astype(float)
+C60 = R60.choice(3, 60)
+# R 4.2.2, glmnet(Z + 2e7, y, family="binomial", lambda=.05, standardize=FALSE, thresh=1e-14), to its 9 digits
+GLMNET = [0.281496640, -0.172717430, 0.290034730]
 
 
-@pytest.mark.parametrize("symmetric", [False, True])
-@pytest.mark.parametrize("alpha", [0.03, {"x1": 0.1, "x2": 0.01}])
-def test_standard_errors_on_demand(monkeypatch, symmetric, alpha):
-    m = make("MNLogit", "g ~ x1 + x2 + h", toy())
-    plain = m.fit_regularized(alpha, symmetric=symmetric)
-    asked = waiting(monkeypatch)
-    res = m.fit_regularized(alpha, symmetric=symmetric)
-    before = len(asked)
-    assert all(len(a) == 3 for a in asked)  # but of columns without a penalty
-    assert res.converged and res.mle_retvals["method"] == "limited-memory BFGS"
-    close(res.params, plain.params, 1e-8, 1e-9)
-    close([res.llf, res.llf_penalized], [plain.llf, plain.llf_penalized], 1e-12)
-    close(res.predict(), plain.predict(), 1e-9)
-    assert len(asked) == before
-    close(res.bse, plain.bse, 1e-8)
-    close(res.cov_params(), plain.cov_params(), 1e-7, 1e-10)
-    close([res.df_model, res.aic, res.bic], [plain.df_model, plain.aic, plain.bic], 1e-9)
-    close(res.get_prediction().se, plain.get_prediction().se, 1e-7)
-    assert len(asked) == before + 1
-    shown = [str(r.summary()) for r in (res, plain)]
-    assert [line for line in shown[0].splitlines() if "x1" in line] == [
-        line for line in shown[1].splitlines() if "x1" in line
-    ]
+def shifted(shift, order=(0, 1, 2, 3)):
+    return np.column_stack([np.ones(60), Z60 + shift])[:, list(order)]
 
 
-@pytest.mark.parametrize("symmetric", [False, True])
-@pytest.mark.parametrize("how", ["pickle", "save", "remove_data", "pickle once formed"])
-def test_what_waits_is_kept(monkeypatch, symmetric, how):
-    waiting(monkeypatch)
-    m = make("MNLogit", "g ~ x1 + x2", toy())
-    expected, res = (m.fit_regularized(0.03, symmetric=symmetric) for _ in range(2))
-    if how == "save":
-        file = io.StringIO()
-        res.save(file)
-        res = glmclf.load(io.StringIO(file.getvalue()))
-    elif how == "remove_data":
-        res.remove_data()
-        assert len(pickle.dumps(res)) < len(pickle.dumps(expected))
-    else:
-        _ = res.bse if how == "pickle once formed" else None
-        res = pickle.loads(pickle.dumps(res))
-    close(res.bse, expected.bse, 1e-12)
-    close(res.cov_params(), expected.cov_params(), 1e-12)
-    close([res.df_model, res.k_params_effective], [expected.df_model, expected.k_params_effective], 1e-12)
+def pair(name, shift, order=(0, 1, 2, 3), **keywords):
+    """The model with columns far from 0, and near."""
+    y = C60 if name == "MNLogit" else Y60
+    return [getattr(glmclf, name)(y, shifted(s, order), **keywords) for s in (shift, 0.0)]
 
 
-def test_a_path_of_ridges_that_wait(monkeypatch):
-    m = make("MNLogit", "g ~ x1 + x2", toy())
-    alphas = [0.1, 0.01]
-    plain = m.fit_regularized(alphas=alphas)
-    asked = waiting(monkeypatch)
-    path = m.fit_regularized(alphas=alphas)
-    close(path.params, plain.params, 1e-8, 1e-10)
-    assert path.edf.isna().all() and not asked
-    close(path[0.01].k_params_effective, plain.edf[0.01], 1e-9)
-    assert len(asked) == 1
-    few = waiting(monkeypatch, least=100)
-    close(m.fit_regularized(alphas=alphas).edf, plain.edf, 1e-9)
-    assert len(few) == 2
+def same_fit(far, near, slopes, rtol=1e-12):
+    assert far.converged and near.converged
+    close(np.asarray(far.params)[slopes], np.asarray(near.params)[slopes], rtol=rtol, atol=1e-14)
+    close(np.asarray(far.bse)[slopes], np.asarray(near.bse)[slopes], rtol=rtol)
+    close(far.predict(), near.predict(), rtol=rtol)
+    close(far.k_params_effective, near.k_params_effective, rtol=rtol)
+    assert far.llf == pytest.approx(near.llf, rel=1e-13)
+    assert far.mle_retvals["kkt"] < 1e-14
 
 
-def test_columns_that_are_left_out_of_a_ridge_that_waits(monkeypatch):
-    t = toy().assign(z=lambda t: 2.0 * t.x1 + 1.0)
-    m = make("MNLogit", "g ~ x1 + z + x2", t)
-    with pytest.warns(CollinearityWarning, match='"z"'):
-        plain = m.fit_regularized({"x2": 0.1})
-    waiting(monkeypatch)
-    with pytest.warns(CollinearityWarning, match='"z"'):
-        res = m.fit_regularized({"x2": 0.1})
-    close(res.params.drop("z"), plain.params.drop("z"), 1e-8, 1e-10)
-    close(res.bse.drop("z"), plain.bse.drop("z"), 1e-8)
-    assert res.params.loc["z"].isna().all() and res.bse.loc["z"].isna().all()
+@shifts
+def test_a_lasso_of_shifted_columns_is_glmnets(shift):
+    far = Logit(Y60, shifted(shift)).fit_regularized(0.05, L1_wt=1)
+    close(far.params.iloc[1:], GLMNET, rtol=2e-9)
 
 
-def test_separation_by_free_columns_where_the_information_waits(monkeypatch):
-    waiting(monkeypatch)
-    t = toy()
-    t["s"] = (t.g == t.g.iloc[0]).astype(float)
-    with pytest.raises(glmclf.errors.PerfectSeparationError, match='"s"'):
-        make("MNLogit", "g ~ s + x1", t).fit_regularized({"x1": 0.1})
+@four
+@kinds
+@shifts
+def test_a_shift_changes_the_intercept_alone(model, L1_wt, shift):
+    far, near = (m.fit_regularized(0.03, L1_wt=L1_wt) for m in pair(model, shift))
+    same_fit(far, near, slice(1, None))
+    if L1_wt == 0:
+        for which in ("mean", "linear"):
+            one, two = far.get_prediction(which=which), near.get_prediction(which=which)
+            close(one.se, two.se, rtol=1e-12)
+        # the intercept is that of the unshifted columns less what the shift takes
+        less = np.asarray(far.params)[1:].sum(axis=0) * shift
+        close(np.asarray(far.params)[0], np.asarray(near.params)[0] - less, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2, 3), (1, 2, 3, 0)], ids=str)
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_the_intercept_may_be_any_column(model, order):
+    slopes = [i for i, j in enumerate(order) if j]
+    for L1_wt in (0.0, 1.0):
+        far, near = (m.fit_regularized(0.03, L1_wt=L1_wt) for m in pair(model, SHIFTS[2], order))
+        same_fit(far, near, slopes)
+        new = np.asarray(far.predict(shifted(SHIFTS[2], order)[:9]))
+        close(new, near.predict(shifted(0.0, order)[:9]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"freq_weights": R60.integers(1, 4, 60)},
+        {"weights": R60.random(60) + 0.2},
+        {"offset": Z60[:, 1] * 0.5},
+    ],
+    ids=lambda k: next(iter(k)),
+)
+def test_shifted_columns_with_weights_and_offsets(keywords):
+    for L1_wt in (0.0, 0.5):
+        far, near = (m.fit_regularized(0.03, L1_wt=L1_wt) for m in pair("Logit", SHIFTS[2], **keywords))
+        same_fit(far, near, slice(1, None))
+
+
+@kinds
+def test_shifted_columns_in_symmetric_and_partial_penalties(L1_wt):
+    models = pair("MNLogit", SHIFTS[2])
+    same_fit(*(m.fit_regularized(0.03, L1_wt=L1_wt, symmetric=True) for m in models), slice(1, None))
+    partly = np.array([[0, 0], [0, 0.1], [0.1, 0.1], [0.2, 0.01]])
+    same_fit(*(m.fit_regularized(partly, L1_wt=L1_wt) for m in models), slice(1, None))
+    same_fit(*(m.fit_regularized([0, 0.05, 0.05, 0], L1_wt=L1_wt) for m in pair("Logit", 2e7)), slice(1, None))
+
+
+@kinds
+def test_paths_and_folds_of_shifted_columns(L1_wt):
+    models = pair("Logit", SHIFTS[2])
+    far, near = (m.fit_regularized(alphas="auto", L1_wt=L1_wt) for m in models)
+    close(far.alphas, near.alphas, rtol=1e-12)
+    close(far.params.to_numpy()[:, 1:], near.params.to_numpy()[:, 1:], rtol=1e-10, atol=1e-14)
+    close(far.edf, near.edf, rtol=1e-11)
+    assert far.converged.all()
+    far, near = (m.fit_regularized_cv(np.arange(60) % 5, alphas=[0.1, 0.01], L1_wt=L1_wt) for m in models)
+    close(far.cv, near.cv, rtol=1e-11)
+
+
+def test_refit_and_combinations_of_shifted_columns():
+    far, near = pair("Logit", SHIFTS[2])
+    row = np.array([[1.0, 0.5, 0.25, -1.0]])
+    away = row + np.array([0.0, 1.0, 1.0, 1.0]) * SHIFTS[2]
+    with pytest.warns(InferenceWarning):
+        one, two = (m.fit_regularized(0.05, L1_wt=1, refit=True) for m in (far, near))
+    close(one.bse.iloc[1:], two.bse.iloc[1:], rtol=1e-12)
+    close(two.params, near.fit().params, rtol=1e-10)  # all are selected
+    close(one.t_test(away).effect, two.t_test(row).effect, rtol=1e-11)
+    ridge = [m.fit_regularized(0.05) for m in (far, near)]
+    close(ridge[0].cov_params(away), ridge[1].cov_params(row), rtol=1e-11)
+
+
+def test_a_shifted_fit_survives_saving(tmp_path):
+    far, near = (m.fit_regularized(0.03) for m in pair("Logit", SHIFTS[2], (1, 0, 2, 3)))
+    far.save(tmp_path / "far.json")
+    again = glmclf.load(tmp_path / "far.json")
+    close(again.predict(shifted(SHIFTS[2], (1, 0, 2, 3))), near.predict(), rtol=1e-12)
+    close(again.posterior_sd, far.posterior_sd, rtol=0, atol=0)
+
+
+def test_dates_beside_a_factor_with_many_levels():
+    rng = np.random.default_rng(3)
+    g, x = rng.integers(0, 20, 20_000), np.round(rng.normal(size=20_000) * 64) / 64
+    y = (rng.random(20_000) < 1 / (1 + np.exp(0.3 * x))).astype(int)
+    table = pd.DataFrame({"y": y, "x": x, "day": x + 20_240_101, "g": g})
+    for alpha in (0.002, {"x": 0.002}):
+        for L1_wt in (0.0, 1.0):
+            given = {"day": 0.002} if isinstance(alpha, dict) else alpha
+            far = Logit.from_formula("y ~ day + C(g)", table).fit_regularized(given, L1_wt=L1_wt)
+            near = Logit.from_formula("y ~ x + C(g)", table).fit_regularized(alpha, L1_wt=L1_wt)
+            assert far.converged
+            close(far.params.iloc[1:], near.params.iloc[1:], rtol=1e-11, atol=1e-13)
+
+
+def in_many_digits(y, X, alpha, L1_wt=0.0, signs=None):
+    """Estimate, posterior sd and effective degrees of freedom of a Logit penalised beside column 0; 60 digits.
+
+    Of a lasso the estimate with the signs given, columns 1 on being those that are not 0.
+    """
+    mp = pytest.importorskip("mpmath")
+    mp.mp.dps = 60
+    n, p = X.shape
+    A, b = mp.matrix(X.tolist()), mp.matrix(p, 1)
+    Y, ridge = [mp.mpf(float(v)) for v in y], mp.diag([0] + [n * mp.mpf(alpha) * (1 - mp.mpf(L1_wt))] * (p - 1))
+    lasso = mp.matrix([0, *(n * mp.mpf(alpha) * mp.mpf(L1_wt) * int(s) for s in signs or [0] * (p - 1))])
+    for _ in range(60):
+        q = [1 / (1 + mp.exp(-v)) for v in A * b]
+        score = A.T * mp.matrix([a - m for a, m in zip(Y, q, strict=True)]) - ridge * b - lasso
+        information = A.T * mp.diag([m * (1 - m) for m in q]) * A
+        step = mp.lu_solve(information + ridge, score)
+        b += step
+        if (score.T * step)[0] < mp.mpf(10) ** -50:
+            break
+    V = (information + ridge) ** -1
+    edf = mp.fsum((information * V)[j, j] for j in range(p))
+    return np.array([float(v) for v in b]), np.array([float(mp.sqrt(V[j, j])) for j in range(p)]), float(edf)
+
+
+@pytest.mark.parametrize(("degree", "alpha"), [(2, 0.1), (3, 1e-6), (4, 1e-12)])
+def test_a_ridge_of_raw_polynomials(degree, alpha):
+    x = np.round(np.linspace(990, 1010, 30), 2)
+    y = (np.random.default_rng(1).random(30) < 1 / (1 + np.exp(-(x - 1000) / 5))).astype(float)
+    X = x[:, None] ** np.arange(degree + 1.0)
+    b, sd, edf = in_many_digits(y, X, alpha)
+    res = Logit(y, X).fit_regularized(alpha)
+    assert res.converged
+    close(res.params, b, rtol=1e-12, atol=1e-14 * sd.min())
+    close(res.posterior_sd, sd, rtol=1e-12)
+    assert res.k_params_effective == pytest.approx(edf, rel=1e-13)
+    reversed_ = Logit(y, X[:, ::-1]).fit_regularized(alpha)
+    close(reversed_.params.to_numpy()[::-1], b, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("degree", "alpha", "L1_wt"), [(3, 1e-6, 1.0), (4, 1e-6, 1.0), (3, 1e-4, 0.5), (4, 1e-4, 0.5), (4, 1e-4, 0.01)]
+)
+def test_a_lasso_and_an_elastic_net_of_raw_polynomials(degree, alpha, L1_wt):
+    x = np.round(np.linspace(990, 1010, 40), 2)
+    y = (np.random.default_rng(1).random(40) < 1 / (1 + np.exp(-(x - 1000) / 5))).astype(float)
+    X = x[:, None] ** np.arange(degree + 1.0)
+    res = Logit(y, X).fit_regularized(alpha, L1_wt=L1_wt)
+    assert res.converged
+    kept = np.flatnonzero(res.params.to_numpy())
+    found = res.params.to_numpy()[kept]
+    b, _, edf = in_many_digits(y, X[:, kept], alpha, L1_wt, np.sign(found[1:]).tolist())
+    close(found, b, rtol=1e-10)  # one that is 1e-3 of its neighbours has three digits fewer
+    assert res.k_params_effective == pytest.approx(edf if L1_wt < 1 else len(kept), rel=1e-10)
+    # those at 0 belong there: their score, of the columns less their projections, is below the penalty
+    rows = X - X.mean(axis=0)
+    score = rows.T @ (y - np.asarray(res.predict()))
+    assert (np.abs(score)[1:] <= 40 * alpha * L1_wt + 1e-9 * np.abs(rows).sum(axis=0)[1:])[
+        res.params.to_numpy()[1:] == 0
+    ].all()
+
+
+@kinds
+def test_a_loose_tolerance_is_reported(L1_wt):
+    model = Logit(Y60, shifted(0.0))
+    with pytest.warns(ConvergenceWarning, match="optimality conditions.*tol="):
+        loose = model.fit_regularized(0.01, L1_wt=L1_wt, tol=100.0)
+    assert not loose.converged and loose.mle_retvals["kkt"] > 1e-6

@@ -515,3 +515,34 @@ def test_an_offset_of_one_column():
     one, two = (make("MNLogit", "y ~ x1", t, offset=value).fit() for value in (o, o[:, None]))
     close(two.params, one.params, 1e-14)
     close(two.predict(t, offset=o[:, None]), one.predict(t, offset=o), 1e-14)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6, 1e9])
+def test_rows_of_the_fit_are_predicted_as_fitted_whatever_the_origin(shift):
+    """Rows on the sides of the cone are differences of large numbers."""
+    u = np.array([0, -1, 1, -2, 0, 1, -1, 0, -1, -1, -2.0])
+    X = np.column_stack([np.ones(len(u)), u + shift])
+    with pytest.warns(SeparationWarning):
+        res = glmclf.Logit((u < 0).astype(int), X).fit()
+    np.testing.assert_array_equal(res.fittedvalues, u < 0)
+    np.testing.assert_array_equal(res.predict(X), u < 0)
+    new = res.predict(np.column_stack([np.ones(3), np.array([-1.5, -0.5, 3.0]) + shift]))
+    np.testing.assert_array_equal(new, [1, np.nan, 0])
+
+
+@pytest.mark.parametrize("gap", [1e-5, 1e-6, 1e-7])
+@pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog"])
+def test_a_narrow_overlap_among_the_rows_that_are_left(model, gap):
+    """x1 separates all rows but three; these overlap in x2, by next to nothing: their fit is the limit."""
+    x1 = np.array([2, -1, -2, 2, 0, -2, 2, -1, 0, 1, 0.0])
+    x2 = np.array([-1.56, 0.33, -0.55, 1.54, 0.14, 0.29, 0.05, -2.16, -0.37, -0.08, -0.37 + gap])
+    y, left = np.array([0, 1, 1, 0, 0, 1, 0, 1, 0, 0, 1]), x1 == 0
+    X = np.column_stack([np.ones(11), x1, x2])
+    with pytest.warns(SeparationWarning):
+        res = getattr(glmclf, model)(y, X).fit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone = getattr(glmclf, model)(y[left], X[left][:, [0, 2]]).fit()
+    assert res.params["x1"] == -np.inf and res.separation.n_rows == 8
+    np.testing.assert_allclose(res.params[["const", "x2"]], alone.params, rtol=1e-6)
+    np.testing.assert_allclose(res.llf, alone.llf, rtol=1e-9)

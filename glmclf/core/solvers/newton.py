@@ -18,6 +18,7 @@ UNSEEN = 1e-11  # and where the gain is no share of the log-likelihood: one far 
 NEAR = 0.1  # squared decrement over n, the relative change of the information in a step, that a stand-in follows
 PATIENCE = 4  # in an exponential tail it falls by 1/e a step: slow, but no rounding
 ARMIJO = 1e-4
+SLACK, BLIND = 1e-13, 1e-8  # share of the log-likelihood that is rounding, and that large offsets may make of it
 MAX_HALVINGS = 60
 
 
@@ -73,7 +74,8 @@ def _maximise(
             break
         if subsample is not None and distance < NEAR * objective.n:
             step = subsample.step(theta, evaluation, step)
-        length, moved = _halve(objective, theta, evaluation, step, decrement, expected)
+        blind = distance < FLOOR and unseen  # the gain may be less than the log-likelihood's rounding
+        length, moved = _halve(objective, theta, evaluation, step, decrement, expected, BLIND if blind else SLACK)
         if moved is None:
             message = "no step increases the log-likelihood"
             break
@@ -102,9 +104,12 @@ def _step(evaluation: Evaluation) -> tuple[ndarray | None, float]:
     return (step, decrement) if np.isfinite(decrement) else (None, np.nan)
 
 
-def _halve(objective, theta, evaluation, step, decrement, expected) -> tuple[float, Evaluation | None]:
-    """The longest of 1, 1/2, 1/4, ... of a step that increases the log-likelihood enough, and the evaluation there."""
-    slack = 1e-13 * abs(evaluation.value)
+def _halve(objective, theta, evaluation, step, decrement, expected, slack) -> tuple[float, Evaluation | None]:
+    """The longest of 1, 1/2, 1/4, ... of a step that increases the log-likelihood enough, and the evaluation there.
+
+    `slack` is the share of the log-likelihood that may be rounding.
+    """
+    slack = slack * max(1.0, abs(evaluation.value)) if slack == BLIND else slack * abs(evaluation.value)
     length = 1.0
     for _ in range(MAX_HALVINGS):
         new = objective(theta + length * step, expected)
