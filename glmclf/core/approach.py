@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -20,6 +21,8 @@ NEAR = 1.0  # squared distance to the maximum, in standard errors, from which th
 LEAST = 25  # and with fewer than these the metric is none
 MOST = 6.0  # passes for the gradient that the metric may cost
 SAFE = 0.02  # of a tolerance, which is then kept however the distance is measured
+CLOSER = 0.01  # of what a subsample foresees: a step by gradients costs little
+GRADIENTS, WORTH = 10, 8  # steps by gradients to one of the fit's; passes with the information that they may cost
 FEWEST = 50  # iterations that the fit must be allowed
 
 
@@ -49,7 +52,7 @@ def approach(
     tol : float, optional
         Squared distance to the maximum, in standard errors, of the fit; by default one that leaves the solvers a step.
     maxiter : int
-        Of the fit: a third of them are left for its end.
+        Of the fit: ten times as many steps by gradients, unless they take longer than a few by the information.
     callback : callable, optional
         As of the solvers.
     """
@@ -57,7 +60,7 @@ def approach(
         return None
     times = max(1, objective.n // (EACH * len(start)), int(np.ceil(objective.cost / MOST)))
     subsample = Subsample(objective, times) if times >= FEW and objective.n >= EACH * len(start) * times else None
-    part = objective if subsample is None else subsample.part
+    part: Any = objective if subsample is None else subsample.part
     share = part.n / objective.n
     try:
         W, G = part.mean_information(start)
@@ -67,8 +70,8 @@ def approach(
     if metric.rcond <= objective.blocks.arrays[0].least_rcond:
         return None
     if tol is None:
-        tol = (TOL if subsample is None else FORESEEN) * max(1.0, objective.n / len(start))
-    aim, most = SAFE * tol, 2 * maxiter // 3
+        tol = (TOL if subsample is None else CLOSER * FORESEEN) * max(1.0, objective.n / len(start))
+    aim, most = SAFE * tol, int(min(GRADIENTS * maxiter, WORTH * objective.cost))
     if objective.n < LEAST * len(start) * times:
         found = lbfgs(objective, start, metric, tol=aim, maxiter=most, callback=callback)
         return Approach(found.theta, metric, found.iterations)

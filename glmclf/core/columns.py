@@ -209,8 +209,8 @@ class Dense:
         Z, part = np.empty(k * K * chunk), np.empty_like(G)
         for start in range(0, n, chunk):
             X, weights = np.ascontiguousarray(self.X[start : start + chunk].T), P[start : start + chunk].T
-            z = Z[: k * K * X.shape[1]].reshape(K, k, -1)
-            np.multiply(X, weights[:, None], out=z)
+            z = Z[: k * K * X.shape[1]]
+            np.multiply(X, weights[:, None], out=z.reshape(K, k, -1))
             z = z.reshape(k * K, -1)
             G += np.matmul(z, z.T, out=part)
         return G

@@ -133,7 +133,7 @@ def _finish(near: Approach, objective: Objective, *, maxiter=100, callback=None,
         if callback is not None:
             callback(near.steps + iteration, theta, value)
 
-    options |= {"maxiter": maxiter - near.steps, "callback": report, "subsample": near.subsample}
+    options |= {"maxiter": maxiter, "callback": report, "subsample": near.subsample}
     fit = solve("irls", objective, near.theta, **options)
     fit = replace(fit, iterations=near.steps + fit.iterations)
     return Estimate(fit, None, vanished(near.metric.toarray(), fit.evaluation.information))

@@ -52,7 +52,7 @@ class Deferred(Evaluation):
         self.__dict__.update(value=value, score=score, form=form)
 
     @cached_property
-    def information(self) -> ndarray:  # type: ignore[override]
+    def information(self) -> ndarray:
         """The information (p, p)."""
         found = self.__dict__["form"]()
         del self.__dict__["form"]  # and the data with it
@@ -284,7 +284,7 @@ def _of_pairs(G: ndarray, K: int) -> ndarray:
     k = len(G) // K
     information = -G[k:, k:]
     for j in range(1, K):
-        total = sum(G[j * k : (j + 1) * k, i * k : (i + 1) * k] for i in range(K) if i != j)
+        total = np.sum([G[j * k : (j + 1) * k, i * k : (i + 1) * k] for i in range(K) if i != j], axis=0)
         block = slice((j - 1) * k, j * k)
         information[block, block] = 0.5 * (total + total.T)
     return information

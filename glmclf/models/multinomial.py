@@ -45,9 +45,16 @@ class MNLogit(LevelLabels, Model):
     missing : {"drop", "raise", "none"}
         What to do with rows that hold a missing value.
 
+    Notes
+    -----
+    Where the information of all (K-1) k parameters takes far longer to form than a gradient, `fit` goes by gradients,
+    in the metric that the information has without slopes and then in that of a part of the rows, and forms it once, at
+    the maximum.
+
     References
     ----------
-    McCullagh & Nelder (1989), Generalized Linear Models, section 5.2.
+    McCullagh & Nelder (1989), Generalized Linear Models, section 5.2. Boehning (1992), Multinomial logistic regression
+    algorithm, Annals of the Institute of Statistical Mathematics 44, 197-200.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Several equations by gradients: the metric, the steps in it, and the maximum that Newton's method finds too."""
+"""Several equations by gradients: the metric, the steps in it, and the maximum of Newton's method by definition."""
 
 import mpmath as mp
 import numpy as np
