@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -35,28 +34,6 @@ class Evaluation:
     def factor(self) -> Factor:
         """The information, factorised."""
         return Factor(self.information)
-
-
-class Deferred(Evaluation):
-    """An evaluation whose information is formed when it is first asked for.
-
-    Parameters
-    ----------
-    value, score
-        As of an `Evaluation`.
-    form : callable
-        Without arguments; gives the information.
-    """
-
-    def __init__(self, value: float, score: ndarray, form: Callable[[], ndarray]):
-        self.__dict__.update(value=value, score=score, form=form)
-
-    @cached_property
-    def information(self) -> ndarray:
-        """The information (p, p)."""
-        found = self.__dict__["form"]()
-        del self.__dict__["form"]  # and the data with it
-        return found
 
 
 class Factor:
