@@ -332,11 +332,13 @@ class Model(ConstrainedFits, Regularization):
         self._check_covariance(cov_type)
         keywords = self._cov_keywords(cov_type, cov_kwds)
         check_options(maxiter, tol, n_threads)
-        options = {"maxiter": maxiter, "tol": tol, "callback": _reporter(callback, disp)}
+        reporter = _reporter(callback, disp)
+        options: dict[str, Any] = {"maxiter": maxiter, "tol": tol}
         if start_params is not None and not np.isfinite(self._flat(start_params)).all():
             raise ValueError(f"start_params must be finite numbers; found {self._flat(start_params)}")
 
         def maximum(objective, places, shift) -> Estimate:
+            options["callback"] = _of_the_model(reporter, shift)
             if bias_reduction is not None:
                 from glmclf.core.bias import reduce_bias
 
@@ -676,6 +678,13 @@ def _as_numbers(table: pd.DataFrame, what: str) -> pd.DataFrame:
     except (TypeError, ValueError):
         kinds = ", ".join(f"{name} ({kind})" for name, kind in table.dtypes.items())
         raise DataError(f"{what} must be numbers; found {kinds}") from None
+
+
+def _of_the_model(reporter, shift: ndarray):
+    """A reporter of parameters that are larger than the model's by a shift."""
+    if reporter is None or not shift.any():
+        return reporter
+    return lambda iteration, theta, value: reporter(iteration, theta - shift, value)
 
 
 def _reporter(callback, disp):

@@ -942,6 +942,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             "fit": {
                 "theta": self._finite_theta,
                 "gamma": self._fit.theta,
+                "shift": self._shift,
+                "inner": self._inner,
                 "basis": self._basis,
                 "value": self._value,
                 "score": e.score,
@@ -971,6 +973,8 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         found = Estimate(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
         self = cls(model, found, (cov, groups), f["method"])
         self._theta = f["theta"]
+        if "shift" in f:
+            self.__dict__ |= {"_shift": f["shift"], "_inner": f["inner"]}
         if f.get("separation") is not None:
             from glmclf.core.limit import at_infinity
 

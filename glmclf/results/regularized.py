@@ -488,6 +488,8 @@ class RegularizedResults(Results):
             fit, f["basis"], omitted=omitted, exact=f.get("exact"), penalty=penalty, **parts
         )
         self = cls(model, found, Covariance.of(stored["covariance"]), f["method"])
+        if "shift" in f:
+            self.__dict__ |= {"_shift": f["shift"], "_inner": f["inner"]}
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self
 

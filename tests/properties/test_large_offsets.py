@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf import CLogLog, Logit, MNLogit, Probit
+from glmclf import CLogLog, Logit, MNLogit, Probit, load
 from glmclf.errors import InferenceWarning, SeparationWarning
 
 SHIFTS = (-1e3, 1e6)
@@ -220,3 +220,28 @@ def test_kept_and_collinear(tmp_path):
     bare = res.with_cov("HC0")
     bare.remove_data()
     np.testing.assert_allclose(bare.predict(d), plain.predict(), rtol=RTOL)
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "bfgs"}, {"bias_reduction": "firth"}], ids=str)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_callback_sees_the_parameters_of_the_model(name, options):
+    seen = []
+    result = model(name, "constant", 1e6).fit(callback=lambda *told: seen.append(told[1]), **options)
+    np.testing.assert_allclose(seen[-1], np.ravel(result.params, order="F"), rtol=1e-6)
+
+
+@pytest.mark.parametrize("c", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("columns", FORMULAS)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_kept_result_predicts_bit_for_bit(name, columns, c, tmp_path):
+    fits = [model(name, columns, c).fit()]
+    if columns == "constant":
+        fits.append(model(name, columns, c).fit_regularized(0.01))
+    new = DATA.assign(o=DATA.o + c)
+    for result in fits:
+        result.save(tmp_path / "model.json")
+        kept = load(tmp_path / "model.json")
+        np.testing.assert_array_equal(kept.predict(new), result.predict(new))
+        np.testing.assert_array_equal(kept.params, result.params)
+        frames = [r.get_prediction(new).summary_frame() for r in (kept, result)]
+        np.testing.assert_array_equal(*frames)
