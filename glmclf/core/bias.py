@@ -27,7 +27,6 @@ from glmclf.core.estimation import (
     into_basis,
     refuse_empty_columns,
     scalar_maximum,
-    well_conditioned,
 )
 from glmclf.core.objective import Evaluation, Factor, MultinomialObjective, Objective
 from glmclf.core.rank import dependencies, roundings, triangular_factor
@@ -263,9 +262,9 @@ def reduce_bias(kind: str, objective: Objective, start: ndarray, **options) -> R
 
 def _reduce_bias(kind: str, objective: Objective, start: ndarray, options) -> ReducedEstimate:
     basis = None
-    information = objective(start).information
-    if not well_conditioned(information, objective.blocks.arrays[0].least_rcond):
-        refuse_empty_columns(objective, information)
+    opening = objective(start)
+    if not opening.well_conditioned(objective.blocks.arrays[0].least_rcond):
+        refuse_empty_columns(objective, opening.information)
         basis = triangular_factor(objective.blocks)
         combinations = dependencies(basis, roundings(objective.blocks))
         if combinations:

@@ -406,8 +406,8 @@ class Cells:
 
     @property
     def block_size(self) -> int:
-        """Rows a block: enough that the arithmetic outweighs the calls."""
-        return 65_536
+        """Rows a block: enough that the arithmetic outweighs the calls, and the (k, k) array that a block adds."""
+        return max(65_536, self.shape[1] ** 2 // 8)
 
     def __getitem__(self, rows) -> Cells:
         """The same columns for some rows."""

@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 from glmclf.core.approach import Approach, approach
 from glmclf.core.blocks import one_blas_thread
 from glmclf.core.columns import triangular_inverse
-from glmclf.core.objective import Factor, Objective
+from glmclf.core.objective import Evaluation, Factor, Objective
 from glmclf.core.rank import dependencies, roundings, triangular_factor
 from glmclf.core.solvers import Fit, solve
 from glmclf.core.subsample import Subsample
@@ -116,7 +116,7 @@ def _estimate(
         start, reference = _from_subsample(subsample, start)
         subsample = None if reference is None else subsample
     opening = objective(start, subsample is None)
-    if refine or not well_conditioned(opening.information, objective.blocks.arrays[0].least_rcond):
+    if refine or not opening.well_conditioned(objective.blocks.arrays[0].least_rcond):
         refuse_empty_columns(objective, opening.information)
         return _estimate_in_basis(method, objective, start, refine, options)
     if subsample is not None and method == "irls":
@@ -189,7 +189,7 @@ def _from_subsample(subsample: Subsample, start) -> tuple[ndarray, ndarray | Non
     part = subsample.part
     few = part.thinned(max(1, part.n // (FEW * len(start))))
     opening = few(start)
-    if not well_conditioned(opening.information, few.blocks.arrays[0].least_rcond):
+    if not opening.well_conditioned(few.blocks.arrays[0].least_rcond):
         return start, None
     loose = {"tol": 0.05 * len(start), "maxiter": 25}  # beside what the part itself is off, of p * times
     fit = solve("irls", few, start, opening=opening, **loose)
@@ -201,11 +201,8 @@ def _from_subsample(subsample: Subsample, start) -> tuple[ndarray, ndarray | Non
 
 
 def well_conditioned(information: ndarray, least: float) -> bool:
-    """Whether the reciprocal condition of the scaled information is above `least`, so that Cholesky will do."""
-    try:
-        return Factor(information).rcond > least
-    except np.linalg.LinAlgError:
-        return False
+    """`Evaluation.well_conditioned` of a matrix."""
+    return Evaluation(0.0, np.zeros(0), information).well_conditioned(least)
 
 
 def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import triangular_inverse
-from glmclf.core.estimation import into_basis, well_conditioned
+from glmclf.core.estimation import into_basis
 from glmclf.core.offsets import centred
 from glmclf.core.rank import triangular_factor
 from glmclf.core.twofold import product
@@ -193,7 +193,7 @@ class Profiles:
         _, constraints = constraints_of(objective)
         cone = cone_where(constraints, r[None])
         if cone is None:
-            if not well_conditioned(objective(theta).information, objective.blocks.arrays[0].least_rcond):
+            if not objective(theta).well_conditioned(objective.blocks.arrays[0].least_rcond):
                 R = triangular_factor(objective.blocks)
                 objective, theta, r = objective.rotated(R), into_basis(R, theta), _row_into(R, r)
             return Profile(objective, theta, self._value, r, back)
