@@ -83,17 +83,20 @@ class Factor:
         V *= self.scale[:, None]
         return np.tril(V) + np.tril(V, -1).T
 
-    def exceeds(self, least: float) -> bool:
-        """Whether the smallest eigenvalue of the scaled matrix is more than `least` of the largest.
+    @property
+    def rcond(self) -> float:
+        """Smallest over largest eigenvalue of the scaled matrix."""
+        values = np.linalg.eigvalsh(self.scaled)
+        return float(values[0] / values[-1])
 
-        Its condition in the 1-norm, which is no less than in the spectral, is estimated from the factor at next to no
+    def exceeds(self, least: float) -> bool:
+        """Whether `rcond` is above `least`.
+
+        The condition in the 1-norm, which is no less than in the spectral, is estimated from the factor at next to no
         cost (Higham 1988, ACM Transactions on Mathematical Software 14, 381-396), up to a factor far below CLEAR.
         """
         rcond, _ = dpocon(self.L, np.abs(self.scaled).sum(axis=0).max(), uplo="L")
-        if rcond > CLEAR * least:
-            return True
-        values = np.linalg.eigvalsh(self.scaled)
-        return bool(values[0] > least * values[-1])
+        return rcond > CLEAR * least or self.rcond > least
 
 
 class Objective:

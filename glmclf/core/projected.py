@@ -35,7 +35,7 @@ def enough(A: ndarray, columns: Any) -> bool:
     n, k = columns.shape
     least = ENOUGH_LARGE if isinstance(columns, Cells) and n * k > EXPANDABLE else ENOUGH
     try:
-        return Factor(A).rcond > least
+        return Factor(A).exceeds(least)
     except np.linalg.LinAlgError:
         return False
 

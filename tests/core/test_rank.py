@@ -6,6 +6,7 @@ import references
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
+from glmclf.core.objective import Factor
 from glmclf.core.rank import dependencies, dependencies_in, roundings, triangular_factor
 
 # coefficients of a dependency come from a triangular solve of a well-conditioned basis
@@ -157,3 +158,17 @@ def test_rounded_columns_are_dependent_within_their_rounding(X, dtype):
     np.testing.assert_allclose(found[3][1], 3, rtol=1e-3)
     noise = 30 * np.finfo(dtype).eps * X[:, 3]
     assert dependencies_in(Blocks(Dense(np.column_stack([X[:, :3], third + noise])))) == {}
+
+
+@pytest.mark.parametrize("p", [1, 2, 9, 60])
+def test_a_condition_is_judged_as_by_the_eigenvalues(p):
+    generator = np.random.default_rng(p)
+    judged = []
+    for power in np.linspace(0.0, 12.0, 25):
+        Q = np.linalg.qr(generator.normal(size=(p, p)))[0]
+        A = Q * 10.0 ** -np.linspace(0.0, power, p) @ Q.T
+        factor = Factor(A * np.outer(*[10.0 ** generator.normal(size=p)] * 2))
+        values = np.linalg.eigvalsh(factor.scaled)
+        judged += [(factor.exceeds(least), values[0] > least * values[-1]) for least in (1e-3, 1e-6, 1e-9)]
+    assert all(found == right for found, right in judged)
+    assert p == 1 or {right for _, right in judged} == {True, False}
