@@ -192,26 +192,30 @@ class Probit(Link):
         )
 
     def success(self, eta, expected):
-        """With a = |eta| and the tail Q = phi(a) M(a): log F = log1p(-Q) above 0; below it log M + log phi, where
-        log M = log1p(M - 1), where M below rounding of 1 (a > 1e15) is nothing beside log phi."""
-        below = eta < 0
+        """With a = |eta|, Mills' ratio M and the tail Q = phi(a) M(a): F = Q below 0 and 1 - Q above, and log F =
+        log M + log phi or log1p(-Q). A choice between two numbers costs more than an exponential: `below` is 0 or 1,
+        phi a kernel that is 1 below, and log M = log1p(M - 1), where M below rounding of 1 (a > 1e15) is nothing beside
+        log phi."""
+        below = (eta < 0).astype(np.float64)
         a = np.abs(eta)
         half_erfcx = 0.5 * erfcx(a * SQRT_HALF)
-        kernel = np.minimum(eta, 0.0)
-        a *= a
-        a *= -0.5
-        kernel *= kernel
-        kernel *= 0.5
-        tail = np.exp(a, out=a)
-        hazard = 1.0 / (SQRT_2PI * half_erfcx)
-        Q = half_erfcx * tail
-        reverse = tail / (SQRT_2PI * (1.0 - Q))
-        np.maximum(half_erfcx, 2.0**-52, out=half_erfcx)
-        half_erfcx -= 1.0
-        logcdf = np.log1p(np.where(below, half_erfcx, -Q))
-        logcdf -= kernel
-        r1 = np.where(below, hazard, reverse)
-        return logcdf, r1, hazard * reverse if expected else r1 * _hazard_excess(-eta, r1)
+        low, high = np.minimum(eta, 0.0), np.maximum(eta, 0.0)
+        kernel = np.exp(np.multiply(high, -0.5 * high, out=high), out=high)
+        signed = half_erfcx * kernel
+        signed *= 2.0 * below - 1.0
+        share = 1.0 - below
+        share += signed
+        signed -= below
+        np.maximum(signed, 2.0**-52 - 1.0, out=signed)
+        logcdf = np.log1p(signed, out=signed)
+        low *= 0.5 * low
+        logcdf -= low
+        share *= SQRT_2PI
+        r1 = np.divide(kernel, share, out=share)
+        if not expected:
+            return logcdf, r1, r1 * _hazard_excess(-eta, r1)
+        tail = np.exp(-0.5 * a * a)
+        return logcdf, r1, tail / (SQRT_2PI * (1.0 - half_erfcx * tail)) / (SQRT_2PI * half_erfcx)
 
 
 def _hazard_excess(a: ndarray, hazard: ndarray) -> ndarray:
@@ -257,20 +261,27 @@ class CLogLog(Link):
     def terms(self, eta):
         """With h = exp(eta): log(1-F) = -h, r0 = w0 = h, r1 = h exp(-h)/F, w1 = r1 (h/F - 1).
 
-        log F = log(1 - exp(-h)) changes form at h = log 2 and is eta itself where h is below rounding. h stops at the
-        largest double, where the log-likelihood of a failure leaves the range of doubles.
+        log F = log(1 - exp(-h)) is eta - log1p(h/F - 1) up to h = log 2. h stops at the largest double, where the
+        log-likelihood of a failure leaves the range of doubles, and h/F - 1 is h/2 where h is below rounding. A choice
+        between two numbers costs more than an exponential: masks are 0 or 1.
         """
         h = np.exp(np.minimum(eta, LOG_MAX))
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-            F, S = -np.expm1(-h), np.exp(-h)
-            logcdf = np.where(eta > LOG_LOG_2, np.log1p(-S), np.log(F))
-            ratio = h / F
-            S *= ratio  # r1
-            ratio = np.where(h < 0.5, _ratio_series(np.minimum(h, 0.5)), ratio - 1.0)
-        tiny = eta < -36.0
-        if tiny.any():
-            logcdf, S, ratio = np.where(tiny, eta, logcdf), np.where(tiny, 1.0, S), np.where(tiny, 0.5 * h, ratio)
-        return Terms(logcdf, -h, S, h, S * ratio, h)
+        small, large = (h < 0.5).astype(np.float64), (eta > LOG_LOG_2).astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            S = np.exp(-h)
+            ratio = h / -np.expm1(-h)
+            np.fmax(ratio, 1.0, out=ratio)  # 0/0
+            r1 = S * ratio
+            ratio -= 1.0
+            ratio *= 1.0 - small
+            small *= _ratio_series(np.minimum(h, 0.5))
+            ratio += small
+            logcdf = ratio * (1.0 - large)
+            logcdf -= S * large
+            np.log1p(logcdf, out=logcdf)
+            logcdf *= 2.0 * large - 1.0
+            logcdf += np.minimum(eta, 0.0) * (1.0 - large)
+        return Terms(logcdf, -h, r1, h, r1 * ratio, h)
 
 
 BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600)
