@@ -20,7 +20,7 @@ from glmclf.core.penalties import TOL, Ridge, kkt_violations, largest_lasso, pro
 from glmclf.core.projected import Frame, enough
 from glmclf.core.rank import dependencies_in
 from glmclf.core.solvers import Fit
-from glmclf.core.solvers.kronecker import Kronecker, lbfgs
+from glmclf.core.solvers.kronecker import Kronecker, Part, lbfgs
 from glmclf.core.subspace import Within
 
 VIOLATED = "the optimality conditions do not hold"
@@ -379,7 +379,8 @@ class Problem:
             return self._placed(start, c)
         assert isinstance(self.objective, MultinomialObjective)
         W, G = self.objective.mean_information(start)
-        W = W if not isinstance(self.coding, Symmetric) else self.coding.contrasts.T @ W @ self.coding.contrasts
+        if isinstance(self.coding, Symmetric):
+            W = self.coding.contrasts.T @ W @ self.coding.contrasts
         size = np.outer(np.diag(W), np.diag(G)).ravel()[self.coding.places]
         scale = np.sqrt(self.penalty.n * size)
         return replace(self, mean=(W, G), scale=scale, by_information=partial(self._placed, start, c))
@@ -571,8 +572,11 @@ class Problem:
     def null(self, c: ndarray) -> Fit:
         """The maximum with every coefficient that has a penalty at 0."""
         places = np.flatnonzero(self.penalty.part(self.coding.places).alpha == 0)
-        inner = self.coding.objective(self.objective)
         out = np.zeros(len(c))
+        if self.mean is not None:
+            out[places] = c[places]
+            return self._null_by_gradients(out, places)
+        inner = self.coding.objective(self.objective)
         if len(places):
             part = Within(inner, np.eye(len(c))[:, places], out)
             with np.errstate(over="ignore", invalid="ignore"):
@@ -580,6 +584,15 @@ class Problem:
             out[places] = fit.theta
         e = inner(out, False)
         return Fit(out, e, 0, True, "converged", 0.0)
+
+    def _null_by_gradients(self, c: ndarray, free: ndarray) -> Fit:
+        assert self.mean is not None
+        coding, metric = self.coding, Part(*self.mean, self.coding.places[free])
+        most = GRADIENTS * self.maxiter
+        with np.errstate(over="ignore", invalid="ignore"):
+            fit = lbfgs(coding.gradients(self.objective), coding.b(c), metric, tol=LAST * TOL, maxiter=most)
+        e = replace(fit.evaluation, score=coding.score(fit.evaluation.score))
+        return replace(fit, theta=coding.c(fit.theta, self.n_columns), evaluation=e)
 
     def largest_alpha(self, null: Fit, least: float = 1e-3) -> float:
         """The alpha from which on all coefficients that have a penalty are 0; of a ridge that of L1_wt = `least`."""
