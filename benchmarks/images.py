@@ -7,9 +7,9 @@
 The images are made up: ten figures of strokes, 28 x 28 pixels of whole numbers from 0 to 255, each bent, turned and
 shifted at random; one in twenty bears another's label. Both programs maximise the same penalised likelihood, with a
 coefficient vector for each class. Accuracy is the largest violation of the conditions for a maximum, in shares of what
-it is without slopes, computed by numpy. Standard errors are not in the times: scikit-learn has none, and glmclf forms
-the information for them when they are asked for. Memory is what numpy and Python allocate beyond the data during the
-fit (tracemalloc).
+it is without slopes, computed by numpy. Standard errors are a line of their own: scikit-learn has none, and glmclf forms
+the information for them when they are asked for. Memory is what numpy and Python allocate beyond the data
+(tracemalloc).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ PAGE, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results"
 BEGIN, END = "<!-- image table: begin (written by benchmarks/images.py) -->", "<!-- image table: end -->"
 ROWS, COLUMNS, CLASSES = 60_000, 717, 10
 ALPHAS = (1e-2, 1e-3, 1e-4)
+ERRORS = "glmclf, with standard errors"
 
 
 # ----------------------------------------------------------------------------------------------------------- data
@@ -84,8 +85,9 @@ def programs(X: np.ndarray, y: np.ndarray, alpha: float) -> dict[str, speed.Prog
     """Name -> a function that fits and returns the coefficients, (classes, columns)."""
     row_major = np.ascontiguousarray(X[:, 1:])
 
-    def ours():
-        return glmclf.MNLogit(y, X).fit_regularized(alpha, symmetric=True).params.to_numpy().T
+    def ours(errors=False):
+        res = glmclf.MNLogit(y, X).fit_regularized(alpha, symmetric=True)
+        return (res.bse if errors else res.params).to_numpy().T
 
     def sklearn(solver):
         from sklearn.linear_model import LogisticRegression
@@ -95,6 +97,7 @@ def programs(X: np.ndarray, y: np.ndarray, alpha: float) -> dict[str, speed.Prog
 
     return {
         "glmclf": ours,
+        ERRORS: lambda: ours(errors=True),
         "scikit-learn, newton-cg": lambda: sklearn("newton-cg"),
         "scikit-learn, lbfgs": lambda: sklearn("lbfgs"),
     }
@@ -102,6 +105,7 @@ def programs(X: np.ndarray, y: np.ndarray, alpha: float) -> dict[str, speed.Prog
 
 def violation(X: np.ndarray, y: np.ndarray, alpha: float, B: np.ndarray) -> float:
     """Largest entry of the penalised score at B in shares of that without slopes."""
+
     def largest(B):
         eta = B @ X.T
         p = np.exp(eta - eta.max(axis=0))
@@ -124,7 +128,7 @@ def measure(X: np.ndarray, y: np.ndarray, alpha: float) -> dict:
         entry["programs"][name] = {
             "seconds": seconds,
             "memory_bytes": speed.peak_memory(run),
-            "violation": violation(X, y, alpha, B),
+            "violation": None if name == ERRORS else violation(X, y, alpha, B),
         }
     for r in entry["programs"].values():
         r["times_glmclf"] = r["seconds"] / entry["programs"]["glmclf"]["seconds"]
@@ -135,10 +139,14 @@ def show(entry: dict) -> None:
     print(f"\n{entry['problem']}")
     for name, r in entry["programs"].items():
         print(
-            f"  {name:24s} {r['seconds']:8.1f} s  {r['times_glmclf']:6.2f} x  {r['memory_bytes'] / 1e6:7.0f} MB  "
-            f"violation {r['violation']:.0e}",
+            f"  {name:28s} {r['seconds']:8.1f} s  {r['times_glmclf']:6.2f} x  {r['memory_bytes'] / 1e6:7.0f} MB  "
+            f"violation {shown(r['violation'])}",
             flush=True,
         )
+
+
+def shown(violation: float | None) -> str:
+    return "" if violation is None else f"{violation:.0e}"
 
 
 def markdown(entries: list[dict], about: dict) -> str:
@@ -151,7 +159,7 @@ def markdown(entries: list[dict], about: dict) -> str:
         for i, (name, r) in enumerate(entry["programs"].items()):
             lines.append(
                 f"| {entry['problem'] if i == 0 else ''} | {name} | {r['seconds']:.0f} | {r['times_glmclf']:.1f} | "
-                f"{r['memory_bytes'] / 1e6:.0f} | {r['violation']:.0e} |"
+                f"{r['memory_bytes'] / 1e6:.0f} | {shown(r['violation'])} |"
             )
     used = ", ".join(f"{k} {about[k]}" for k in ("python", "numpy", "scipy", "scikit-learn"))
     lines += ["", f"Once each, on {about['processors']} processors ({about['processor']}); {used}."]
