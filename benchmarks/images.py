@@ -7,8 +7,8 @@
 The images are made up: ten figures of strokes, 28 x 28 pixels of whole numbers from 0 to 255, each bent, turned and
 shifted at random; one in twenty bears another's label. Both programs maximise the same penalised likelihood, with a
 coefficient vector for each class. Accuracy is the largest violation of the conditions for a maximum, in shares of what
-it is without slopes, computed by numpy. Standard errors are a line of their own: scikit-learn has none, and glmclf forms
-the information for them when they are asked for. Memory is what numpy and Python allocate beyond the data
+it is without slopes, computed by numpy. Standard errors are a line of their own: scikit-learn has none, and glmclf
+forms the information for them when they are asked for. Memory is what numpy and Python allocate beyond the data
 (tracemalloc).
 """
 

@@ -460,17 +460,21 @@ class Problem:
 
     def solve(self, c: ndarray) -> Fit:
         """The maximum in the coordinates c, from a start; its evaluation has the ridge in it."""
-        if self.mean is not None and (found := self._by_gradients(c)) is not None:
-            if found.converged or len(c) > FACTORABLE:
-                return found
-            c = found.theta
-        lasso = self.penalty.part(self.coding.places).lasso
-        objective = Ridge(self.coding.objective(self.objective), self._ridge)
         alone = one_blas_thread() if len(c) in FACTORED_ALONE else nullcontext()
         with np.errstate(over="ignore", invalid="ignore"), alone:
-            found = proximal_newton(objective, lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback)
-            found = self._polished(found) if lasso.any() else found
+            found = None if self.mean is None else self._by_gradients(c)
+            if found is None:
+                found = self._by_information(c)
+            elif not found.converged and len(c) <= FACTORABLE:
+                found = self._by_information(found.theta)
             return self._judged(found, self._scale(c) if self.scale is None else self.scale)
+
+    def _by_information(self, c: ndarray) -> Fit:
+        """As `solve`, by the proximal Newton method."""
+        lasso = self.penalty.part(self.coding.places).lasso
+        objective = Ridge(self.coding.objective(self.objective), self._ridge)
+        found = proximal_newton(objective, lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback)
+        return self._polished(found) if lasso.any() else found
 
     def _by_gradients(self, c: ndarray) -> Fit | None:
         """As `solve`, of a ridge, without an information; None where no metric is to be had."""
@@ -480,13 +484,10 @@ class Problem:
         tol = LAST * TOL if self.tol is None else self.tol
         objective = Ridge(coding.gradients(self.objective), self.penalty.ridge)
         most = GRADIENTS * self.maxiter
-        with np.errstate(over="ignore", invalid="ignore"):
-            fit = lbfgs(objective, coding.b(c), metric, tol=tol, maxiter=most, callback=self.callback)
+        fit = lbfgs(objective, coding.b(c), metric, tol=tol, maxiter=most, callback=self.callback)
         form = partial(_penalised_information, self.objective, coding, self.penalty, coding.theta(fit.theta))
         e = Deferred(fit.evaluation.value, coding.score(fit.evaluation.score), form)
-        fit = replace(fit, theta=coding.c(fit.theta, self.n_columns), evaluation=e)
-        assert self.scale is not None
-        return self._judged(fit, self.scale)
+        return replace(fit, theta=coding.c(fit.theta, self.n_columns), evaluation=e)
 
     def _of_active(self, found: Fit) -> Problem | None:
         """The problem of what is not 0 with its columns mixed, where they are ill-conditioned; None where not."""

@@ -1035,6 +1035,29 @@ def test_standard_errors_on_demand(monkeypatch, symmetric, alpha):
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
+def test_the_way_does_not_matter(monkeypatch, symmetric):
+    """Where a ridge is by gradients by itself: as by the information, whatever the threads."""
+    generator = np.random.default_rng(5)
+    X = np.column_stack([np.ones(3000), generator.normal(size=(3000, 39))])
+    y = (X @ generator.normal(size=(40, 8)) + generator.gumbel(size=(3000, 8))).argmax(axis=1)
+    m = MNLogit(y, X)
+    one, two = (m.fit_regularized(0.02, symmetric=symmetric, n_threads=n) for n in (1, 2))
+    assert one.mle_retvals["method"] == "limited-memory BFGS" and one.converged
+    close(one.params, two.params, 0, 0)
+    close(one.bse, two.bse, 0, 0)
+    monkeypatch.setattr(penalised, "TOO_DEAR", np.inf)
+    other = m.fit_regularized(0.02, symmetric=symmetric)
+    assert other.mle_retvals["method"] == "proximal Newton"
+    close(one.params, other.params, 1e-8, 1e-11)
+    close(one.bse, other.bse, 1e-9)
+    close([one.llf, one.llf_penalized, one.df_model], [other.llf, other.llf_penalized, other.df_model], 1e-11)
+    B = one.params.to_numpy().T if symmetric else np.vstack([np.zeros(40), one.params.to_numpy().T])
+    p = np.exp(B @ X.T)
+    score = ((y == np.arange(8)[:, None]) - p / p.sum(axis=0)) @ X - 3000 * 0.02 * B * (np.arange(40) > 0)
+    assert np.abs(score if symmetric else score[1:]).max() < 1e-9
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("how", ["pickle", "save", "remove_data", "pickle once formed"])
 def test_what_waits_is_kept(monkeypatch, symmetric, how):
     waiting(monkeypatch)
