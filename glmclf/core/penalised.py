@@ -450,8 +450,8 @@ class Problem:
         columns are ill-conditioned with it."""
         assert self.mean is not None
         W, G = self.mean
-        ridge = least * self.penalty.ridge.reshape(len(W), -1)
-        if not enough(G + np.diag(ridge.min(axis=0)), self.objective.blocks.arrays[0], large=True):
+        ridge, large = least * self.penalty.ridge.reshape(len(W), -1), len(self.coding.places) > FACTORABLE
+        if not enough(G + np.diag(ridge.min(axis=0)), self.objective.blocks.arrays[0], large):
             return None
         try:
             return Kronecker(W, G, ridge.mean(axis=0))

@@ -192,9 +192,12 @@ def test_gradients_and_the_proximal_newton_method_agree(monkeypatch, by_gradient
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
-@pytest.mark.parametrize(("far", "as_it_is"), [(1e3, True), (1e7, False)])
-def test_columns_far_from_0_by_gradients(by_gradients, symmetric, far, as_it_is):
+@pytest.mark.parametrize(
+    ("far", "factorable", "as_it_is"), [(10.0, 3000, True), (1e3, 3000, False), (1e3, 0, True), (1e7, 0, False)]
+)
+def test_columns_far_from_0_by_gradients(monkeypatch, by_gradients, symmetric, far, factorable, as_it_is):
     """Up to where the free intercept takes their digits; beyond, columns are projected and the information formed."""
+    monkeypatch.setattr(penalised, "FACTORABLE", factorable)
     A = X + far * np.array([0.0, 1.0, 0.0, 0.0, 0.0])
     objective = MultinomialObjective(Multinomial(3), Blocks(Dense(A), CLASSES, None, None, None))
     alpha = np.tile([0.0, *[0.02] * 4], 3 if symmetric else 2)

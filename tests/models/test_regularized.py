@@ -14,7 +14,7 @@ import glmclf
 from glmclf import Logit, MNLogit
 from glmclf.core import approach, penalised
 from glmclf.core.objective import MultinomialObjective
-from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, InferenceWarning
+from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, EstimationError, InferenceWarning
 from glmclf.results.binary import BinaryResults
 from glmclf.results.multinomial import MultinomialResults
 from glmclf.results.regularized import AFTER_REFIT, REFUSED, REFUSED_OF_REFIT, RegularizedResults
@@ -1151,3 +1151,22 @@ def test_separation_by_free_columns_where_the_information_waits(monkeypatch):
     t["s"] = (t.g == t.g.iloc[0]).astype(float)
     with pytest.raises(glmclf.errors.PerfectSeparationError, match='"s"'):
         make("MNLogit", "g ~ s + x1", t).fit_regularized({"x1": 0.1})
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1e-15])
+def test_a_ridge_lost_in_rounding_where_the_information_waits(monkeypatch, alpha):
+    """Of coefficients that all classes share: refused or not as by the information."""
+    m = make("MNLogit", "g ~ x1 + x2", toy())
+
+    def fit():
+        return m.fit_regularized(alpha, symmetric=True)
+
+    waiting(monkeypatch)
+    if alpha < 1e-12:
+        with pytest.raises(EstimationError, match="singular to rounding"):
+            fit()
+        return
+    found = fit()
+    monkeypatch.setattr(penalised, "TOO_DEAR", np.inf)
+    close(found.params, fit().params, 1e-6)
+    close(found.params.sum(axis=1), 0.0, 0, 1e-6)
