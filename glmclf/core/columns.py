@@ -182,7 +182,7 @@ class Dense:
 
     def times(self, u: ndarray) -> ndarray:
         """X' u, (k,) or (k, q)."""
-        return self.X.T @ u
+        return self.X.T @ u if u.ndim == 1 else (u.T @ self.X).T
 
     def gram(self, w: ndarray) -> ndarray:
         """X' diag(w) X for w >= 0, by one symmetric rank-n update."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -46,6 +47,28 @@ class Evaluation:
             return False
 
 
+class Deferred(Evaluation):
+    """An evaluation whose information is formed when it is first asked for.
+
+    Parameters
+    ----------
+    value, score
+        As of an `Evaluation`.
+    form : callable
+        Without arguments; gives the information.
+    """
+
+    def __init__(self, value: float, score: ndarray, form: Callable[[], ndarray]):
+        self.__dict__.update(value=value, score=score, form=form)
+
+    @cached_property
+    def information(self) -> ndarray:
+        """The information (p, p)."""
+        found = self.__dict__["form"]()
+        del self.__dict__["form"]  # and the data with it
+        return found
+
+
 class Factor:
     """Cholesky factor of a positive definite matrix A after scaling its diagonal to one, so that units don't matter.
 
@@ -81,7 +104,9 @@ class Factor:
         V = dpotri(self.L, lower=True)[0]
         V *= self.scale
         V *= self.scale[:, None]
-        return np.tril(V) + np.tril(V, -1).T
+        V = np.tril(V)
+        V += np.tril(V, -1).T
+        return V
 
     @property
     def rcond(self) -> float:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
 
 from glmclf.core.estimation import Estimate
-from glmclf.core.objective import Evaluation
+from glmclf.core.objective import Deferred, Evaluation
 
 if TYPE_CHECKING:
     from glmclf.core.separation import Cone
@@ -73,11 +74,12 @@ def widened(found: Any, omitted: Omitted, k: int, q: int) -> Estimate:
     e, p = found.fit.evaluation, k * q
     score = np.zeros(p)
     score[at] = e.score
-    fit = replace(
-        found.fit,
-        theta=_spread(found.fit.theta, at, p),
-        evaluation=Evaluation(e.value, score, wide(e.information, at, p)),
-    )
+    evaluation: Evaluation
+    if isinstance(e, Deferred):
+        evaluation = Deferred(e.value, score, partial(_wide_information, e, at, p))
+    else:
+        evaluation = Evaluation(e.value, score, wide(e.information, at, p))
+    fit = replace(found.fit, theta=_spread(found.fit.theta, at, p), evaluation=evaluation)
     basis = None
     if found.basis is not None:
         basis = np.eye(k)
@@ -101,6 +103,10 @@ def wide(V: ndarray, at: ndarray, p: int) -> ndarray:
     out = np.zeros((p, p))
     out[np.ix_(at, at)] = V
     return out
+
+
+def _wide_information(e: Evaluation, at: ndarray, p: int) -> ndarray:
+    return wide(e.information, at, p)
 
 
 def _spread(a: ndarray, at: ndarray, p: int) -> ndarray:

@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.approach import is_dear
 from glmclf.core.blocks import Blocks, one_blas_thread
 from glmclf.core.estimation import FACTORED_ALONE, Estimate
-from glmclf.core.objective import Evaluation, Factor, Objective
-from glmclf.core.omitted import places_kept
-from glmclf.core.penalties import Ridge, kkt_violations, largest_lasso, proximal_newton
+from glmclf.core.objective import Deferred, Evaluation, Factor, MultinomialObjective, Objective
+from glmclf.core.omitted import places_kept, wide
+from glmclf.core.penalties import TOL, Ridge, kkt_violations, largest_lasso, proximal_newton
 from glmclf.core.projected import Frame, enough
 from glmclf.core.rank import dependencies_in
 from glmclf.core.solvers import Fit
+from glmclf.core.solvers.kronecker import Kronecker, Part, lbfgs
 from glmclf.core.subspace import Within
+from glmclf.errors import EstimationError
 
 VIOLATED = "the optimality conditions do not hold"
 KKT = 1e-8  # of the scale of the score: a larger violation of the optimality conditions is no maximum
 LITTLE = 1e-8  # of the information, above which a ridge is far from its rounding
+TOO_DEAR = 25.0  # passes for the gradient that one with the information may cost, for a ridge to use it
+FACTORABLE = 3000  # coefficients up to which an information is not too much to form once, for standard errors
+LAST = 0.01  # of the tolerance below which a Newton step, the last, leaves nothing
+GRADIENTS = 10  # steps by gradients to one of the proximal Newton method
 
 
 @dataclass(frozen=True)
@@ -85,8 +93,8 @@ class Coding:
         """The parameters themselves."""
         return cls(None, None, np.arange(p))
 
-    @classmethod
-    def symmetric(cls, contrasts: ndarray, free: ndarray) -> Coding:
+    @staticmethod
+    def symmetric(contrasts: ndarray, free: ndarray) -> Symmetric:
         """A coefficient vector for each of K classes; what is free adds up to 0 over the classes (glmnet's softmax).
 
         Parameters
@@ -96,17 +104,17 @@ class Coding:
         free : (k,) bool ndarray
             Columns that no class's penalty is on.
         """
-        K, k = contrasts.shape[1], len(free)
-        places = np.array([c * k + j for c in range(K) for j in range(k) if c or not free[j]], dtype=np.intp)
-        T = np.zeros((K * k, len(places)))
-        T[places, np.arange(len(places))] = 1.0
-        mean = np.kron(np.full((K, K), 1.0 / K), np.diag(free.astype(float)))
-        return cls(np.kron(contrasts, np.eye(k)), T - mean @ T, places)
+        return Symmetric(contrasts, free)
 
     @classmethod
     def of_some(cls, p: int, places: ndarray) -> Coding:
         """Some of p parameters, the others being 0."""
         return cls(None, np.eye(p)[:, places], places)
+
+    @property
+    def by_class(self) -> bool:
+        """Whether every class has a coefficient vector."""
+        return self.D is not None
 
     def theta(self, b: ndarray) -> ndarray:
         """The model's parameters."""
@@ -118,12 +126,16 @@ class Coding:
 
     def c(self, b: ndarray, k: int) -> ndarray:
         """Those that are estimated; the first class's coefficients are taken off where it is left out."""
-        if self.T is None:
-            return b
+        if not self.by_class:
+            return b[self.places]
         anchored = np.setdiff1d(np.arange(k), self.places)
         B = b.reshape(-1, k).copy()
         B[:, anchored] -= B[:1, anchored]
         return B.ravel()[self.places]
+
+    def score(self, s: ndarray) -> ndarray:
+        """Derivatives in c of what has derivatives s in b."""
+        return s if self.T is None else self.T.T @ s
 
     def objective(self, objective: Objective) -> Any:
         """The log-likelihood as a function of c."""
@@ -132,6 +144,157 @@ class Coding:
         Q = self.T if self.D is None else self.D if self.T is None else self.D @ self.T
         assert Q is not None
         return Within(objective, Q, np.zeros(len(Q)))
+
+    def gradients(self, objective: Any) -> Any:
+        """The log-likelihood as a function of b, with `gradient` alone."""
+        assert self.D is None
+        return objective
+
+    def information(self, A: ndarray) -> ndarray:
+        """The information of b from that of the model's parameters: an array of its own."""
+        return A.copy() if self.D is None else self.D.T @ A @ self.D
+
+    def covariance(self, V: ndarray) -> ndarray:
+        """That of the model's parameters from that of b."""
+        return V if self.D is None else self.D @ V @ self.D.T
+
+
+class Symmetric(Coding):
+    """See `Coding.symmetric`. The matrices are formed when they are asked for: they are large and nearly empty."""
+
+    contrasts: ndarray
+    free: ndarray
+
+    def __init__(self, contrasts: ndarray, free: ndarray):
+        kept = np.ones((contrasts.shape[1], len(free)), dtype=bool)
+        kept[0] = ~free
+        self.__dict__.update(contrasts=contrasts, free=free, places=np.flatnonzero(kept))
+
+    @cached_property
+    def D(self) -> ndarray:
+        """(p, d)."""
+        return np.kron(self.contrasts, np.eye(len(self.free)))
+
+    @cached_property
+    def T(self) -> ndarray:
+        """(d, c)."""
+        K, places = self.contrasts.shape[1], self.places
+        T = np.zeros((K * len(self.free), len(places)))
+        T[places, np.arange(len(places))] = 1.0
+        mean = np.kron(np.full((K, K), 1.0 / K), np.diag(self.free.astype(float)))
+        return T - mean @ T
+
+    @property
+    def by_class(self) -> bool:
+        return True
+
+    def theta(self, b: ndarray) -> ndarray:
+        return (self.contrasts @ self._by_class(b)).ravel()
+
+    def b(self, c: ndarray) -> ndarray:
+        b = np.zeros(self.contrasts.shape[1] * len(self.free))
+        b[self.places] = c
+        return self._centred(b)
+
+    def score(self, s: ndarray) -> ndarray:
+        return self._centred(s)[self.places]
+
+    def gradients(self, objective: Any) -> Any:
+        return ByClass(objective, self)
+
+    def information(self, A: ndarray) -> ndarray:
+        C, k = self.contrasts, len(self.free)
+        A = A.reshape(len(C), k, len(C), k)
+        return np.einsum("ja,jxly,lb->axby", C, A, C, optimize=True).reshape(C.shape[1] * k, -1)
+
+    def covariance(self, V: ndarray) -> ndarray:
+        C, k = self.contrasts, len(self.free)
+        V = V.reshape(C.shape[1], k, C.shape[1], k)
+        return np.einsum("ja,axby,lb->jxly", C, V, C, optimize=True).reshape(len(C) * k, -1)
+
+    def _by_class(self, b: ndarray) -> ndarray:
+        return b.reshape(-1, len(self.free))
+
+    def _centred(self, b: ndarray) -> ndarray:
+        """Coefficients, or derivatives in them, with what is free adding up to 0 over the classes."""
+        B = self._by_class(b).copy()
+        B[:, self.free] -= B[:, self.free].mean(axis=0)
+        return B.ravel()
+
+
+class ByClass:
+    """The log-likelihood of a coefficient vector for each class: value and score alone."""
+
+    def __init__(self, objective: MultinomialObjective, coding: Symmetric):
+        self.objective, self.coding = objective, coding
+        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
+        self.canonical, self.n = objective.canonical, objective.n
+
+    def gradient(self, b: ndarray) -> Evaluation:
+        """Value and score; the information is 0."""
+        e = self.objective.gradient(self.coding.theta(b))
+        score = self.coding.contrasts.T @ e.score.reshape(len(self.coding.contrasts), -1)
+        return Evaluation(e.value, score.ravel(), e.information)
+
+
+class Spread:
+    """Covariance and effective degrees of freedom of an estimate, formed when they are first asked for.
+
+    Parameters
+    ----------
+    form : callable
+        Without arguments; gives V, shares and the covariance of the parameters.
+    """
+
+    def __init__(self, form: Callable[[], tuple[ndarray, ndarray, ndarray | None]]):
+        self.form: Callable | None = form
+
+    @classmethod
+    def of(cls, V: ndarray, shares: ndarray, parameters: ndarray | None = None) -> Spread:
+        """All of it as it is known."""
+        return cls(lambda: (V, shares, parameters)).know()
+
+    @property
+    def known(self) -> bool:
+        """Whether it was formed."""
+        return self.form is None
+
+    def know(self) -> Spread:
+        """The same, formed.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The information with the ridge is singular to rounding.
+        """
+        assert self.form is not None
+        self.__dict__["_all"], self.form = self.form(), None  # and the data with it
+        return self
+
+    @cached_property
+    def _all(self) -> tuple[ndarray, ndarray, ndarray | None]:
+        try:
+            return self.know().__dict__["_all"]
+        except np.linalg.LinAlgError:
+            raise EstimationError(
+                "the information with the penalty is singular to rounding: there are no standard errors and no "
+                "effective degrees of freedom. Raise alpha"
+            ) from None
+
+    @property
+    def V(self) -> ndarray:
+        """Covariance of the coefficients, (d, d)."""
+        return self._all[0]
+
+    @property
+    def shares(self) -> ndarray:
+        """Effective degrees of freedom of each coefficient, (d,)."""
+        return self._all[1]
+
+    @property
+    def parameters(self) -> ndarray | None:
+        """Covariance of the parameters, (p, p)."""
+        return self._all[2]
 
 
 @dataclass(frozen=True)
@@ -145,12 +308,9 @@ class PenalisedEstimate(Estimate):
         Of b.
     b : (d,) ndarray
         The coefficients that the penalty is on.
-    V : (d, d) ndarray or None
-        Inverse of the information and the ridge of the coefficients that are not 0; 0 for the others, and of a lasso.
-    shares : (d,) ndarray
-        Effective degrees of freedom of each coefficient: diagonal of V I.
-    spread : (p, p) ndarray or None
-        The same covariance of the parameters of `fit`.
+    spread : Spread or None
+        Of b: V, the inverse of the information and the ridge of the coefficients that are not 0, with 0 for the others
+        and of a lasso; shares, the diagonal of V I. And the same covariance of the parameters of `fit`.
     inner : Evaluation or None
         The plain log-likelihood in the coordinates of the problem.
     kkt : float
@@ -164,13 +324,23 @@ class PenalisedEstimate(Estimate):
 
     penalty: Penalty | None = None
     b: ndarray | None = None
-    V: ndarray | None = None
-    shares: ndarray | None = None
-    spread: ndarray | None = None
+    spread: Spread | None = None
     inner: Evaluation | None = None
     kkt: float = 0.0
     symmetric: bool = False
     constant: int | None = None
+
+    @property
+    def V(self) -> ndarray:
+        """Covariance of b, (d, d)."""
+        assert self.spread is not None
+        return self.spread.V
+
+    @property
+    def shares(self) -> ndarray:
+        """Effective degrees of freedom of each coefficient, (d,)."""
+        assert self.spread is not None
+        return self.spread.shares
 
 
 @dataclass(frozen=True)
@@ -195,6 +365,10 @@ class Problem:
         Information of the first equation where the fit starts.
     scale : (c,) ndarray or None
         Of the score in the coefficients that are estimated.
+    mean : (W, G) or None
+        Of a ridge that is solved by gradients: W (x) G is the information where the fit starts, if without slopes.
+    by_information : callable or None
+        The same problem solved by the information, in coordinates that suit the columns; without arguments.
     """
 
     objective: Objective
@@ -207,9 +381,31 @@ class Problem:
     mixed: bool = False
     gram: ndarray | None = None
     scale: ndarray | None = None
+    mean: tuple[ndarray, ndarray] | None = None
+    by_information: Callable[[], Problem] | None = None
 
     def placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
-        """The same problem in coordinates that suit the columns; `start` are parameters of X, `c` codes them."""
+        """The same problem in coordinates that suit the columns or, where the information is too dear to form, as it is
+        for gradients; `start` are parameters of X, `c` codes them."""
+        if not self._too_dear:
+            return self._placed(start, c)
+        assert isinstance(self.objective, MultinomialObjective)
+        W, G = self.objective.mean_information(start)
+        if isinstance(self.coding, Symmetric):
+            W = self.coding.contrasts.T @ W @ self.coding.contrasts
+        size = np.outer(np.diag(W), np.diag(G)).ravel()[self.coding.places]
+        scale = np.sqrt(self.penalty.n * size)
+        return replace(self, mean=(W, G), scale=scale, by_information=partial(self._placed, start, c))
+
+    @property
+    def _too_dear(self) -> bool:
+        """Whether a ridge is solved by gradients, without its information: if that takes far longer to form."""
+        objective = self.objective
+        if self.penalty.lasso.any() or not isinstance(objective, MultinomialObjective):
+            return False
+        return objective.cost > TOO_DEAR and is_dear(objective)
+
+    def _placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
         X = self.objective.blocks.arrays[0]
         k, out = X.shape[1], self
         information = self.objective(start, True).information
@@ -221,7 +417,10 @@ class Problem:
 
     def well_mixed(self, least: float = 1.0) -> Problem:
         """The same problem with penalised columns mixed where a ridge, `least` times this one's, leaves them
-        ill-conditioned."""
+        ill-conditioned; such a one is not solved by gradients."""
+        if self.mean is not None:
+            assert self.by_information is not None
+            return self if self._metric(least) is not None else self.by_information().well_mixed(least)
         frame, gram = self.frame, self.gram
         if frame is None or gram is None or self.penalty.lasso.any():
             return self
@@ -258,15 +457,49 @@ class Problem:
         at = self.coding.places
         return self.frame.quadratic(self.penalty.ridge)[np.ix_(at, at)]
 
+    def _metric(self, least: float = 1.0) -> Kronecker | None:
+        """The information where the fit starts, with `least` times the mean ridge of the equations; None where the
+        columns are ill-conditioned with it."""
+        assert self.mean is not None
+        W, G = self.mean
+        ridge, large = least * self.penalty.ridge.reshape(len(W), -1), len(self.coding.places) > FACTORABLE
+        if not enough(G + np.diag(ridge.min(axis=0)), self.objective.blocks.arrays[0], large):
+            return None
+        try:
+            return Kronecker(W, G, ridge.mean(axis=0))
+        except np.linalg.LinAlgError:
+            return None
+
     def solve(self, c: ndarray) -> Fit:
         """The maximum in the coordinates c, from a start; its evaluation has the ridge in it."""
-        lasso = self.penalty.part(self.coding.places).lasso
-        objective = Ridge(self.coding.objective(self.objective), self._ridge)
         alone = one_blas_thread() if len(c) in FACTORED_ALONE else nullcontext()
         with np.errstate(over="ignore", invalid="ignore"), alone:
-            found = proximal_newton(objective, lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback)
-            found = self._polished(found) if lasso.any() else found
+            found = None if self.mean is None else self._by_gradients(c)
+            if found is None:
+                found = self._by_information(c)
+            elif not found.converged and len(c) <= FACTORABLE:
+                found = self._by_information(found.theta)
             return self._judged(found, self._scale(c) if self.scale is None else self.scale)
+
+    def _by_information(self, c: ndarray) -> Fit:
+        """As `solve`, by the proximal Newton method."""
+        lasso = self.penalty.part(self.coding.places).lasso
+        objective = Ridge(self.coding.objective(self.objective), self._ridge)
+        found = proximal_newton(objective, lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback)
+        return self._polished(found) if lasso.any() else found
+
+    def _by_gradients(self, c: ndarray) -> Fit | None:
+        """As `solve`, of a ridge, without an information; None where no metric is to be had."""
+        coding, metric = self.coding, self._metric()
+        if metric is None:
+            return None
+        tol = LAST * TOL if self.tol is None else self.tol
+        objective = Ridge(coding.gradients(self.objective), self.penalty.ridge)
+        most = GRADIENTS * self.maxiter
+        fit = lbfgs(objective, coding.b(c), metric, tol=tol, maxiter=most, callback=self.callback)
+        form = partial(_penalised_information, self.objective, coding, self.penalty, coding.theta(fit.theta))
+        e = Deferred(fit.evaluation.value, coding.score(fit.evaluation.score), form)
+        return replace(fit, theta=coding.c(fit.theta, self.n_columns), evaluation=e)
 
     def _of_active(self, found: Fit) -> Problem | None:
         """The problem of what is not 0 with its columns mixed, where they are ill-conditioned; None where not."""
@@ -281,7 +514,7 @@ class Problem:
         if (here.any(axis=0) & ~frame.free & ~which).any() or not which.any() or enough(H, frame.raw.blocks.arrays[0]):
             return None  # other columns by equation
         T = np.eye(len(places)) if self.coding.T is None else self.coding.T
-        coding = replace(self.coding, T=T[:, active], places=places[active])
+        coding = Coding(self.coding.D, T[:, active], places[active])
         try:
             mixed = frame.mixed(ridge, which)
             return replace(self, objective=mixed.apply(frame.raw), frame=mixed, mixed=True, coding=coding)
@@ -352,8 +585,11 @@ class Problem:
     def null(self, c: ndarray) -> Fit:
         """The maximum with every coefficient that has a penalty at 0."""
         places = np.flatnonzero(self.penalty.part(self.coding.places).alpha == 0)
-        inner = self.coding.objective(self.objective)
         out = np.zeros(len(c))
+        if self.mean is not None:
+            out[places] = c[places]
+            return self._null_by_gradients(out, places)
+        inner = self.coding.objective(self.objective)
         if len(places):
             part = Within(inner, np.eye(len(c))[:, places], out)
             with np.errstate(over="ignore", invalid="ignore"):
@@ -361,6 +597,15 @@ class Problem:
             out[places] = fit.theta
         e = inner(out, False)
         return Fit(out, e, 0, True, "converged", 0.0)
+
+    def _null_by_gradients(self, c: ndarray, free: ndarray) -> Fit:
+        assert self.mean is not None
+        coding, metric = self.coding, Part(*self.mean, self.coding.places[free])
+        most = GRADIENTS * self.maxiter
+        with np.errstate(over="ignore", invalid="ignore"):
+            fit = lbfgs(coding.gradients(self.objective), coding.b(c), metric, tol=LAST * TOL, maxiter=most)
+        e = replace(fit.evaluation, score=coding.score(fit.evaluation.score))
+        return replace(fit, theta=coding.c(fit.theta, self.n_columns), evaluation=e)
 
     def largest_alpha(self, null: Fit, least: float = 1e-3) -> float:
         """The alpha from which on all coefficients that have a penalty are 0; of a ridge that of L1_wt = `least`."""
@@ -374,9 +619,15 @@ class Problem:
         Such directions, combinations of columns that are 0 in every row and coefficients that all classes share, have
         nothing but the ridge; below the rounding of the information it decides nothing. 1 where there is none.
         """
-        ridge, size = self.penalty.ridge, self._sizes(found)
-        mine = self.penalty.part(self.coding.places)
-        if not (ridge.any() and (mine.ridge[mine.ridge > 0] < LITTLE * size[mine.ridge > 0]).any()):
+        ridge, mine = self.penalty.ridge, self.penalty.part(self.coding.places)
+
+        def little(size):
+            return bool((mine.ridge[mine.ridge > 0] < LITTLE * size[mine.ridge > 0]).any())
+
+        if not ridge.any() or (isinstance(found.evaluation, Deferred) and not little(self._most())):
+            return 1.0
+        size = self._sizes(found)
+        if not little(size):
             return 1.0
         X = (self.objective if self.frame is None else self.frame.raw).blocks.arrays[0]
         k, full = X.shape[1], self._spread(size)
@@ -385,11 +636,16 @@ class Problem:
         if self.frame is not None:
             rows[:, self.frame.free] = 0.0  # projected out
         nothing = [np.kron(np.eye(len(ridge) // k), row) for row in rows]
-        if self.coding.D is not None:
+        if self.coding.by_class:
             nothing.append(np.kron(np.ones(len(ridge) // k), np.eye(k)))
         V = np.vstack(nothing) ** 2 if nothing else np.zeros((0, len(ridge)))
         V = V[~V[:, ~active].any(axis=1) & (V @ ridge > 0)]
         return float(((V @ ridge) / (V @ full)).min(initial=1.0))
+
+    def _most(self) -> ndarray:
+        """What the diagonal of the information cannot exceed, a quarter of the gram's."""
+        assert self.mean is not None
+        return np.tile(0.25 * np.diag(self.mean[1]), len(self.mean[0]))[self.coding.places]
 
     def _sizes(self, found: Fit) -> ndarray:
         """Diagonal of the information with the ridge; in a frame, without what free columns explain."""
@@ -408,6 +664,8 @@ class Problem:
         numpy.linalg.LinAlgError
             The information with the ridge is singular.
         """
+        if isinstance(found.evaluation, Deferred):
+            return self._finish_later(found)
         coding, penalty = self.coding, self.penalty.part(self.coding.places)
         c = found.theta
         active = np.flatnonzero((c != 0) | (penalty.lasso == 0))
@@ -418,28 +676,72 @@ class Problem:
         root = root if coding.T is None else coding.T @ root
         theta = coding.theta(coding.b(c))
         plain = self.objective(theta, False)
-        estimate = self._in_final_coordinates(found, theta, plain, root)
-        assert estimate.V is not None
-        shares[active] = 1.0 if only_lasso else 1.0 - (penalty.ridge * np.diag(estimate.V)[coding.places])[active]
-        kkt = float(self._violations(found).max(initial=0.0)) / penalty.n
-        return replace(
-            estimate, penalty=self.penalty, shares=self._spread(shares), kkt=kkt, symmetric=coding.D is not None
-        )
+        estimate, V, spread = self._in_final_coordinates(found, theta, plain, root)
+        shares[active] = 1.0 if only_lasso else 1.0 - (penalty.ridge * np.diag(V)[coding.places])[active]
+        return self._with_penalty(estimate, found, Spread.of(V, self._spread(shares), spread))
 
-    def _in_final_coordinates(self, found: Fit, theta: ndarray, plain: Evaluation, root: ndarray) -> PenalisedEstimate:
-        """The estimate without its penalty, from parameters in the coordinates of the problem and a root of V there."""
+    def _with_penalty(self, estimate: PenalisedEstimate, found: Fit, spread: Spread) -> PenalisedEstimate:
+        kkt = float(self._violations(found).max(initial=0.0)) / self.penalty.n
+        return replace(estimate, penalty=self.penalty, spread=spread, kkt=kkt, symmetric=self.coding.by_class)
+
+    def _finish_later(self, found: Fit) -> PenalisedEstimate:
+        """The same of an estimate by gradients: its information, and what follows from it, wait until they are asked
+        for where they are large."""
+        coding, b = self.coding, self.coding.b(found.theta)
+        theta = coding.theta(b)
+        assert isinstance(self.objective, MultinomialObjective)
+        e = self.objective.gradient(theta)
+        plain = Deferred(e.value, e.score, partial(self.objective.information, theta))
+        spread = Spread(partial(_ridge_spread, plain, coding, self.penalty.ridge))
+        spread = spread.know() if len(found.theta) <= FACTORABLE else spread
+        estimate = PenalisedEstimate(replace(found, theta=theta, evaluation=plain), None, b=b, inner=plain)
+        return self._with_penalty(estimate, found, spread)
+
+    def _in_final_coordinates(
+        self, found: Fit, theta: ndarray, plain: Evaluation, root: ndarray
+    ) -> tuple[PenalisedEstimate, ndarray, ndarray]:
+        """The estimate without its penalty, V and the covariance of the parameters, from parameters in the coordinates
+        of the problem and a root of V there."""
         coding, frame, b = self.coding, self.frame, self.coding.b(found.theta)
         spread = root if coding.D is None else coding.D @ root
         if frame is None:
             fit = replace(found, theta=theta, evaluation=plain)
-            return PenalisedEstimate(fit, None, b=b, V=root @ root.T, spread=spread @ spread.T, inner=plain)
+            return PenalisedEstimate(fit, None, b=b, inner=plain), root @ root.T, spread @ spread.T
         basis, theta, exact = frame.final[0], frame.finally_into(theta), frame.exact
         root, spread = frame.out(root), frame.finally_into(spread)
         evaluation = plain if frame.final_is_own else frame.raw.rotated(basis, exact)(theta, False)
         fit = replace(found, theta=theta, evaluation=evaluation)
-        return PenalisedEstimate(
-            fit, basis, exact=exact, b=frame.out(b), V=root @ root.T, spread=spread @ spread.T, inner=plain
-        )
+        estimate = PenalisedEstimate(fit, basis, exact=exact, b=frame.out(b), inner=plain)
+        return estimate, root @ root.T, spread @ spread.T
+
+
+def _penalised_information(objective, coding: Coding, penalty: Penalty, theta: ndarray) -> ndarray:
+    """The information in the coordinates c, with the ridge; the mean over classes of what is free changes nothing."""
+    at = coding.places
+    return coding.information(objective.information(theta))[np.ix_(at, at)] + np.diag(penalty.part(at).ridge)
+
+
+def _ridge_spread(e: Evaluation, coding: Coding, ridge: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+    """V, shares and the covariance of the parameters from their information, without a penalty.
+
+    What is free in every class is held in place by a weight on its sum over the classes, which is then taken off.
+    """
+    A = coding.information(e.information)
+    held, K, k = np.zeros(0, dtype=np.intp), 1, len(A)
+    if isinstance(coding, Symmetric):
+        held, K, k = np.flatnonzero(coding.free), coding.contrasts.shape[1], len(coding.free)
+    weights = [(np.arange(j, len(A), k), float(A[j::k, j::k].trace()) / K) for j in held]
+    A[np.diag_indices_from(A)] += ridge
+    for at, weight in weights:
+        A[np.ix_(at, at)] += weight / K
+    factor = Factor(A)
+    del A  # it is large
+    V = factor.inverse
+    for at, weight in weights:
+        V[np.ix_(at, at)] -= 1.0 / (weight * K)
+    shares = 1.0 - ridge * np.diag(V)
+    shares[held] = 0.0  # of the first class
+    return V, shares, coding.covariance(V)
 
 
 def _null_rows(found: Mapping[int, Mapping[int, float]], k: int) -> ndarray:
@@ -455,8 +757,23 @@ def widened(found: PenalisedEstimate, omitted: Any, k: int, q: int) -> Penalised
     """The coefficients of all k columns, with 0 for those left out; the parameters are widened elsewhere."""
     if not omitted:
         return found
-    assert found.penalty is not None and found.b is not None and found.V is not None and found.shares is not None
+    assert found.penalty is not None and found.b is not None and found.spread is not None
     at, d = places_kept(omitted, k, q), k * q
-    alpha, b, shares, V = np.zeros(d), np.zeros(d), np.zeros(d), np.zeros((d, d))
-    alpha[at], b[at], shares[at], V[np.ix_(at, at)] = found.penalty.alpha, found.b, found.shares, found.V
-    return replace(found, penalty=replace(found.penalty, alpha=alpha), b=b, shares=shares, V=V)
+    alpha, b = np.zeros(d), np.zeros(d)
+    alpha[at], b[at] = found.penalty.alpha, found.b
+    spread = Spread(partial(_wide_spread, found.spread, at, d))
+    spread = spread.know() if found.spread.known else spread
+    return replace(found, penalty=replace(found.penalty, alpha=alpha), b=b, spread=spread)
+
+
+def _wide_spread(spread: Spread, at: ndarray, d: int) -> tuple[ndarray, ndarray, ndarray | None]:
+    shares = np.zeros(d)
+    shares[at] = spread.shares
+    return wide(spread.V, at, d), shares, spread.parameters
+
+
+def without_covariance(found: PenalisedEstimate) -> PenalisedEstimate:
+    """The estimate without matrices, so that many can be kept; with NaN for shares that were not formed yet."""
+    assert found.spread is not None and found.b is not None
+    shares = found.shares if found.spread.known else np.full(len(found.b), np.nan)
+    return replace(found, spread=Spread.of(np.zeros((0, 0)), shares), inner=None)

@@ -22,7 +22,7 @@ from glmclf.core.rank import triangular_factor
 from glmclf.core.twofold import product
 
 ENOUGH = 1e-4  # reciprocal condition of the scaled information above which at most four digits are at stake
-ENOUGH_LARGE = 1e-9  # of a table that would have to be expanded
+ENOUGH_LARGE = 1e-9  # of a table that would have to be expanded, and of one too large to put into other coordinates
 KEPT = 5_000_000  # entries up to which rows are put into other coordinates once, not in every pass
 WIDE = 200  # columns above which twofold products of full matrices take long
 FEW = 32  # columns up to which a product of square matrices in twofold arithmetic takes no time
@@ -30,10 +30,14 @@ SLACK = 1e-7  # of a column's length: keeps the basis of collinear columns inver
 REFINEMENTS = 4
 
 
-def enough(A: ndarray, columns: Any) -> bool:
-    """Whether a gram or information of columns is well enough conditioned to work with the columns as they are."""
+def enough(A: ndarray, columns: Any, large: bool = False) -> bool:
+    """Whether a gram or information of columns is well enough conditioned to work with the columns as they are.
+
+    Of a `large` problem, and of a table that would have to be expanded, less is asked.
+    """
     n, k = columns.shape
-    least = ENOUGH_LARGE if isinstance(columns, Cells) and n * k > EXPANDABLE else ENOUGH
+    large = large or (isinstance(columns, Cells) and n * k > EXPANDABLE)
+    least = ENOUGH_LARGE if large else ENOUGH
     try:
         return Factor(A).exceeds(least)
     except np.linalg.LinAlgError:

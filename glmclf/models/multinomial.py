@@ -49,7 +49,7 @@ class MNLogit(LevelLabels, Model):
     -----
     Where the information of all (K-1) k parameters takes far longer to form than a gradient, `fit` goes by gradients,
     in the metric that the information has without slopes and then in that of a part of the rows, and forms it once, at
-    the maximum.
+    the maximum. A ridge with thousands of parameters does without: see `fit_regularized`.
 
     References
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +14,8 @@ from numpy import ndarray
 from glmclf.core.columns import some_columns
 from glmclf.core.estimation import into_basis
 from glmclf.core.objective import Evaluation
-from glmclf.core.omitted import columns_kept, places_kept
-from glmclf.core.penalised import PenalisedEstimate, Penalty
+from glmclf.core.omitted import columns_kept, places_kept, wide
+from glmclf.core.penalised import PenalisedEstimate, Penalty, Spread
 from glmclf.core.solvers import Fit
 from glmclf.data.frame import as_frame
 from glmclf.inference import level_residuals, wald
@@ -73,11 +73,38 @@ PROPERTIES = ("llr", "llr_pvalue", "equations", "hauck_donner", "digits")
 AFTER_REFIT = ("tvalues", "pvalues", "t_test", "wald_test", "f_test")
 
 
+class SpreadCovariance(Covariance):
+    """The covariance of all p parameters from that of an estimate, which has `places` among them, when it is first
+    asked for."""
+
+    def __init__(self, name: str, description: str, spread: Spread, places: ndarray | None, p: int):
+        super().__init__(name, np.zeros((0, 0)), description)
+        del self.__dict__["matrix"]
+        self.__dict__["form"] = partial(_of_parameters, spread, places, p)
+        if spread.known:
+            _ = self.matrix
+
+    @cached_property
+    def matrix(self) -> ndarray:
+        """(p, p)."""
+        found = self.__dict__["form"]()
+        del self.__dict__["form"]  # and the data with it
+        return found
+
+
+def _of_parameters(spread: Spread, places: ndarray | None, p: int) -> ndarray:
+    assert spread.parameters is not None
+    return spread.parameters if places is None else wide(spread.parameters, places, p)
+
+
 class RegularizedResults(Results):
     """Results of `fit_regularized`: maxima of ``llf/N - alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``.
 
     A ridge has posterior standard deviations and intervals, as under independent normal priors with mean 0 and
     precision N alpha. A lasso has a selected set and no standard errors. Neither has z, p and tests: these are refused.
+
+    With more than 3,000 coefficients a ridge of MNLogit forms the information, and the covariance from it, when `bse`,
+    `cov_params`, `df_model` or what rests on them is first asked for.
     """
 
     _penalised: PenalisedEstimate
@@ -173,7 +200,6 @@ class RegularizedResults(Results):
     def k_params_effective(self) -> float:
         """Effective degrees of freedom: the trace of I (I + ridge)^-1 over the coefficients that are not 0, I the
         observed information. After a lasso their number (Zou, Hastie & Tibshirani 2007)."""
-        assert self._penalised.shares is not None
         return float(self._penalised.shares.sum())
 
     @property
@@ -187,7 +213,6 @@ class RegularizedResults(Results):
         Where columns span a constant without being one, less the effective degrees of freedom of that constant alone,
         with the same penalty.
         """
-        assert self._penalised.shares is not None
         slopes = float(self._penalised.shares[self._slope].sum())
         spanned = self.model.k_constant and self._slope.all()
         return max(0.0, slopes - self._share_of_constant()) if spanned else slopes
@@ -464,6 +489,7 @@ class RegularizedResults(Results):
 
     # ---------------------------------------------------------------------------------------- keeping, moving
     def _as_dict(self) -> dict[str, Any]:
+        _ = self._cov.matrix
         e, stored = self._penalised, super()._as_dict()
         p = self._penalty
         return {
@@ -483,7 +509,8 @@ class RegularizedResults(Results):
         omitted = {int(j): {int(i): v for i, v in terms} for j, terms in stored["fit"].get("omitted", {}).items()}
         p: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["penalty"].items()}
         penalty = Penalty(p["alpha"], p["L1_wt"], p["n"])
-        parts: dict[str, Any] = {k: p[k] for k in ("b", "V", "shares", "kkt", "symmetric", "constant")}
+        parts: dict[str, Any] = {k: p[k] for k in ("b", "kkt", "symmetric", "constant")}
+        parts["spread"] = Spread.of(p["V"], p["shares"])
         found = PenalisedEstimate(
             fit, f["basis"], omitted=omitted, exact=f.get("exact"), penalty=penalty, **parts
         )

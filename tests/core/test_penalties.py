@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
+from glmclf.core import approach, penalised
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
 from glmclf.core.folds import deal
 from glmclf.core.likelihood import Binomial, Multinomial
 from glmclf.core.links import CLogLog, Logit, Probit
-from glmclf.core.objective import MultinomialObjective, Objective
-from glmclf.core.penalised import Coding, Penalty, Problem
+from glmclf.core.objective import Deferred, Factor, MultinomialObjective, Objective
+from glmclf.core.penalised import Coding, Penalty, Problem, Spread
 from glmclf.core.penalties import Ridge, kkt_residual, largest_lasso, proximal_newton
+from glmclf.errors import EstimationError
 
 N = 80
 RNG = np.random.default_rng(7)
@@ -106,6 +108,129 @@ def test_symmetric_coding():
     np.testing.assert_allclose(again, found.b, atol=1e-14)
 
 
+# ---------------------------------------------------------------------------------------- a ridge by gradients alone
+ALPHAS = {
+    "one": np.tile([[0.0], [0.02], [0.02], [0.02], [0.02]], 3),
+    "by column": np.tile([[0.0], [0.01], [0.0], [0.3], [1e-4]], 3),
+    "the intercept, too": np.full((5, 3), 0.05),
+    "by class": np.random.default_rng(8).uniform(0.01, 0.1, (5, 3)),
+}
+CONTRASTS = np.array([[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
+
+
+@pytest.fixture
+def by_gradients(monkeypatch):
+    for owner, name in ((penalised, "TOO_DEAR"), (approach, "DEAR"), (approach, "LARGE")):
+        monkeypatch.setattr(owner, name, 0.0)
+
+
+def placed(problem):
+    """As from a start without slopes."""
+    start = np.zeros(2 * problem.n_columns)
+    return problem.placed(start, lambda theta: np.zeros(len(problem.coding.places))).well_mixed()
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("name", ALPHAS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_ridge_by_gradients(by_gradients, name, symmetric, weighted):
+    """Optimality, covariance and effective degrees of freedom by their definitions."""
+    alpha = ALPHAS[name] if symmetric else ALPHAS[name][:, 1:]
+    w = np.random.default_rng(9).uniform(0.5, 2.0, N) if weighted else np.ones(N)
+    objective = MultinomialObjective(Multinomial(3), Blocks(Dense(X), CLASSES, None, None, w if weighted else None))
+    free = (alpha == 0).all(axis=1)
+    coding = Coding.symmetric(CONTRASTS, free) if symmetric else Coding.of_equations(10)
+    problem = placed(Problem(objective, coding, Penalty(alpha.ravel(order="F"), 0.0, N)))
+    assert problem.mean is not None
+    fit = problem.solve(np.zeros(len(coding.places)))
+    found = problem.finish(fit)
+    assert fit.converged and isinstance(fit.evaluation, Deferred) and found.kkt < 1e-13
+    assert problem.weakest(fit) == 1.0
+
+    B = found.b.reshape(-1, 5)
+    every = B if symmetric else np.vstack([np.zeros(5), B])
+    p = np.exp(X @ every.T)
+    p /= p.sum(axis=1, keepdims=True)
+    gradient = ((np.eye(3)[CLASSES] - p) * w[:, None]).T @ X
+    assert np.abs((gradient if symmetric else gradient[1:]) - N * alpha.T * B).max() < 1e-11 * N
+    if symmetric:
+        np.testing.assert_allclose(B[:, free].sum(axis=0), 0.0, atol=1e-12)
+
+    W = w[:, None, None] * (p[:, :, None] * np.eye(3) - p[:, :, None] * p[:, None, :])
+    first = 0 if symmetric else 1
+    A = np.einsum("nab,ni,nj->aibj", W[:, first:, first:], X, X).reshape(len(found.b), -1)
+    ridge = N * alpha.ravel(order="F")
+    V = np.linalg.pinv(A + np.diag(ridge), hermitian=True, rcond=1e-12)
+    np.testing.assert_allclose(found.V, V, rtol=1e-7, atol=1e-9 * V.max())
+    assert found.shares.sum() == pytest.approx(np.trace(A @ V), rel=1e-9)
+    np.testing.assert_allclose(found.fit.evaluation.information, _of_equations(A, symmetric), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(fit.evaluation.information, _penalised(A, ridge, coding), rtol=1e-9, atol=1e-9)
+
+
+def _of_equations(A, symmetric):
+    """The information against the first class from that of all classes."""
+    return A[5:, 5:] if symmetric else A
+
+
+def _penalised(A, ridge, coding):
+    T = np.eye(len(A)) if coding.T is None else coding.T
+    return T.T @ A @ T + np.diag(ridge[coding.places])
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1e-6])
+def test_gradients_and_the_proximal_newton_method_agree(monkeypatch, by_gradients, alpha):
+    """Where gradients do not get there, as with separated data and hardly a penalty, the other method goes on."""
+    A = np.column_stack([X, CLASSES == 1])
+    objective = MultinomialObjective(Multinomial(3), Blocks(Dense(A), CLASSES, None, None, None))
+    problem = Problem(objective, Coding.of_equations(12), Penalty(np.tile([0.0, *[alpha] * 5], 2), 0.0, N))
+    a = placed(problem)
+    monkeypatch.setattr(penalised, "TOO_DEAR", np.inf)
+    b = placed(problem)
+    assert a.mean is not None and b.mean is None
+    found, expected = a.solve(np.zeros(12)), b.solve(np.zeros(12))
+    assert found.converged and expected.converged
+    np.testing.assert_allclose(a.finish(found).theta, b.finish(expected).theta, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize(
+    ("far", "factorable", "as_it_is"), [(10.0, 3000, True), (1e3, 3000, False), (1e3, 0, True), (1e7, 0, False)]
+)
+def test_columns_far_from_0_by_gradients(monkeypatch, by_gradients, symmetric, far, factorable, as_it_is):
+    """Up to where the free intercept takes their digits; beyond, columns are projected and the information formed."""
+    monkeypatch.setattr(penalised, "FACTORABLE", factorable)
+    A = X + far * np.array([0.0, 1.0, 0.0, 0.0, 0.0])
+    objective = MultinomialObjective(Multinomial(3), Blocks(Dense(A), CLASSES, None, None, None))
+    alpha = np.tile([0.0, *[0.02] * 4], 3 if symmetric else 2)
+    coding = Coding.symmetric(CONTRASTS, alpha[:5] == 0) if symmetric else Coding.of_equations(10)
+    problem = placed(Problem(objective, coding, Penalty(alpha, 0.0, N)))
+    assert (problem.mean is not None) == as_it_is and (problem.frame is None) == as_it_is
+    found = problem.finish(problem.solve(np.zeros(len(coding.places))))
+    B = found.b.astype(np.longdouble).reshape(-1, 5)
+    every = B if symmetric else np.vstack([np.zeros(5), B])
+    p = np.exp(A.astype(np.longdouble) @ every.T)
+    p /= p.sum(axis=1, keepdims=True)
+    rows = A - A.mean(axis=0) * np.array([0.0, *[1.0] * 4])
+    gradient = (np.eye(3)[CLASSES] - p).T @ rows - N * alpha.reshape(-1, 5)[0] * every
+    assert found.fit.converged and np.abs(gradient if symmetric else gradient[1:])[:, 1:].max() < 1e-8
+
+
+def test_what_a_penalised_estimate_waits_with(monkeypatch, by_gradients):
+    """The information is formed when it is asked for, and once."""
+    monkeypatch.setattr(penalised, "FACTORABLE", 0)
+    asked, form = [], MultinomialObjective.information
+    monkeypatch.setattr(MultinomialObjective, "information", lambda *a: asked.append(a) or form(*a))
+    monkeypatch.setattr(MultinomialObjective, "__call__", None)
+    objective = MultinomialObjective(Multinomial(3), Blocks(Dense(X), CLASSES, None, None, None))
+    problem = placed(Problem(objective, Coding.of_equations(10), Penalty(np.tile([0.0, *[0.1] * 4], 2), 0.0, N)))
+    fit = problem.solve(np.zeros(10))
+    found = problem.finish(fit)
+    assert problem.weakest(fit) == 1.0 and not asked and not found.spread.known
+    A = found.fit.evaluation.information + np.diag(problem.penalty.ridge)
+    np.testing.assert_allclose(found.V @ A, np.eye(10), atol=1e-10)
+    assert found.spread.known and len(asked) == 1
+
+
 def test_effective_degrees_of_freedom_are_the_trace():
     alpha = 0.1 * np.array([0.0, 1.0, 2.0, 1.0, 0.5])
     problem = Problem(binomial(LINKS[1]), Coding.of_equations(5), Penalty(alpha, 0.0, N))
@@ -167,3 +292,14 @@ def test_a_fit_has_converged_only_where_the_conditions_hold(monkeypatch, L1_wt, 
     fit = Problem(binomial(LINKS[0]), Coding.of_equations(5), Penalty(alpha, L1_wt, N)).solve(np.zeros(5))
     assert fit.converged == (off < 1e-9)
     assert ("conditions" in fit.message) == (off > 1e-9)
+
+
+def test_a_singular_information_asked_for_late_is_named_each_time():
+    def form():
+        return Factor(np.ones((2, 2))).inverse, np.zeros(2), None
+
+    spread = Spread(form)
+    for _ in range(2):
+        with pytest.raises(EstimationError, match="Raise alpha"):
+            _ = spread.V
+    assert not spread.known

@@ -12,7 +12,9 @@ from properties.toys import MODELS, close, make, toy
 
 import glmclf
 from glmclf import Logit, MNLogit
-from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, InferenceWarning
+from glmclf.core import approach, penalised
+from glmclf.core.objective import MultinomialObjective
+from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, EstimationError, InferenceWarning
 from glmclf.results.binary import BinaryResults
 from glmclf.results.multinomial import MultinomialResults
 from glmclf.results.regularized import AFTER_REFIT, REFUSED, REFUSED_OF_REFIT, RegularizedResults
@@ -989,3 +991,182 @@ def test_a_loose_tolerance_is_reported(L1_wt):
     with pytest.warns(ConvergenceWarning, match="optimality conditions.*tol="):
         loose = model.fit_regularized(0.01, L1_wt=L1_wt, tol=100.0)
     assert not loose.converged and loose.mle_retvals["kkt"] > 1e-6
+
+
+# ------------------------------------------------------------------------------------ ridges whose information waits
+def waiting(monkeypatch, least=0):
+    """Every ridge of MNLogit is fitted by gradients, and forms its information when it is asked for."""
+    for owner, name in ((penalised, "TOO_DEAR"), (approach, "DEAR"), (approach, "LARGE")):
+        monkeypatch.setattr(owner, name, 0.0)
+    monkeypatch.setattr(penalised, "FACTORABLE", least)
+    asked, form = [], MultinomialObjective.information
+
+    def information(*arguments):  # by its name, which pickles hold
+        asked.append(arguments)
+        return form(*arguments)
+
+    monkeypatch.setattr(MultinomialObjective, "information", information)
+    return asked
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("alpha", [0.03, {"x1": 0.1, "x2": 0.01}])
+def test_standard_errors_on_demand(monkeypatch, symmetric, alpha):
+    m = make("MNLogit", "g ~ x1 + x2 + h", toy())
+    plain = m.fit_regularized(alpha, symmetric=symmetric)
+    asked = waiting(monkeypatch)
+    res = m.fit_regularized(alpha, symmetric=symmetric)
+    before = len(asked)
+    assert all(len(a) == 3 for a in asked)  # but of columns without a penalty
+    assert res.converged and res.mle_retvals["method"] == "limited-memory BFGS"
+    close(res.params, plain.params, 1e-8, 1e-9)
+    close([res.llf, res.llf_penalized], [plain.llf, plain.llf_penalized], 1e-12)
+    close(res.predict(), plain.predict(), 1e-9)
+    assert len(asked) == before
+    close(res.bse, plain.bse, 1e-8)
+    close(res.cov_params(), plain.cov_params(), 1e-7, 1e-10)
+    close([res.df_model, res.aic, res.bic], [plain.df_model, plain.aic, plain.bic], 1e-9)
+    close(res.get_prediction().se, plain.get_prediction().se, 1e-7)
+    assert len(asked) == before + 1
+    shown = [str(r.summary()) for r in (res, plain)]
+    assert [line for line in shown[0].splitlines() if "x1" in line] == [
+        line for line in shown[1].splitlines() if "x1" in line
+    ]
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_the_way_does_not_matter(monkeypatch, symmetric):
+    """Where a ridge is by gradients by itself: as by the information, whatever the threads."""
+    generator = np.random.default_rng(5)
+    X = np.column_stack([np.ones(3000), generator.normal(size=(3000, 39))])
+    y = (X @ generator.normal(size=(40, 8)) + generator.gumbel(size=(3000, 8))).argmax(axis=1)
+    m = MNLogit(y, X)
+    one, two = (m.fit_regularized(0.02, symmetric=symmetric, n_threads=n) for n in (1, 2))
+    assert one.mle_retvals["method"] == "limited-memory BFGS" and one.converged
+    close(one.params, two.params, 0, 0)
+    close(one.bse, two.bse, 0, 0)
+    monkeypatch.setattr(penalised, "TOO_DEAR", np.inf)
+    other = m.fit_regularized(0.02, symmetric=symmetric)
+    assert other.mle_retvals["method"] == "proximal Newton"
+    close(one.params, other.params, 1e-8, 1e-11)
+    close(one.bse, other.bse, 1e-9)
+    close([one.llf, one.llf_penalized, one.df_model], [other.llf, other.llf_penalized, other.df_model], 1e-11)
+    B = one.params.to_numpy().T if symmetric else np.vstack([np.zeros(40), one.params.to_numpy().T])
+    p = np.exp(B @ X.T)
+    score = ((y == np.arange(8)[:, None]) - p / p.sum(axis=0)) @ X - 3000 * 0.02 * B * (np.arange(40) > 0)
+    assert np.abs(score if symmetric else score[1:]).max() < 1e-9
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("how", ["pickle", "save", "remove_data", "pickle once formed"])
+def test_what_waits_is_kept(monkeypatch, symmetric, how):
+    waiting(monkeypatch)
+    m = make("MNLogit", "g ~ x1 + x2", toy())
+    expected, res = (m.fit_regularized(0.03, symmetric=symmetric) for _ in range(2))
+    if how == "save":
+        file = io.StringIO()
+        res.save(file)
+        res = glmclf.load(io.StringIO(file.getvalue()))
+    elif how == "remove_data":
+        res.remove_data()
+        assert len(pickle.dumps(res)) < len(pickle.dumps(expected))
+    else:
+        _ = res.bse if how == "pickle once formed" else None
+        res = pickle.loads(pickle.dumps(res))
+    close(res.bse, expected.bse, 1e-12)
+    close(res.cov_params(), expected.cov_params(), 1e-12)
+    close([res.df_model, res.k_params_effective], [expected.df_model, expected.k_params_effective], 1e-12)
+
+
+def test_a_path_of_ridges_that_wait(monkeypatch):
+    m = make("MNLogit", "g ~ x1 + x2", toy())
+    alphas = [0.1, 0.01]
+    plain = m.fit_regularized(alphas=alphas)
+    asked = waiting(monkeypatch)
+    path = m.fit_regularized(alphas=alphas)
+    close(path.params, plain.params, 1e-8, 1e-10)
+    assert path.edf.isna().all() and not asked
+    close(path[0.01].k_params_effective, plain.edf[0.01], 1e-9)
+    assert len(asked) == 1
+    few = waiting(monkeypatch, least=100)
+    close(m.fit_regularized(alphas=alphas).edf, plain.edf, 1e-9)
+    assert len(few) == 2
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("keywords", [{}, {"offset": "off"}, {"weights": "sw"}])
+def test_grids_and_folds_of_ridges_that_wait(monkeypatch, symmetric, keywords):
+    m = make("MNLogit", "g ~ x1 + x2", toy(), **keywords)
+    told = {"folds": np.arange(160) % 2, "symmetric": symmetric}
+    plain = m.fit_regularized_cv(**told)
+    waiting(monkeypatch)
+    found = m.fit_regularized_cv(**told)
+    close(found.path.alphas, plain.path.alphas, 1e-9)
+    close(found.path.params, plain.path.params, 1e-7, 1e-9)
+    close(found.cv[["deviance", "se"]], plain.cv[["deviance", "se"]], 1e-8)
+    assert found.cv.edf.isna().all() and found.path.converged.all()
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_a_grid_where_more_than_the_intercept_is_free(monkeypatch, symmetric):
+    m, alpha = make("MNLogit", "g ~ x1 + x2", toy()), np.array([0.0, 0.0, 1.0])
+    A = np.repeat(alpha[:, None], 3 if symmetric else 2, axis=1)
+    wanted = m._wanted(A, 0.0, False, symmetric, 200, None, None, False)
+    start, columns = m._start(), np.arange(3)
+
+    def top():
+        problem = m._problem(wanted, m._objective(), columns, 160.0, start)
+        null = problem.null(m._coded(problem, start))
+        return problem.mean is not None, problem.coding.b(null.theta), problem.largest_alpha(null)
+
+    by_information = top()
+    waiting(monkeypatch)
+    by_gradients = top()
+    assert by_gradients[0] and not by_information[0]
+    close(by_gradients[1], by_information[1], 1e-8, 1e-10)
+    close(by_gradients[2], by_information[2], 1e-9)
+    ours = make("MNLogit", "g ~ x1", toy()).fit()
+    scores = toy().x2.to_numpy() @ (ours.model._cells - ours.predict()[ours.model.levels].to_numpy())
+    if not symmetric:
+        scores = [scores[ours.model.levels.index(level)] for level in ours.params.columns]
+    close(by_gradients[2], np.abs(scores).max() / (160 * 1e-3), 1e-8)
+
+
+def test_columns_that_are_left_out_of_a_ridge_that_waits(monkeypatch):
+    t = toy().assign(z=lambda t: 2.0 * t.x1 + 1.0)
+    m = make("MNLogit", "g ~ x1 + z + x2", t)
+    with pytest.warns(CollinearityWarning, match='"z"'):
+        plain = m.fit_regularized({"x2": 0.1})
+    waiting(monkeypatch)
+    with pytest.warns(CollinearityWarning, match='"z"'):
+        res = m.fit_regularized({"x2": 0.1})
+    close(res.params.drop("z"), plain.params.drop("z"), 1e-8, 1e-10)
+    close(res.bse.drop("z"), plain.bse.drop("z"), 1e-8)
+    assert res.params.loc["z"].isna().all() and res.bse.loc["z"].isna().all()
+
+
+def test_separation_by_free_columns_where_the_information_waits(monkeypatch):
+    waiting(monkeypatch)
+    t = toy()
+    t["s"] = (t.g == t.g.iloc[0]).astype(float)
+    with pytest.raises(glmclf.errors.PerfectSeparationError, match='"s"'):
+        make("MNLogit", "g ~ s + x1", t).fit_regularized({"x1": 0.1})
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1e-15])
+def test_a_ridge_lost_in_rounding_where_the_information_waits(monkeypatch, alpha):
+    """Of coefficients that all classes share: refused or not as by the information."""
+    m = make("MNLogit", "g ~ x1 + x2", toy())
+
+    def fit():
+        return m.fit_regularized(alpha, symmetric=True)
+
+    waiting(monkeypatch)
+    if alpha < 1e-12:
+        with pytest.raises(EstimationError, match="singular to rounding"):
+            fit()
+        return
+    found = fit()
+    monkeypatch.setattr(penalised, "TOO_DEAR", np.inf)
+    close(found.params, fit().params, 1e-6)
+    close(found.params.sum(axis=1), 0.0, 0, 1e-6)

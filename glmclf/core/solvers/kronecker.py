@@ -71,6 +71,31 @@ class Kronecker:
         return np.kron(self.W, self.G)
 
 
+class Part:
+    """The part of W (x) G that is of some parameters, as a metric in which the others stay where they are.
+
+    Parameters
+    ----------
+    W, G : (q, q), (k, k) ndarrays
+    places : (m,) integer ndarray
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        The part is singular to rounding.
+    """
+
+    def __init__(self, W: ndarray, G: ndarray, places: ndarray):
+        self.places, (i, j) = places, np.divmod(places, len(G))
+        self.factor = Factor(W[np.ix_(i, i)] * G[np.ix_(j, j)])
+
+    def solve(self, b: ndarray) -> ndarray:
+        """The inverse times b, 0 for the others."""
+        out = np.zeros(len(b))
+        out[self.places] = self.factor.solve(b[self.places])
+        return out
+
+
 def lbfgs(objective, start: ndarray, metric, *, maxiter: int, tol: float, callback=None, opening=None) -> Fit:
     """Maximise a concave objective by gradients alone, from a start.
 
@@ -79,7 +104,7 @@ def lbfgs(objective, start: ndarray, metric, *, maxiter: int, tol: float, callba
     objective : MultinomialObjective or Ridge
         Has `gradient`.
     start : (p,) ndarray
-    metric : Kronecker or Factor
+    metric : Kronecker, Part or Factor
         ``metric.solve(s)`` is a step: the inverse of an approximate information.
     maxiter : int
     tol : float
