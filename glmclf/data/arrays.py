@@ -459,11 +459,13 @@ def _finite(X: Any, names: list[str], rows: Rows) -> None:
             )
 
 
-def array_columns(X: ndarray, names: list[str]) -> dict[str, Column]:
-    """The columns of an array, as float64, each with the rows in which it is missing; see `read_column`."""
-    missing = {} if sums_up(X) else _missing_columns(X, names)
-    columns = (X[:, j].astype(np.float64, copy=False) for j in range(len(names)))
-    return {name: Column(values, missing.get(name), "number") for name, values in zip(names, columns)}
+def array_columns(X: ndarray, names: list[str], finite: bool = False) -> dict[str, Column]:
+    """The columns of an array of floats as they are, each with the rows in which it is missing; see `read_column`.
+
+    `finite` says that all numbers are known to be.
+    """
+    missing = {} if finite or sums_up(X) else _missing_columns(X, names)
+    return {name: Column(X[:, j], missing.get(name), "number") for j, name in enumerate(names)}
 
 
 def constant_columns(X: Any) -> list[int]:
