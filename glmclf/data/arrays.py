@@ -375,6 +375,12 @@ def _from_objects(array: ndarray, what: str) -> ndarray:
     return table_numbers(pd.DataFrame({"x1": array}))[:, 0]
 
 
+def of_one_float(frame: Any) -> bool:
+    """Whether this is a pandas table of float64 alone or of float32 alone."""
+    kinds = set(frame.dtypes) if isinstance(frame, pd.DataFrame) else set()
+    return len(kinds) == 1 and kinds <= {np.dtype(np.float64), np.dtype(np.float32)}
+
+
 def table_numbers(frame: pd.DataFrame) -> ndarray:
     """The numbers of a table, (n, k), uncopied where they are one block of floats.
 
@@ -383,8 +389,7 @@ def table_numbers(frame: pd.DataFrame) -> ndarray:
     DataError
         A column of text, categories or dates.
     """
-    kinds = set(frame.dtypes)
-    if len(kinds) == 1 and kinds <= {np.dtype(np.float64), np.dtype(np.float32)}:
+    if of_one_float(frame):
         return frame.to_numpy()
     out = np.empty(frame.shape, order="F")
     for j, name in enumerate(frame.columns):

@@ -22,6 +22,7 @@ from glmclf.data.arrays import (
     common_index,
     constant_columns,
     is_frame,
+    of_one_float,
     read_endog,
     read_exog,
     sums_up,
@@ -214,10 +215,10 @@ def _exog_columns(exog: Any) -> tuple[dict[str, Column], pd.Index | None, bool]:
     """Columns of a table, which may hold labels, or of an array of numbers; whether these are known to be finite."""
     if isinstance(exog, pd.Series):
         exog = exog.to_frame("x1" if exog.name is None else exog.name)
-    if not is_frame(exog):
-        X, names, _ = read_exog(exog)
+    if not is_frame(exog) or of_one_float(exog):
+        X, names, index = read_exog(exog)
         finite = sums_up(X)
-        return array_columns(X, names, finite), None, finite
+        return array_columns(X, names, finite), index, finite
     frame, index = as_frame(exog), exog.index if isinstance(exog, pd.DataFrame) else None
     names = column_names(frame)
     check_columns(frame.shape, names)
