@@ -192,7 +192,7 @@ def indicator(y: ndarray, w: ndarray | None, K: int) -> Any:
         from scipy.sparse import csr_array
 
         return csr_array((np.ones(n) if w is None else w, y, np.arange(n + 1)), shape=(n, K)).T
-    ones = (y == np.arange(K)[:, None]).astype(float)
+    ones = (y == np.arange(K, dtype=y.dtype)[:, None]).astype(float)
     return ones if w is None else ones * w
 
 

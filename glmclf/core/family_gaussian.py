@@ -27,7 +27,10 @@ from glmclf.core.family import (
 )
 
 CLOSE = 30.0  # class means within so many sd of the grand mean leave 12 digits to a density expanded about it
-FOLD = 64  # rows side by side, so that a maximum down short rows has long loops
+FAR = 4.0  # squared sd of a class between its mean and the centre of a block, from which squares are summed again
+FOLD = 32  # rows of deviations that an extreme is looked for in side by side
+FIRST = 64  # rows whose mean is the centre of a block
+WIDE = 32  # features from which a loop over those of a row is long
 
 
 @dataclass(frozen=True)
@@ -82,45 +85,57 @@ def _matrix(values: ndarray) -> ndarray:
 
 
 def _squares(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
-    """One block: class means, then squares about them, corrected for the rounding of the means."""
-    X = np.asarray(X, dtype=float)
-    largest = _largest(np.abs(X))
-    if np.isnan(largest).any():
+    """One block: sums about one centre, or where classes lie far from it about their means; corrected for the rest.
+
+    A sum of squares about a point that is c standard deviations off costs log2(1 + c^2) bits.
+    """
+    if not len(X):
         return _squares_of_observed(X, y, w, K)
     C = indicator(y, w, K)
     n = np.broadcast_to(class_total(y, None, w, K)[:, None], (K, X.shape[1]))
-    mean = ratio(C @ X, n)
-    rest = np.take(mean, y, axis=0)
-    np.subtract(X, rest, out=rest)
-    return _about(mean, rest, n, C, largest)
+    centre = X[:FIRST].mean(axis=0, dtype=float)
+    rest = _deviations(X, centre[:, None])
+    largest = np.maximum(_along(np.maximum, rest) + centre, -(_along(np.minimum, rest) + centre))
+    if np.isnan(largest).any():
+        return _squares_of_observed(X, y, w, K)
+    found = _about(centre, rest, n, C, largest)
+    if (n * (found.mean - centre) ** 2 <= FAR * found.squares).all():
+        return found
+    return _about(found.mean, _deviations(X, np.take(found.mean, y, axis=0).T), n, C, largest)
 
 
-def _about(mean: ndarray, rest: ndarray, n: ndarray, C: Any, largest: ndarray) -> Squares:
-    """Moments from means and the rows' deviations from them (overwritten): these mend the rounding of the means."""
-    off = ratio(C @ rest, n)
+def _deviations(X: ndarray, points: ndarray) -> ndarray:
+    """X' less points (p, 1) or (p, n); short rows are put side by side, so that loops over them are long."""
+    return np.subtract(X.T, points, order="C" if X.shape[1] < WIDE else "K")
+
+
+def _about(point: ndarray, rest: ndarray, n: ndarray, C: Any, largest: ndarray) -> Squares:
+    """Moments from deviations (p, n), which are overwritten, from a point for all classes (p,), or one each (K, p)."""
+    off = ratio(C @ rest.T, n)
     rest *= rest
-    return Squares(n, mean + off, np.maximum(C @ rest - n * off * off, 0.0), largest)
+    return Squares(n, point + off, np.maximum(C @ rest.T - n * off * off, 0.0), largest)
 
 
-def _largest(X: ndarray) -> ndarray:
-    """Maximum of each column, NaN where one is missing."""
-    n, p = X.shape
-    folded = n - n % FOLD if X.flags.c_contiguous else 0
-    top = X[folded:].max(axis=0, initial=-np.inf)
-    if not folded:
-        return top
-    return np.maximum(top, X[:folded].reshape(-1, FOLD * p).max(axis=0).reshape(FOLD, p).max(axis=0))
+def _along(f: np.ufunc, Z: ndarray) -> ndarray:
+    """Extremes f of each row of Z (p, n); by column in memory several at once, as loops over one alone are slow."""
+    p, n = Z.shape
+    folded = n - n % FOLD
+    if Z.flags.c_contiguous or not folded:
+        return f.reduce(Z, axis=1)
+    most = f.reduce(f.reduce(Z.T[:folded].reshape(-1, FOLD * p), axis=0).reshape(FOLD, p), axis=0)
+    return f(most, f.reduce(Z[:, folded:], axis=1)) if n > folded else most
 
 
 def _squares_of_observed(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
     """The same where some values are missing."""
     C = indicator(y, w, K)
-    seen = ~np.isnan(X)
-    filled = np.where(seen, X, 0.0)
-    n = C @ seen.astype(float)
-    mean = ratio(C @ filled, n)
-    rest = np.where(seen, X - np.take(mean, y, axis=0), 0.0)
-    return _about(mean, rest, n, C, np.abs(filled).max(axis=0, initial=0.0))
+    values = np.array(X.T, dtype=float, order="C")
+    seen = ~np.isnan(values)
+    filled = np.where(seen, values, 0.0)
+    n = C @ seen.T.astype(float)
+    mean = ratio(C @ filled.T, n)
+    rest = np.where(seen, values - np.take(mean.T, y, axis=1), 0.0)
+    return _about(mean, rest, n, C, np.abs(filled).max(axis=1, initial=0.0))
 
 
 @dataclass(frozen=True)

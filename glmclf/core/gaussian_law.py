@@ -15,6 +15,7 @@ from glmclf.core.dispersion import Dispersion
 
 LOG_2PI = float(np.log(2 * np.pi))
 NEAR = 1e-8  # a tolerance below this leaves few digits of the data themselves
+WIDE = 32  # features from which a loop over those of a row is long
 CHUNK = 32_000  # numbers of X that are handled at a time, so that they stay in the cache
 ROWS = 8_192  # rows of scores that are handled at a time, likewise
 
@@ -170,7 +171,9 @@ class Gaussian:
         if not self.pooled:
             return self._log_joint(X, out)
         slopes, constants = self._linear
-        np.matmul(slopes, (X - self.centre).T, out=out)
+        # short rows are put side by side, so that loops are long
+        D = np.subtract(X.T, self.centre[:, None], order="C" if self.p < WIDE else "K")
+        np.matmul(slopes, D, out=out)
         out += constants[:, None]
 
     def _log_posterior(self, X: ndarray, out: ndarray) -> None:

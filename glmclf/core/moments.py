@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 
+PART = 65_536  # codes that are counted at a time
 MANY = 20_000_000  # numbers in the scatter by class above which only their sum is kept
 
 
@@ -154,6 +155,13 @@ def class_rows(y: ndarray, K: int) -> Iterator[tuple[int, ndarray]]:
     for k, (start, stop) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
         if stop > start:
             yield k, order[start:stop]
+
+
+def class_sizes(y: ndarray, w: ndarray | None, K: int) -> ndarray:
+    """Rows of each class, or sums of their weights, (K,); by parts, as numpy makes wide numbers of narrow codes."""
+    parts = (slice(start, start + PART) for start in range(0, len(y), PART))
+    counts = [np.bincount(y[part], None if w is None else w[part], minlength=K) for part in parts]
+    return np.sum(counts, axis=0, dtype=float)
 
 
 def _block_moments(X, y: ndarray, w: ndarray | None, K: int, by_class: bool) -> ClassMoments:

@@ -375,6 +375,12 @@ def _from_objects(array: ndarray, what: str) -> ndarray:
     return table_numbers(pd.DataFrame({"x1": array}))[:, 0]
 
 
+def of_one_float(frame: Any) -> bool:
+    """Whether this is a pandas table of float64 alone or of float32 alone."""
+    kinds = set(frame.dtypes) if isinstance(frame, pd.DataFrame) else set()
+    return len(kinds) == 1 and kinds <= {np.dtype(np.float64), np.dtype(np.float32)}
+
+
 def table_numbers(frame: pd.DataFrame) -> ndarray:
     """The numbers of a table, (n, k), uncopied where they are one block of floats.
 
@@ -383,8 +389,7 @@ def table_numbers(frame: pd.DataFrame) -> ndarray:
     DataError
         A column of text, categories or dates.
     """
-    kinds = set(frame.dtypes)
-    if len(kinds) == 1 and kinds <= {np.dtype(np.float64), np.dtype(np.float32)}:
+    if of_one_float(frame):
         return frame.to_numpy()
     out = np.empty(frame.shape, order="F")
     for j, name in enumerate(frame.columns):
@@ -459,11 +464,13 @@ def _finite(X: Any, names: list[str], rows: Rows) -> None:
             )
 
 
-def array_columns(X: ndarray, names: list[str]) -> dict[str, Column]:
-    """The columns of an array, as float64, each with the rows in which it is missing; see `read_column`."""
-    missing = {} if sums_up(X) else _missing_columns(X, names)
-    columns = (X[:, j].astype(np.float64, copy=False) for j in range(len(names)))
-    return {name: Column(values, missing.get(name), "number") for name, values in zip(names, columns)}
+def array_columns(X: ndarray, names: list[str], finite: bool = False) -> dict[str, Column]:
+    """The columns of an array of floats as they are, each with the rows in which it is missing; see `read_column`.
+
+    `finite` says that all numbers are known to be.
+    """
+    missing = {} if finite or sums_up(X) else _missing_columns(X, names)
+    return {name: Column(X[:, j], missing.get(name), "number") for j, name in enumerate(names)}
 
 
 def constant_columns(X: Any) -> list[int]:

@@ -22,6 +22,7 @@ from glmclf.data.arrays import (
     common_index,
     constant_columns,
     is_frame,
+    of_one_float,
     read_endog,
     read_exog,
     sums_up,
@@ -171,7 +172,8 @@ def read_feature_arrays(
     notes: list[str] = []
     words = {code: str(e.bare) for code, e in reading.bound.items()}
     terms = choose_terms([(code,) for code in reading.bound], block, reading.bound, words, notes)
-    found = {code: _column(reading, code, all_finite) for code in reading.bound}
+    every = np.ones(int(np.count_nonzero(reading.rows.keep)), dtype=bool)
+    found = {code: _column(reading, code, every, all_finite) for code in reading.bound}
     keep = reading.rows.selection
     values = [series if keep is None else series[keep] for series in left.values()]
     made = respond(response, list(left), values, reading.rows)
@@ -213,9 +215,10 @@ def _exog_columns(exog: Any) -> tuple[dict[str, Column], pd.Index | None, bool]:
     """Columns of a table, which may hold labels, or of an array of numbers; whether these are known to be finite."""
     if isinstance(exog, pd.Series):
         exog = exog.to_frame("x1" if exog.name is None else exog.name)
-    if not is_frame(exog):
-        X, names, _ = read_exog(exog)
-        return array_columns(X, names), None, sums_up(X)
+    if not is_frame(exog) or of_one_float(exog):
+        X, names, index = read_exog(exog)
+        finite = sums_up(X)
+        return array_columns(X, names, finite), index, finite
     frame, index = as_frame(exog), exog.index if isinstance(exog, pd.DataFrame) else None
     names = column_names(frame)
     check_columns(frame.shape, names)
@@ -243,15 +246,15 @@ def _bind_arrays(
     return Reading(index, None, pd.DataFrame(index=index), rows, beside, {}, bound, features), dropped
 
 
-def _column(reading: Reading, code: str, all_finite: bool) -> Found:
+def _column(reading: Reading, code: str, every: ndarray, all_finite: bool) -> Found:
     """A column on those of the kept rows that have it."""
     expression, rows = reading.bound[code], reading.rows
     column = reading.table[str(expression.bare)].take(rows.selection)
-    keep = np.ones(len(column.values), dtype=bool) if column.missing is None else ~column.missing
+    keep = every if column.missing is None else ~column.missing
     if not keep.any():
         raise MissingDataError(f'"{expression.bare}" is missing in all {len(keep)} rows: leave it out.')
     here = {str(expression.bare): column.take(None if keep.all() else keep)}
-    value = value_of(expression, here, int(keep.sum()))
+    value = value_of(expression, here, int(np.count_nonzero(keep)))
     if not all_finite and not value.labelled and not np.isfinite(value.data.sum()):
         not_finite(value.data, str(expression.bare), rows.index[rows.keep][keep])
     return Found(value, keep)

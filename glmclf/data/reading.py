@@ -275,7 +275,8 @@ def scattered(values: ndarray, keep: ndarray) -> ndarray:
 def value_of(expression: Expression, columns: Mapping[str, Column], n: int, any_level: bool = False) -> Value:
     column = columns.get(expression.bare) if expression.bare is not None else None
     if column is not None and column.kind == "number" and column.missing is None:
-        return Value(np.asarray(column.values, dtype=np.float64)[:, None])
+        values = np.asarray(column.values)
+        return Value((values if values.dtype == np.float32 else values.astype(np.float64, copy=False))[:, None])
     raw = expression.evaluate(columns)
     if any_level and isinstance(raw, Box):  # the levels= of C() would refuse others
         raw = Box(raw.data, raw.contrast, None)

@@ -13,6 +13,8 @@ from numpy import ndarray
 from glmclf.data.frame import Column, quoted, read_column, unusable
 from glmclf.errors import DataError
 
+PART = 65_536  # rows at a time, so that what is made of them on the way stays in the cache
+
 
 @dataclass
 class BinaryResponse:
@@ -210,7 +212,9 @@ class MultinomialResponse:
         return [self.levels[base], *self.levels[:base], *self.levels[base + 1 :]]
 
     @classmethod
-    def build(cls, names: str | Sequence[str], values: Any, reference: Any = None) -> MultinomialResponse:
+    def build(
+        cls, names: str | Sequence[str], values: Any, reference: Any = None, narrow: bool = False
+    ) -> MultinomialResponse:
         """Code the left side of a model on complete rows.
 
         Parameters
@@ -221,6 +225,8 @@ class MultinomialResponse:
             Labels of any type that sorts; or counts.
         reference : object, optional
             The base level; the first by default.
+        narrow : bool
+            Codes are the smallest integers that hold them, with which no arithmetic is safe.
 
         Returns
         -------
@@ -239,15 +245,16 @@ class MultinomialResponse:
         column = _complete(read_column(series, name), name)
         if column.kind in ("number", "bool"):
             found, codes = _distinct(column.values)
-            levels, known = found.tolist(), found.tolist()
+            levels, known, place = found.tolist(), found.tolist(), np.arange(len(found))
         else:
             known, levels = column.values.categories.tolist(), _used(column)
+            codes = np.asarray(column.values.codes)
             place = np.cumsum([level in levels for level in known]) - 1
-            codes = place[np.asarray(column.values.codes)]
         _several_classes(name, levels)
         _distinct_words(name, levels, values[0])
-        response = cls(codes, None, "classes", name, levels, levels[_position(name, levels, reference)], series.dtype)
-        response._put_reference_first()
+        response = cls(None, None, "classes", name, levels, levels[_position(name, levels, reference)], series.dtype)
+        ranks = np.argsort(response._order).astype(_narrowest(len(levels)) if narrow else np.intp)[place]
+        response.y = _looked_up(ranks, codes)
         left_out = [level for level in known if level not in levels]
         if left_out:
             plural = "s" if len(left_out) > 1 else ""
@@ -264,16 +271,16 @@ class MultinomialResponse:
         counts = counts[:, seen]
         base = levels[_position(name, levels, reference)]
         response = cls(counts, counts.sum(axis=1), "counts", name, levels, base)
-        response._put_reference_first()
+        response.y = counts[:, response._order]
         if not seen.all():
             empty = quoted(n for n, some in zip(names, seen, strict=True) if not some)
             response.notes.append(f"{empty}: no counts, left out")
         return response
 
-    def _put_reference_first(self) -> None:
-        order = np.array([self.levels.index(c) for c in self.classes])
-        assert self.y is not None
-        self.y = np.argsort(order)[self.y] if self.y.ndim == 1 else self.y[:, order]
+    @property
+    def _order(self) -> ndarray:
+        """Places of the classes among the levels."""
+        return np.array([self.levels.index(c) for c in self.classes])
 
     def describe(self) -> str:
         """What is modelled, as ``P(mode = level), base 'bus'``."""
@@ -301,12 +308,38 @@ def _distinct(values: ndarray) -> tuple[ndarray, ndarray]:
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < 10_000:
-            wide = values if values.dtype.itemsize == 8 else values.astype(np.int64)  # no overflow below
-            at = (wide - wide.dtype.type(low)).astype(np.int16)
-            seen = np.bincount(at, minlength=high - low + 1) > 0
-            levels = np.flatnonzero(seen).astype(wide.dtype) + wide.dtype.type(low)
-            return levels.astype(values.dtype), (np.cumsum(seen) - 1)[at]
+            seen = _seen(values, low, high - low + 1)
+            levels = np.array([low + j for j in np.flatnonzero(seen).tolist()], dtype=values.dtype)
+            return levels, _looked_up((np.cumsum(seen) - 1).astype(_narrowest(len(levels))), values, low)
     return np.unique(values, return_inverse=True)
+
+
+def _seen(codes: ndarray, low: int, size: int) -> ndarray:
+    """Which of low, low + 1, ..., low + size - 1 are among the codes, (size,)."""
+    seen = np.zeros(size, dtype=bool)
+    for start in range(0, len(codes), PART):
+        seen |= np.bincount(_less(codes[start : start + PART], low), minlength=size) > 0
+    return seen
+
+
+def _looked_up(table: ndarray, codes: ndarray, low: int = 0) -> ndarray:
+    """table[codes - low], by parts: numpy makes wide numbers of an index."""
+    out = np.empty(len(codes), dtype=table.dtype)
+    for start in range(0, len(codes), PART):
+        rows = slice(start, start + PART)
+        np.take(table, _less(codes[rows], low), out=out[rows], mode="clip")
+    return out
+
+
+def _less(codes: ndarray, low: int) -> ndarray:
+    """codes - low as int64; the differences are small, but codes may be at the ends of their type."""
+    wide = codes if codes.dtype.itemsize == 8 else codes.astype(np.int64)
+    return (wide - wide.dtype.type(low)).astype(np.int64, copy=False)
+
+
+def _narrowest(levels: int) -> Any:
+    """The smallest type of integers that holds the places of so many levels, and -1."""
+    return np.min_scalar_type(-levels)
 
 
 def _several_classes(name: str, levels: list[Any]) -> None:
@@ -319,7 +352,8 @@ def _distinct_words(name: str, levels: list[Any], values: Any) -> None:
     """Refuse labels that differ in their type alone, as 1 and "1", or 1 and True."""
     words = [str(level) for level in levels]
     twice = sorted({word for word in words if words.count(word) > 1})
-    if str(getattr(values, "dtype", "")) == "object":
+    plain = all(isinstance(level, str) for level in levels)
+    if not plain and str(getattr(values, "dtype", "")) == "object":
         kinds = {type(v) for v in values if v is not None}
         if bool in kinds and kinds & {int, float}:
             twice = ["True", "1"]
@@ -355,9 +389,8 @@ def _complete(column: Column, name: str) -> Column:
 
 
 def _used(column: Column) -> list[Any]:
-    codes = np.asarray(column.values.codes)
-    counts = np.bincount(codes, minlength=len(column.values.categories))
-    return [c for c, count in zip(column.values.categories.tolist(), counts) if count]
+    categories = column.values.categories.tolist()
+    return [c for c, seen in zip(categories, _seen(np.asarray(column.values.codes), 0, len(categories))) if seen]
 
 
 def _two_classes(name: str, used: list[Any], known: int | None) -> None:

@@ -15,7 +15,7 @@ from glmclf.core.columns import Dense, dense
 from glmclf.core.gaussian import SingularDispersion, fit_gaussian
 from glmclf.core.moments import ClassMoments, class_moments
 from glmclf.core.singular import least_variances
-from glmclf.data.arrays import read_arrays, rows_by_place
+from glmclf.data.arrays import of_one_float, read_arrays, rows_by_place
 from glmclf.data.design import read_formula
 from glmclf.data.priors import numbers
 from glmclf.data.sample import Sample
@@ -182,6 +182,13 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         """The features, (n, p)."""
         return self._rows.X.toarray()
 
+    def _fit_table(self) -> pd.DataFrame:
+        if self.data.frame is not None:
+            return super()._fit_table()
+        r = self._rows
+        labels = self._response.decode(self.endog)
+        return pd.DataFrame(self.exog, index=r.index, columns=self.feature_names).assign(**{self.endog_names: labels})
+
     @property
     def _feature_terms(self) -> dict[str, list[int]]:
         """Features of each term of the formula."""
@@ -201,7 +208,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         if self.formula is None:
             rows = self._same_table(newdata)
             if isinstance(rows, ndarray):
-                return np.asarray(rows_by_place(rows, self._design.xnames, self._design.dropped), dtype=float)
+                return rows_by_place(rows, self._design.xnames, self._design.dropped)
             return self._design.matrix(newdata, partial=True)
         X = self._design.matrix(newdata)
         if np.isnan(X[:, 0]).any():  # a row that misses a value is NaN throughout
@@ -210,9 +217,9 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     def _same_table(self, newdata):
         """The numbers of a table that holds the features alone, in their order and as floats; else the table."""
-        if not isinstance(newdata, pd.DataFrame) or list(map(str, newdata.columns)) != self._design.xnames:
+        if not of_one_float(newdata) or list(map(str, newdata.columns)) != self._design.xnames:
             return newdata
-        return newdata.to_numpy() if set(newdata.dtypes) == {np.dtype(float)} else newdata
+        return newdata.to_numpy()
 
     # --------------------------------------------------------------------------------------------------- fit
     def _blocks(self, n_threads: int | None = None) -> Blocks:

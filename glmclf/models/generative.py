@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.moments import class_sizes
 from glmclf.data.arrays import is_sparse
 from glmclf.data.priors import read_priors
 from glmclf.data.response import MultinomialResponse
@@ -135,7 +136,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
     def _class_sizes(self) -> ndarray:
         """Rows of each class, or sums of frequency weights, the reference first."""
         r = self._rows
-        return np.bincount(r.y, r.weights if self._frequency else None, minlength=self.J).astype(float)
+        return class_sizes(r.y, r.weights if self._frequency else None, self.J)
 
     @property
     def _row_counts(self) -> ndarray:
@@ -221,7 +222,7 @@ def _labels(model: str, reference, names, values) -> MultinomialResponse:
             f"{model} takes one label a row; found counts of classes ({' + '.join(names)}). Reshape to one row a "
             "class with its count as freq_weights=, or use MNLogit"
         )
-    return MultinomialResponse.build(names, values, reference)
+    return MultinomialResponse.build(names, values, reference, narrow=True)
 
 
 def _number(value, name: str, least: float, most: float = np.inf) -> float:

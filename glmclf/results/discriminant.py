@@ -308,7 +308,7 @@ class DiscriminantResults(GenerativeResults):
     # ------------------------------------------------------------------------------------------------- predicting
     def _values(self, newdata) -> tuple[ndarray, pd.Index]:
         if newdata is None:
-            return self.model._rows.X[:].toarray(), self.model._rows.index
+            return self.model.exog, self.model._rows.index
         X = self.model._features(newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else pd.RangeIndex(len(X))
         index = index if len(index) == len(X) else pd.RangeIndex(len(X))

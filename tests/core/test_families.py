@@ -325,6 +325,29 @@ def test_moments_of_an_offset(offset, order):
     assert_allclose(single.squares, total.squares, rtol=1e-7 if offset else 1e-12)
 
 
+@pytest.mark.parametrize("K", [3, 20])
+@pytest.mark.parametrize("p", [2, 40])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_moments_of_classes_far_apart_and_of_sorted_rows(order, p, K):
+    g = np.random.default_rng(5)
+    y = np.sort(g.integers(0, K, 900))  # the first rows are of one class
+    X = np.asarray(g.normal(size=(900, p)) + 1e4 * y[:, None], order=order)
+    found = Gaussian(p).statistics(X, y.astype(np.int8), None, K)
+    assert_allclose(found.largest, np.abs(X).max(axis=0), rtol=1e-15)
+    for k in range(K):
+        rows = X[y == k].astype(np.longdouble)
+        assert_allclose(found.mean[k], rows.mean(axis=0).astype(float), rtol=1e-14, atol=1e-14)
+        assert_allclose(found.squares[k], ((rows - rows.mean(axis=0)) ** 2).sum(axis=0).astype(float), rtol=1e-12)
+
+
+def test_a_constant_has_no_squares():
+    y = np.arange(200) % 2
+    X = np.column_stack([np.full(200, 0.1), np.where(y, 0.3, 1e6 / 7)])
+    found = Gaussian(2).statistics(X, y, None, 2)
+    assert Gaussian(2).defects(found)
+    assert (np.sqrt(found.squares / found.n) <= 8 * np.finfo(float).eps * found.largest).all()
+
+
 def test_moments_with_missing_values():
     g = np.random.default_rng(2)
     X = g.normal(size=(200, 3))
