@@ -164,12 +164,12 @@ def test_submodules_need_no_import_of_their_own(repository):
              if (path.suffix == ".py" and not path.stem.startswith("__")) or (path / "__init__.py").exists()}
     assert {"datasets", "formula", "errors", "models", "results"} <= names
     script = ("import sys, glmclf\n"
-              "assert not {{'glmclf.datasets', 'glmclf.formula'}} & set(sys.modules)\n"
-              "assert set({names}) <= set(dir(glmclf))\n"
-              "assert all(getattr(glmclf, name) is sys.modules['glmclf.' + name] for name in {names})\n"
+              "assert not {'glmclf.datasets', 'glmclf.formula'} & set(sys.modules)\n"
+              f"assert set({sorted(names)}) <= set(dir(glmclf))\n"
+              f"assert all(getattr(glmclf, name) is sys.modules['glmclf.' + name] for name in {sorted(names)})\n"
               "assert 'GRADE' in glmclf.datasets.load('spector') and glmclf.formula.api.logit\n"
               "from glmclf import datasets, formula\n"
-              "assert datasets is glmclf.datasets and formula is glmclf.formula").format(names=sorted(names))
+              "assert datasets is glmclf.datasets and formula is glmclf.formula")
     loaded_by(script)
 
 
