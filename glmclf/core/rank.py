@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -27,16 +28,21 @@ def triangular_factor(blocks: Blocks) -> ndarray:
     """
     columns = [i for i, a in enumerate(blocks.arrays) if hasattr(a, "gram")]
     k = sum(blocks.arrays[i].shape[1] for i in columns)
+    R = stacked_factor(np.column_stack([block[i].toarray() for i in columns]) for block in blocks)
+    return np.vstack([R, np.zeros((k - len(R), k))])
+
+
+def stacked_factor(parts: Iterable[ndarray]) -> ndarray:
+    """R of the rows of all parts, (at most k, k)."""
     levels: list[list[ndarray]] = [[]]
-    for block in blocks:
-        levels[0].append(_factor(np.column_stack([block[i].toarray() for i in columns])))
+    for part in parts:
+        levels[0].append(_factor(part))
         for depth, level in enumerate(levels):
             if len(level) == FAN:
                 levels[depth + 1 :] = levels[depth + 1 :] or [[]]
                 levels[depth + 1].append(_factor(np.vstack(level)))
                 level.clear()
-    R = _factor(np.vstack([part for level in levels for part in level]))
-    return np.vstack([R, np.zeros((k - len(R), k))])
+    return _factor(np.vstack([part for level in levels for part in level]))
 
 
 def _factor(X: ndarray) -> ndarray:

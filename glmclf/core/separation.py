@@ -16,7 +16,9 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
+from glmclf.core.columns import expanded_rows
 from glmclf.core.cone_rows import Directions, directions
+from glmclf.core.rank import stacked_factor
 from glmclf.errors import EstimationError
 
 TOLERANCE = 1e-7  # HiGHS' feasibility tolerance
@@ -48,7 +50,10 @@ class Constraints(Protocol):
         """All rows times D (p, r), those of A and E together: (m, r)."""
 
     def rows(self, which: ndarray) -> ndarray:
-        """Some rows, (., p)."""
+        """Some rows, (., p), by their places."""
+
+    def parts(self, which: ndarray) -> list[ndarray]:
+        """Places of the rows in a mask, in parts that may be expanded: one part, if they are few."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +219,9 @@ def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone |
     rows = near.undecided | constraints.tied
     if not rows.any() or not near.proves(constraints):
         return _whole(constraints, near.theta)
-    N = _null_space(constraints.rows(rows), constraints.directions.tie)
+    parts = constraints.parts(rows)
+    R = constraints.rows(parts[0]) if len(parts) == 1 else stacked_factor(map(constraints.rows, parts))
+    N = _null_space(R, constraints.directions.tie)
     if not N.shape[1]:
         return None
     return _within(constraints, N, near.theta) or _whole(constraints)
@@ -259,12 +266,24 @@ class Hint:
         size = np.where(tied[rows], free, value)
         if not np.isfinite(size).all() or (size <= 0).any():
             return False
-        B = size[:, None] * constraints.rows(rows)
-        change = B @ np.linalg.lstsq(B, value / size, rcond=NULL)[0]
-        return bool((change[~tied[rows]] < 0.5).all())
+        parts, scale = constraints.parts(rows), np.zeros(len(rows))
+        scale[rows] = size
+
+        def scaled(part: ndarray) -> ndarray:
+            return scale[part, None] * constraints.rows(part)
+
+        if len(parts) == 1:
+            B = scaled(parts[0])
+            change = B @ np.linalg.lstsq(B, value / size, rcond=NULL)[0]
+            return bool((change[~tied[rows]] < 0.5).all())
+        full = self.multipliers * constraints.length
+        R = stacked_factor(np.column_stack([scaled(part), full[part] / scale[part]]) for part in parts)
+        b = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=NULL)[0]
+        return all(bool((scaled(part) @ b < 0.5)[~tied[part]].all()) for part in parts)
 
 
 def _whole(constraints: Constraints, theta: ndarray | None = None) -> Cone | None:
+    """The cone by programs on all rows, for which they are expanded."""
     return _within(constraints, np.eye(constraints.size), theta)
 
 
@@ -536,19 +555,31 @@ def _refined(c: ndarray, A: ndarray, b: ndarray) -> ndarray | None:
 class BinaryConstraints:
     """x'd >= 0 for rows of events alone, <= 0 for rows without, = 0 where both were seen."""
 
-    def __init__(self, X: ndarray, y: ndarray, m: ndarray | None):
+    kind: ndarray | None = None  # of which of its rows each row of an objective is
+
+    def __init__(self, X: Any, y: ndarray, m: ndarray | None):
         self.directions = directions(X)
         self.length, self.size = self.directions.length, X.shape[1]
-        self._Z = np.where(y == 0, -1.0, 1.0)[:, None] * self.directions.Z
+        self.sign = np.where(y == 0, -1.0, 1.0)
         self.tied = (y > 0) & (y < (1.0 if m is None else m))
 
     def times(self, D: ndarray) -> ndarray:
         """All rows times D (p, r), those of A and E together: (m, r)."""
-        return self._Z @ D
+        return self.sign[:, None] * self.directions.times(D)
 
     def rows(self, which: ndarray) -> ndarray:
-        """Some rows, (., p)."""
-        return self._Z[which]
+        """Some rows, (., p), by their places."""
+        return self.sign[which, None] * self.directions.at(which)
+
+    def parts(self, which: ndarray) -> list[ndarray]:
+        """Places of the rows in a mask, in parts that may be expanded."""
+        return _parts(which, self)
+
+
+def _parts(which: ndarray, constraints: Constraints) -> list[ndarray]:
+    at = np.flatnonzero(which)
+    size = max(len(at), 1) if constraints.directions.Z is not None else expanded_rows(constraints.size)
+    return [at[start : start + size] for start in range(0, max(len(at), 1), size)]
 
 
 class MultinomialConstraints:
@@ -557,7 +588,9 @@ class MultinomialConstraints:
     Constraints are ordered by pair (c, l), c < l where tied, then by row; `pair` and `row` say which.
     """
 
-    def __init__(self, X: ndarray, seen: ndarray):
+    kind: ndarray | None = None
+
+    def __init__(self, X: Any, seen: ndarray):
         k, K = X.shape[1], seen.shape[1]
         self._K, self._k, self.size = K, k, k * (K - 1)
         self.directions = directions(X)
@@ -573,19 +606,23 @@ class MultinomialConstraints:
 
     def times(self, D: ndarray) -> ndarray:
         """All rows times D (p, r), those of A and E together: (m, r)."""
-        return self._of(np.ones(len(self.row), dtype=bool), D)
+        return np.concatenate([self._of(part, D) for part in self.parts(np.ones(len(self.row), dtype=bool))])
 
     def _of(self, which: ndarray, D: ndarray) -> ndarray:
         D = D.reshape(self._K - 1, self._k, -1)
         zero = np.zeros_like(D[0])
-        out = np.empty((int(which.sum()), D.shape[2]))
+        out = np.empty((len(which), D.shape[2]))
         pair, row = self.pair[which], self.row[which]
         for both in np.unique(pair):
             c, l = divmod(int(both), self._K)
             here = pair == both
-            out[here] = self.directions.Z[row[here]] @ ((D[c - 1] if c else zero) - (D[l - 1] if l else zero))
+            out[here] = self.directions.at(row[here]) @ ((D[c - 1] if c else zero) - (D[l - 1] if l else zero))
         return out
 
     def rows(self, which: ndarray) -> ndarray:
-        """Some rows, (., p)."""
+        """Some rows, (., p), by their places."""
         return self._of(which, np.eye(self.size))
+
+    def parts(self, which: ndarray) -> list[ndarray]:
+        """Places of the rows in a mask, in parts that may be expanded."""
+        return _parts(which, self)

@@ -21,7 +21,8 @@ class BinaryResponse:
     Attributes
     ----------
     y : (n,) float64 ndarray or None
-        0/1, a count of successes, or a fraction; None in a response read from a file.
+        0/1, a count of successes, or a fraction; None in a response read from a file. 0/1 take a byte each in a `packed`
+        one.
     trials : (n,) float64 ndarray or None
         Trials of each row; None stands for one a row.
     kind : {"binary", "counts", "fraction"}
@@ -242,7 +243,7 @@ class MultinomialResponse:
             levels, known = found.tolist(), found.tolist()
         else:
             known, levels = column.values.categories.tolist(), _used(column)
-            place = np.cumsum([level in levels for level in known]) - 1
+            place = _as_codes(np.cumsum([level in levels for level in known]) - 1)
             codes = place[np.asarray(column.values.codes)]
         _several_classes(name, levels)
         _distinct_words(name, levels, values[0])
@@ -273,7 +274,7 @@ class MultinomialResponse:
     def _put_reference_first(self) -> None:
         order = np.array([self.levels.index(c) for c in self.classes])
         assert self.y is not None
-        self.y = np.argsort(order)[self.y] if self.y.ndim == 1 else self.y[:, order]
+        self.y = _as_codes(np.argsort(order))[self.y] if self.y.ndim == 1 else self.y[:, order]
 
     def describe(self) -> str:
         """What is modelled, as ``P(mode = level), base 'bus'``."""
@@ -296,6 +297,11 @@ class MultinomialResponse:
         return replace(self, y=None, trials=None)
 
 
+def packed(response: Any) -> Any:
+    """The same with 0 and 1 in a byte each, as a model keeps one for each row."""
+    return replace(response, y=response.y.astype(np.int8)) if response.kind == "binary" else response
+
+
 def _distinct(values: ndarray) -> tuple[ndarray, ndarray]:
     """Sorted distinct values and each row's place among them; by counting where they are few whole numbers."""
     if values.dtype.kind in "iu" and len(values):
@@ -305,8 +311,13 @@ def _distinct(values: ndarray) -> tuple[ndarray, ndarray]:
             at = (wide - wide.dtype.type(low)).astype(np.int16)
             seen = np.bincount(at, minlength=high - low + 1) > 0
             levels = np.flatnonzero(seen).astype(wide.dtype) + wide.dtype.type(low)
-            return levels.astype(values.dtype), (np.cumsum(seen) - 1)[at]
+            return levels.astype(values.dtype), _as_codes(np.cumsum(seen) - 1)[at]
     return np.unique(values, return_inverse=True)
+
+
+def _as_codes(places: ndarray) -> ndarray:
+    """Whole numbers as they are or, where all are small, in a byte each: one for each row is kept."""
+    return places.astype(np.int8) if -1 <= places.min() and places.max() <= np.iinfo(np.int8).max else places
 
 
 def _several_classes(name: str, levels: list[Any]) -> None:

@@ -10,7 +10,7 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.likelihood import Multinomial
 
-ENTRIES = 2**19  # of the largest temporary array
+ENTRIES = 2**17  # of the largest temporary array
 
 
 def wald_derivatives(

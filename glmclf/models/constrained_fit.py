@@ -146,7 +146,7 @@ def _null_obeys(model: Any, R: ndarray, q: ndarray) -> bool:
 
 def _check_separation(model: Any, objective: Any, constraint: Constraint) -> None:
     """Refuse an estimate that is infinite under the constraints."""
-    _, rows = constraints_of(objective)
+    rows = constraints_of(objective)
     cone = cone_where(rows, constraint.R)
     if cone is None:
         return

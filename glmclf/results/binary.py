@@ -11,7 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
-from glmclf.core.blocks import Blocks
+from glmclf.core.blocks import Blocks, in_place, linear
 from glmclf.core.columns import Columns
 from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
@@ -35,6 +35,8 @@ class BinaryResults(Results):
     # ------------------------------------------------------------------------------------------------ numbers
     @cached_property
     def _saturated_value(self) -> float:
+        if self.model._likelihood.binary:
+            return 0.0
         r = self.model._rows
         return float(np.sum(self.model._weighted(self.model._likelihood.saturated(r.y, r.trials))))
 
@@ -92,9 +94,9 @@ class BinaryResults(Results):
 
     def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
-        eta, shift = X[:] @ self._inner, self._wide(self._shift)
+        eta, shift = linear(X, self._inner), self._wide(self._shift)
         if shift.any():
-            offset = (0.0 if offset is None else offset) - raw[:] @ shift
+            offset = (0.0 if offset is None else offset) - linear(raw, shift)
         return eta if offset is None else eta + offset
 
     def _at_the_limit(self, X: Columns | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
@@ -202,9 +204,9 @@ class BinaryResults(Results):
             eta = self._with_priors(eta, priors, which)
             values = eta if which == "linear" else _from_log_odds(eta, which)
         else:
-            values = self.model._transform(eta, "mean" if which == "class" else which)
+            values = in_place(lambda z: self.model._transform(z, "mean" if which == "class" else which), eta)
         if which != "class":
-            return pd.Series(values, index=index)
+            return pd.Series(values, index=index, copy=False)
         _check_threshold(threshold)
         return self._labels(values > threshold, index, np.isnan(values))
 
