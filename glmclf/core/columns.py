@@ -87,17 +87,23 @@ def from_pieces(pieces: list[Piece], n: int) -> Dense | Cells:
 
 def some_columns(X: Columns, columns: ndarray) -> Columns:
     """The same rows of some columns, in ascending order."""
-    if isinstance(X, Dense):
-        return Dense(X.X[:, columns])
-    if isinstance(X, Sparse):
-        return Sparse(X.X[:, columns])
-    pieces, start = [], 0
+    return reordered(X, columns)
+
+
+def reordered(X: Columns, *columns: ndarray) -> Columns:
+    """The same rows of some columns, group after group; those of a group in ascending order."""
+    if isinstance(X, Cells):
+        return from_pieces([piece for group in columns for piece in _some_pieces(X, group)], X.shape[0])
+    return type(X)(X.X[:, np.concatenate(columns)])
+
+
+def _some_pieces(X: Cells, columns: ndarray) -> Iterator[Piece]:
+    start = 0
     for piece in X.pieces:
         mine = columns[(columns >= start) & (columns < start + len(piece.num))] - start
         start += len(piece.num)
         if len(mine):
-            pieces.append(piece._replace(num=piece.num[mine], cat=piece.cat[mine]))
-    return from_pieces(pieces, X.shape[0])
+            yield piece._replace(num=piece.num[mine], cat=piece.cat[mine])
 
 
 def beside(X: Columns, Z: ndarray) -> Columns:
@@ -648,6 +654,11 @@ class Sparse:
     def toarray(self) -> ndarray:
         """The columns as an (n, k) array: as many bytes as a dense X, so of a block at a time."""
         return self.X.toarray()
+
+
+def rows_at_once(X: Columns) -> int:
+    """Rows of a block of which each is wanted as numbers."""
+    return X.block_size if isinstance(X, Dense) else min(X.block_size, expanded_rows(X.shape[1]))
 
 
 def expanded_rows(k: int) -> int:

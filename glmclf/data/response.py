@@ -21,8 +21,7 @@ class BinaryResponse:
     Attributes
     ----------
     y : (n,) float64 ndarray or None
-        0/1, a count of successes, or a fraction; None in a response read from a file. 0/1 take a byte each in a `packed`
-        one.
+        0/1, a count of successes, or a fraction; None in a response read from a file. 0/1 may be `packed`.
     trials : (n,) float64 ndarray or None
         Trials of each row; None stands for one a row.
     kind : {"binary", "counts", "fraction"}

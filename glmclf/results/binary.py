@@ -12,7 +12,7 @@ from numpy import ndarray
 from scipy.special import expit
 
 from glmclf.core.blocks import Blocks, in_place, linear
-from glmclf.core.columns import Columns
+from glmclf.core.columns import Columns, rows_at_once
 from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
 from glmclf.data.priors import read_priors
@@ -111,7 +111,8 @@ class BinaryResults(Results):
             return np.where(self._ruled_out[:, 0], np.inf, np.where(self._ruled_out[:, 1], -np.inf, eta))
         from glmclf.core.limit import at_infinity
 
-        signs, unknown = signs_of_rows(self._cone, X[:].toarray())
+        found = [signs_of_rows(self._cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
+        signs, unknown = (np.concatenate(part) for part in zip(*found)) if found else (np.zeros(0), np.zeros(0, bool))
         warn_of_unknown(unknown, index)
         return at_infinity(eta, signs)
 
@@ -230,7 +231,7 @@ class BinaryResults(Results):
         """
         X, eta, index = self._linear(newdata, offset)
         V = self._cov.matrix
-        parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X)]
+        parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X, size=rows_at_once(X))]
         se = np.concatenate(parts) if parts else np.zeros(0)
         if self._cone is not None:
             se = np.where(np.isfinite(eta), se, np.nan)

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.blocks import Blocks, in_place
-from glmclf.core.columns import triangular_inverse
+from glmclf.core.columns import rows_at_once, triangular_inverse
 from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import Evaluation
 from glmclf.core.offsets import centred
@@ -462,7 +462,7 @@ class MultinomialResults(LevelEstimates, Results):
         """
         check_prediction(which)
         X, eta, index = self._linear(newdata, offset)
-        parts = [self._log_odds_covariance(x.toarray()) for (x,) in Blocks(X)]
+        parts = [self._log_odds_covariance(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
         q = eta.shape[1] - 1
         S, order = np.concatenate([np.zeros((0, q, q)), *parts]), self.model._order
         if which == "linear":
