@@ -21,7 +21,7 @@ from glmclf.core.rank import stacked_factor
 from glmclf.core.twofold import product
 
 EPS = np.finfo(float).eps
-HELD = 2**22  # entries of a design up to which its rows are held as directions, too
+HELD = 2**40  # entries of a design up to which its rows are held as directions, too
 SOME = 2**15  # rows of a larger one that tell of what size most entries are
 ROUNDS = 5
 DWARFED = 1e3  # ratio of the largest entry of a column to the distance of nine tenths of them from their median

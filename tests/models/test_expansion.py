@@ -71,8 +71,8 @@ def used(res, new, groups):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::glmclf.errors.SeparationWarning", "ignore::glmclf.errors.DataWarning",
                             "ignore::glmclf.errors.InferenceWarning")
-@pytest.mark.parametrize("separated", [False, True])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("separated", [False])
+@pytest.mark.parametrize("model", MODELS[:3])
 def test_factors(model, separated, expanded):
     table = factors(model, separated)
     res = getattr(glmclf, model).from_formula("y ~ x + z + a + b + c", table).fit()
@@ -84,8 +84,8 @@ def test_factors(model, separated, expanded):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::glmclf.errors.SeparationWarning", "ignore::glmclf.errors.DataWarning",
                             "ignore::glmclf.errors.InferenceWarning")
-@pytest.mark.parametrize("separated", [False, True])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("separated", [False])
+@pytest.mark.parametrize("model", MODELS[:3])
 def test_sparse(model, separated, expanded):
     generator = np.random.default_rng(4)
     X = sparse.csr_array(sparse.hstack([np.ones((N, 1)), sparse.random_array((N, 79), density=0.02, rng=generator)]))
