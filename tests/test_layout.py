@@ -159,6 +159,36 @@ def test_classes_that_are_imported_late():
         glmclf.LDS
 
 
+def test_submodules_need_no_import_of_their_own(repository):
+    names = {path.stem for path in (repository / "glmclf").iterdir()
+             if (path.suffix == ".py" and not path.stem.startswith("__")) or (path / "__init__.py").exists()}
+    assert {"datasets", "formula", "errors", "models", "results"} <= names
+    script = ("import sys, glmclf\n"
+              "assert not {'glmclf.datasets', 'glmclf.formula'} & set(sys.modules)\n"
+              f"assert set({sorted(names)}) <= set(dir(glmclf))\n"
+              f"assert all(getattr(glmclf, name) is sys.modules['glmclf.' + name] for name in {sorted(names)})\n"
+              "assert 'GRADE' in glmclf.datasets.load('spector') and glmclf.formula.api.logit\n"
+              "from glmclf import datasets, formula\n"
+              "assert datasets is glmclf.datasets and formula is glmclf.formula")
+    loaded_by(script)
+
+
+@pytest.mark.slow
+def test_type_checkers_know_what_is_imported_late(tmp_path, repository, monkeypatch):
+    mypy = pytest.importorskip("mypy.api")
+    monkeypatch.setenv("MYPYPATH", str(repository))
+    script = tmp_path / "use.py"
+    script.write_text("import glmclf\nfrom glmclf import LDA, NaiveBayes, datasets\n"
+                      "reveal_type(datasets.names())\nreveal_type(glmclf.datasets.names())\n"
+                      "reveal_type(LDA)\nreveal_type(glmclf.NaiveBayes)\nreveal_type(glmclf.formula.api.qda)\n")
+    said = mypy.run([str(script), "--config-file=", "--ignore-missing-imports", "--follow-imports=silent",
+                     "--cache-dir", str(tmp_path / "cache")])[0]
+    assert said.count("list[str]") + said.count("list[builtins.str]") == 2, said
+    for word in ["models.discriminant.LDA", "models.naive_bayes.NaiveBayes", "models.discriminant.QDA"]:
+        assert f"glmclf.{word}" in said, said
+    assert '"Any"' not in said, said
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model, penalty", [("LDA", None), ("NaiveBayes", None), ("MNLogit", None), ("MNLogit", 0.1)])
 @pytest.mark.parametrize("how", ["save", "pickle"])

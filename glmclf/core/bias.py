@@ -17,7 +17,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
-from glmclf.core.blocks import Blocks, one_blas_thread
+from glmclf.core.blocks import Blocks, linear, one_blas_thread
 from glmclf.core.columns import Dense
 from glmclf.core.estimation import (
     FACTORED_ALONE,
@@ -290,7 +290,7 @@ def with_corrected_intercept(found: ReducedEstimate, objective: Objective, colum
         Place of the constant.
     """
     X, y, m, offset, weights = objective.blocks.arrays
-    eta = X[:] @ found.theta
+    eta = linear(X, found.theta)
     eta = eta if offset is None else eta + offset
     alone = Objective(objective.likelihood, Blocks(Dense(np.ones((len(eta), 1))), y, m, eta, weights))
     shift = np.zeros(X.shape[1])

@@ -15,13 +15,14 @@ import numpy as np
 
 RUN = 32  # rows side by side in a part of them, which are cheaper to reach
 GROUP = 2  # blocks that a worker adds up by itself: fewer of its awakenings
+AT_ONCE = 2**14  # rows whose values are transformed
 SHARES = 12  # groups at the least, so that workers end together
 
 
 class Blocks:
     """Aligned arrays (or Columns), cut into blocks of rows.
 
-    A data source that does not fit in memory overrides `__iter__` and, where it is remote, `sum`.
+    A data source that does not fit in memory overrides `__iter__` and `sum`.
 
     Parameters
     ----------
@@ -40,9 +41,13 @@ class Blocks:
         self.n_threads = n_threads or processors()
 
     def __iter__(self) -> Iterator[tuple]:
-        for start in range(0, self.n, self.size):
-            rows = slice(start, start + self.size)
-            yield tuple(None if a is None else a[rows] for a in self.arrays)
+        return map(self._cut, self._slices())
+
+    def _slices(self) -> Iterator[slice]:
+        return (slice(start, start + self.size) for start in range(0, self.n, self.size))
+
+    def _cut(self, rows: slice) -> tuple:
+        return tuple(None if a is None else a[rows] for a in self.arrays)
 
     def resized(self, size: int) -> Blocks:
         """The same rows in blocks of another size."""
@@ -60,22 +65,43 @@ class Blocks:
         if self.n <= self.size:
             return functools.reduce(operator.add, itertools.starmap(f, self))
         with one_blas_thread():
-            groups = _groups(iter(self), max(1, min(GROUP, self.n // self.size // SHARES)))
+            groups = _groups(self._slices(), max(1, min(GROUP, self.n // self.size // SHARES)))
             if self.n_threads == 1:
-                return functools.reduce(operator.add, (_sum(f, *blocks) for blocks in groups))
+                return functools.reduce(operator.add, (self._sum(f, *rows) for rows in groups))
             with ThreadPoolExecutor(self.n_threads) as pool:
-                parts = ordered_map(pool, functools.partial(_sum, f), groups, 4 * self.n_threads)
+                parts = ordered_map(pool, functools.partial(self._sum, f), groups, 4 * self.n_threads)
                 return functools.reduce(operator.add, parts)
 
+    def _sum(self, f: Callable, *slices: slice) -> Any:
+        """A worker cuts its blocks itself: rows that are made or widened when used are so one block at a time."""
+        return functools.reduce(operator.add, (f(*self._cut(rows)) for rows in slices))
 
-def _groups(blocks: Iterator[tuple], size: int) -> Iterator[tuple]:
-    """Blocks by `size`: what a worker is given at once."""
-    while group := tuple(itertools.islice(blocks, size)):
+
+def _groups(slices: Iterator[slice], size: int) -> Iterator[tuple]:
+    """Slices by `size`: what a worker is given at once."""
+    while group := tuple(itertools.islice(slices, size)):
         yield group
 
 
-def _sum(f: Callable, *blocks: tuple) -> Any:
-    return functools.reduce(operator.add, itertools.starmap(f, blocks))
+def linear(X: Any, b: np.ndarray) -> np.ndarray:
+    """X b, (n,) or (n, q), of Columns block by block, so that rows that are made when used are never all there."""
+    if not hasattr(X, "block_size"):
+        return X @ b
+    if X.shape[0] <= X.block_size:
+        return X[:] @ b
+    out = np.empty((X.shape[0], *b.shape[1:]), order="F")
+    for start in range(0, X.shape[0], X.block_size):
+        rows = slice(start, start + X.block_size)
+        out[rows] = X[rows] @ b
+    return out
+
+
+def in_place(f: Callable, values: np.ndarray) -> np.ndarray:
+    """``f(rows)`` of rows of an array in their place, block by block."""
+    for start in range(0, max(len(values), 1), AT_ONCE):
+        rows = slice(start, start + AT_ONCE)
+        values[rows] = f(values[rows])
+    return values
 
 
 def ordered_map(pool: ThreadPoolExecutor, f: Callable, blocks: Iterator[tuple], ahead: int) -> Iterator:

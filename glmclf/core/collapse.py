@@ -102,7 +102,26 @@ def distinct_rows(
         return None
     rows, counts = rows[there] - 1, counts[there]
     y = counts if isinstance(likelihood, Multinomial) else counts[:, 1]
-    return Distinct(_taken(X, rows), y, counts.sum(axis=1), None if offset is None else offset[rows])
+    return Distinct(taken(X, rows), y, counts.sum(axis=1), None if offset is None else offset[rows])
+
+
+def equal_rows(X: Any) -> tuple[ndarray, ndarray] | None:
+    """One row (u,) of each kind, and of which kind each row is (n,); None unless they are found cheaply and few."""
+    n = X.shape[0]
+    found = _numbered(_digits(X, None), n, None) if n >= LEAST and isinstance(X, Dense | Cells) else None
+    if found is None:
+        return None
+    key, size = found
+    rows = _places(key, size, None)
+    there = rows > 0
+    if PAYS * np.count_nonzero(there) > n:
+        return None
+    return rows[there] - 1, (np.cumsum(there) - 1).astype(np.int32)[key]
+
+
+def taken(X: Dense | Cells, rows: ndarray) -> Dense | Cells:
+    """Some rows, in whichever form makes a pass cheaper."""
+    return X.subset(rows) if isinstance(X, Dense) else from_pieces(X.subset(rows).pieces, len(rows))
 
 
 def of_counts(likelihood: Binomial | Multinomial) -> Binomial | Multinomial:
@@ -110,14 +129,10 @@ def of_counts(likelihood: Binomial | Multinomial) -> Binomial | Multinomial:
     return Binomial(likelihood.link) if isinstance(likelihood, Binomial) else likelihood
 
 
-def _taken(X: Dense | Cells, rows: ndarray) -> Dense | Cells:
-    return X.subset(rows) if isinstance(X, Dense) else from_pieces(X.subset(rows).pieces, len(rows))
-
-
 # ------------------------------------------------------------------------------------------------ digits
 def _digits(X: Dense | Cells, offset: ndarray | None) -> Iterator[Digit | None]:
     """Every column as a digit; None for one that is not discrete."""
-    if isinstance(X, Dense) and X.basis is not None:
+    if X._inverse is not None:
         yield None
         return
     numbers, coded = list(X.X.T) if isinstance(X, Dense) else [], {}

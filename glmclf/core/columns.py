@@ -87,17 +87,33 @@ def from_pieces(pieces: list[Piece], n: int) -> Dense | Cells:
 
 def some_columns(X: Columns, columns: ndarray) -> Columns:
     """The same rows of some columns, in ascending order."""
-    if isinstance(X, Dense):
-        return Dense(X.X[:, columns])
-    if isinstance(X, Sparse):
-        return Sparse(X.X[:, columns])
-    pieces, start = [], 0
+    return reordered(X, columns)
+
+
+def reordered(X: Columns, *columns: ndarray) -> Columns:
+    """The same rows of some columns, group after group; those of a group in ascending order."""
+    if isinstance(X, Cells):
+        return from_pieces([piece for group in columns for piece in _some_pieces(X, group)], X.shape[0])
+    return type(X)(X.X[:, np.concatenate(columns)])
+
+
+def _some_pieces(X: Cells, columns: ndarray) -> Iterator[Piece]:
+    start = 0
     for piece in X.pieces:
         mine = columns[(columns >= start) & (columns < start + len(piece.num))] - start
         start += len(piece.num)
         if len(mine):
-            pieces.append(piece._replace(num=piece.num[mine], cat=piece.cat[mine]))
-    return from_pieces(pieces, X.shape[0])
+            yield piece._replace(num=piece.num[mine], cat=piece.cat[mine])
+
+
+def beside(X: Columns, Z: ndarray) -> Columns:
+    """The same rows with more columns, Z (n, c), after those of X, which is in its own basis."""
+    if isinstance(X, Dense):
+        return Dense(np.column_stack([X.X, Z]))
+    if isinstance(X, Sparse):
+        return Sparse(sparse.csr_array(sparse.hstack([X.X, sparse.csr_array(Z)])))
+    c = np.arange(Z.shape[1])
+    return Cells([*X.pieces, Piece(np.asfortranarray(Z), None, None, c, np.zeros_like(c))], X.shape[0])
 
 
 def triangular_inverse(basis: ndarray) -> ndarray:
@@ -170,7 +186,8 @@ class Dense:
 
     def subset(self, rows: ndarray) -> Dense:
         """Some rows, in the same basis."""
-        return Dense(self.X.T.take(rows, axis=1).T, self.basis, self.exact)
+        some = self.X.T.take(rows, axis=1).T if self.X.flags.f_contiguous else np.asfortranarray(self.X[rows])
+        return Dense(some, self.basis, self.exact)
 
     def __matmul__(self, b: ndarray) -> ndarray:
         return self.X @ b if b.ndim == 1 else (b.T @ self.X.T).T
@@ -363,10 +380,18 @@ class Cells:
         What the terms of a formula contribute.
     n : int
         Rows.
+    basis, exact
+        As in `Dense`: such rows are expanded, when they are used.
     """
 
-    def __init__(self, pieces: list[Piece], n: int):
+    basis: ndarray | None = None
+    _inverse: ndarray | None = None
+
+    def __init__(self, pieces: list[Piece], n: int, basis: ndarray | None = None, exact: bool | None = None):
         self.pieces, self.shape = pieces, (n, sum(len(p.num) for p in pieces))
+        self.exact = is_small(*self.shape) if exact is None else exact
+        if basis is not None:
+            self.basis, self._inverse = basis, triangular_inverse(basis)
 
     def _parts(self, coded: bool) -> list[Part]:
         starts = np.cumsum([0, *(len(p.num) for p in self.pieces)]).tolist()
@@ -401,33 +426,43 @@ class Cells:
 
     @property
     def least_rcond(self) -> float:
-        """As for `Dense`; rotating expands the factors, so large tables keep the gram while it leaves some digits."""
+        """As for `Dense`; rotated rows are expanded, so large tables keep the gram while it leaves some digits."""
         return Dense.least_rcond if self.shape[0] * self.shape[1] < EXPANDABLE else 1e-9
 
     @property
     def block_size(self) -> int:
-        """Rows a block: enough that the arithmetic outweighs the calls, and the (k, k) array that a block adds."""
-        return max(65_536, self.shape[1] ** 2 // 8)
+        """Rows a block: enough that the arithmetic outweighs the calls, and the (k, k) array that a block adds; fewer
+        where they are expanded."""
+        k = self.shape[1]
+        return max(65_536, k * k // 8) if self._inverse is None else expanded_rows(k)
 
-    def __getitem__(self, rows) -> Cells:
-        """The same columns for some rows."""
+    def __getitem__(self, rows) -> Cells | Dense:
+        """The same columns for some rows; in another basis these are expanded."""
+        if self._inverse is not None:
+            pieces = [_cut(piece, rows) for piece in self.pieces]
+            X = dense(pieces, len(range(*rows.indices(self.shape[0]))) if isinstance(rows, slice) else len(rows))
+            return Dense(product(X, self._inverse) if self.exact else X @ self._inverse)
         other = object.__new__(Cells)
-        other.pieces = [_cut(piece, rows) for piece in self.pieces]
+        other.pieces, other.exact = [_cut(piece, rows) for piece in self.pieces], self.exact
         other.coded, other.at, other.D = [part[rows] for part in self.coded], self.at, self.D[rows]
         other.shape = (len(other.D), self.shape[1])
         return other
 
-    def rotated(self, basis: ndarray, exact: bool | None = None) -> Dense:
+    def rotated(self, basis: ndarray, exact: bool | None = None) -> Cells:
         """These columns in the basis that makes them ``X @ inv(basis)``."""
-        return Dense(self.toarray(), basis, exact)
+        return Cells(self.pieces, self.shape[0], basis, exact)
 
-    def mapped(self, T: ndarray, exact: bool | None = None) -> Dense:
+    def mapped(self, T: ndarray, exact: bool | None = None) -> Cells:
         """``X @ T`` for any T (k, m), each row made when it is used."""
-        return Dense(self.toarray()).mapped(T, exact)
+        out = Cells(self.pieces, self.shape[0], None, exact)
+        out._inverse, out.shape = T, (self.shape[0], T.shape[1])
+        return out
 
     def subset(self, rows: ndarray) -> Cells:
-        """Some rows."""
-        return Cells([_cut(piece, rows) for piece in self.pieces], len(rows))
+        """Some rows, in the same basis."""
+        out = Cells([_cut(piece, rows) for piece in self.pieces], len(rows), None, self.exact)
+        out.basis, out._inverse, out.shape = self.basis, self._inverse, (len(rows), self.shape[1])
+        return out
 
     def __matmul__(self, b: ndarray) -> ndarray:
         eta = self.D @ b[self.at]
@@ -534,7 +569,7 @@ class Cells:
         return out
 
     def toarray(self) -> ndarray:
-        """The columns as an (n, k) array, column-contiguous."""
+        """The columns as an (n, k) array, column-contiguous: as many bytes as a dense X, so of a block at a time."""
         return dense(self.pieces, self.shape[0])
 
 
@@ -562,6 +597,8 @@ class Sparse:
     @property
     def block_size(self) -> int:
         """Rows a block: many, as each adds a (k, k) array, but no more than may be expanded."""
+        if self._inverse is not None:
+            return expanded_rows(self.shape[1])
         return int(np.clip(2 ** np.floor(np.log2(2**24 / max(self.shape[1], 1))), 4096, 65_536))
 
     def __getitem__(self, rows) -> Sparse | Dense:
@@ -617,8 +654,23 @@ class Sparse:
         return abs(self.X).max(axis=0).toarray().ravel().astype(np.float64)
 
     def toarray(self) -> ndarray:
-        """The columns as an (n, k) array."""
+        """The columns as an (n, k) array: as many bytes as a dense X, so of a block at a time."""
         return self.X.toarray()
+
+
+def rows_at_once(X: Columns) -> int:
+    """Rows of a block of which each is wanted as numbers."""
+    return X.block_size if isinstance(X, Dense) else min(X.block_size, expanded_rows(X.shape[1]))
+
+
+def expandable(blocks: Any) -> Any:
+    """The same rows in blocks of which each may be expanded."""
+    return blocks.resized(min(blocks.size, rows_at_once(blocks.arrays[0])))
+
+
+def expanded_rows(k: int) -> int:
+    """Rows of a block that are expanded to k columns each: some megabytes."""
+    return int(np.clip(2 ** np.floor(np.log2(2**20 / max(k, 1))), 1024, 65_536))
 
 
 def _of_each_pair(X: Dense | Cells | Sparse, P: ndarray) -> ndarray:

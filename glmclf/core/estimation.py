@@ -11,7 +11,7 @@ from numpy import ndarray
 from scipy.linalg import eigh
 
 from glmclf.core.approach import Approach, approach
-from glmclf.core.blocks import one_blas_thread
+from glmclf.core.blocks import Blocks, linear, one_blas_thread
 from glmclf.core.columns import triangular_inverse
 from glmclf.core.objective import Evaluation, Factor, Objective
 from glmclf.core.rank import dependencies, roundings, triangular_factor
@@ -212,23 +212,25 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
     """
     objective = objective if found.basis is None else objective.rotated(found.basis, found.exact)
     X, _, m, _, w = objective.blocks.arrays
-    A = X[:].toarray()
-    for weight in (m, w):
-        A = A if weight is None else A * np.sqrt(weight)[:, None]
-    after, q = found.fit.evaluation.information, len(found.fit.theta) // A.shape[1]
+    weight = np.ones(X.shape[0])
+    for times in (m, w):
+        weight = weight if times is None else weight * times
+    after, q = found.fit.evaluation.information, len(found.fit.theta) // X.shape[1]
+    blocks = Blocks(X, weight, size=objective.blocks.size, n_threads=objective.blocks.n_threads)
     for _ in range(FAR_OFF + 1):
         try:
-            T = Factor(np.kron(np.eye(q), A.T @ A)).root
+            T = Factor(np.kron(np.eye(q), blocks.sum(lambda X, weight: X.gram(weight)))).root
         except np.linalg.LinAlgError:
             return False
         values, vectors = eigh(T.T @ after @ T)
         if values[0] >= VANISHED:
             return True
-        shares = ((A @ (T @ vectors[:, 0]).reshape(A.shape[1], q, order="F")) ** 2).sum(axis=1)
+        way = linear(X, (T @ vectors[:, 0]).reshape(X.shape[1], q, order="F"))
+        shares = weight * (way * way).sum(axis=1)
         top = int(shares.argmax())
         if shares[top] < 0.5 * shares.sum():
             return False
-        A = np.delete(A, top, axis=0)
+        weight[top] = 0.0
     return False
 
 

@@ -158,7 +158,7 @@ class Multinomial:
         modest = np.abs(z).max() < MODEST
         if not modest:
             z -= z.max(axis=0)
-        flat, seen = z.ravel(), y * len(y) + np.arange(len(y))
+        flat, seen = z.ravel(), y.astype(np.intp) * len(y) + np.arange(len(y))
         mine = None if modest else flat[seen]
         e = np.exp(flat, out=flat)
         own = e[seen]

@@ -14,8 +14,9 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import qr
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
+from glmclf.core.blocks import Blocks, linear
+from glmclf.core.collapse import equal_rows, taken
+from glmclf.core.columns import beside, some_columns
 from glmclf.core.estimation import Estimate, estimate, from_basis
 from glmclf.core.objective import Evaluation, MultinomialObjective, Objective
 from glmclf.core.separation import BinaryConstraints, Cone, Hint, MultinomialConstraints, recession_cone
@@ -71,7 +72,7 @@ class LimitEstimate(Estimate):
             return self.objective.with_columns(Z, self.inner.fit.theta)
         X, *rest = self.objective.blocks.arrays
         theta = np.concatenate([self.inner.theta, np.zeros(Z.shape[1])])
-        blocks = Blocks(Dense(np.column_stack([X[:].toarray(), Z])), *rest)
+        blocks = Blocks(beside(X, Z), *rest)
         objective = type(self.objective)(self.objective.likelihood, blocks, self.objective.unit)
         return objective, theta, np.arange(X.shape[1], len(theta))
 
@@ -118,7 +119,7 @@ class Selected:
         X, *rest = self.objective.blocks.arrays
         k, q = X.shape[1], self.objective.likelihood.n_eta
         wider = k + Z.shape[1]
-        blocks = Blocks(Dense(np.column_stack([X[:].toarray(), Z])), *rest)
+        blocks = Blocks(beside(X, Z), *rest)
         new = (np.arange(q)[:, None] * wider + np.arange(k, wider)).ravel()
         old = self.kept // k * wider + self.kept % k
         kept = np.sort(np.concatenate([old, new]))
@@ -150,58 +151,86 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Cone 
     theta : (p,) ndarray, optional
         Where a fit stopped: rows it leaves undecided bound the search.
     """
-    A, constraints = constraints_of(objective)
+    constraints = constraints_of(objective)
     several = isinstance(objective, MultinomialObjective)
     if theta is None:
         return recession_cone(constraints), constraints
     with np.errstate(over="ignore", invalid="ignore"):
-        near = (_level_hint if several else _hint)(objective, theta, A, constraints)
+        near = (_level_hint if several else _hint)(objective, theta, constraints)
     return recession_cone(constraints, near), constraints
 
 
-def constraints_of(objective: Objective) -> tuple[ndarray, Any]:
-    """The design (n, k) and the constraints that the outcomes put on directions of recession."""
+def constraints_of(objective: Objective) -> Any:
+    """The constraints that the outcomes put on directions of recession, one for rows that are equal.
+
+    Of several classes these are a design's rows with the classes that each showed; their `kind` says of which of them
+    every row of the objective is, or is None where it is one of its own.
+    """
     X, y, m, *_ = objective.blocks.arrays
-    A = X[:].toarray()
-    if not isinstance(objective, MultinomialObjective):
-        return A, BinaryConstraints(A, y, m)
-    seen = y > 0 if y.ndim == 2 else y[:, None] == np.arange(objective.likelihood.K)
-    return A, MultinomialConstraints(A, seen)
+    several, found = isinstance(objective, MultinomialObjective), equal_rows(X)
+    kind = None if found is None else found[1]
+    X = (X if found is None else taken(X, found[0]))[:].toarray()
+    if several:
+        seen = y > 0 if y.ndim == 2 else y[:, None] == np.arange(objective.likelihood.K)
+        seen = np.column_stack([_sums(kind, column) > 0 for column in seen.T])
+        constraints: Any = MultinomialConstraints(X, seen)
+    else:
+        constraints = BinaryConstraints(X, *((y, m) if kind is None else _outcomes(kind, y, m)))
+    constraints.kind = kind
+    return constraints
 
 
-def _hint(objective: Objective, theta: ndarray, A: ndarray, constraints: BinaryConstraints) -> Hint:
-    _, y, m, offset, weights = objective.blocks.arrays
-    eta = A @ theta if offset is None else A @ theta + offset
-    _, u, w = objective.likelihood.pointwise(y, m, eta, True)
-    u = np.where(y == 0, -u, u)
-    return Hint(w > INSIDE * w.max(), u if weights is None else weights * u, theta)
+def _sums(kind: ndarray | None, values: ndarray) -> ndarray:
+    """Sums over the rows of each kind."""
+    return values if kind is None else np.bincount(kind, weights=values)
 
 
-def _level_hint(objective: Objective, theta: ndarray, A: ndarray, constraints: MultinomialConstraints) -> Hint:
+def _outcomes(kind: ndarray, y: ndarray, m: ndarray | None) -> tuple[ndarray, ndarray]:
+    """Outcomes, and how many different ones, that the rows of each kind showed."""
+    yes, no = (_sums(kind, seen) > 0 for seen in (y > 0, y < (1.0 if m is None else m)))
+    return yes.astype(float), yes + no.astype(float)
+
+
+def _means(kind: ndarray | None, values: ndarray) -> ndarray:
+    return values if kind is None else _sums(kind, values) / np.bincount(kind)
+
+
+def _hint(objective: Objective, theta: ndarray, constraints: BinaryConstraints) -> Hint:
+    X, y, m, offset, weights = objective.blocks.arrays
+    eta, kind = linear(X, theta), constraints.kind
+    _, u, w = objective.likelihood.pointwise(y, m, eta if offset is None else eta + offset, True)
+    w, u = _means(kind, w), _sums(kind, u if weights is None else weights * u)
+    return Hint(w > INSIDE * w.max(), constraints.sign * u, theta)
+
+
+def _level_hint(objective: Objective, theta: ndarray, constraints: MultinomialConstraints) -> Hint:
     """The score is the sum over pairs of classes c, l of (y_c p_l - y_l p_c) (e_c - e_l) x."""
-    _, y, _, offset, weights = objective.blocks.arrays
-    eta = A @ theta.reshape(A.shape[1], -1, order="F")
+    X, y, _, offset, weights = objective.blocks.arrays
+    eta, kind = linear(X, theta.reshape(X.shape[1], -1, order="F")), constraints.kind
     if offset is not None:
         eta = eta + (offset if offset.ndim == 2 else offset[:, None])
-    p = objective.likelihood.probabilities(eta)[1]
-    Y = y if y.ndim == 2 else np.eye(p.shape[1])[y.astype(np.intp)]
-    c, l = np.divmod(constraints.pair, p.shape[1])
-    at = constraints.row
-    inside = p[at, c] * p[at, l]
-    value = Y[at, c] * p[at, l] - Y[at, l] * p[at, c]
-    value = value if weights is None else weights[at] * value
+    p = objective.likelihood.probabilities(eta)[1].T
+    Y = y.T if y.ndim == 2 else y == np.arange(len(p))[:, None]
+    inside, value = np.empty(len(constraints.row)), np.empty(len(constraints.row))
+    for both in np.unique(constraints.pair):
+        c, l = divmod(int(both), len(p))
+        here = constraints.pair == both
+        at, score = constraints.row[here], Y[c] * p[l] - Y[l] * p[c]
+        inside[here] = _means(kind, p[c] * p[l])[at]
+        value[here] = _sums(kind, score if weights is None else weights * score)[at]
     return Hint(inside > INSIDE * inside.max(), value, theta)
 
 
 def ruled_out(objective: Objective, cone: Cone, constraints: Any) -> ndarray:
     """Outcomes of each row that the cone rules out, (n, K) bool."""
-    y = objective.blocks.arrays[1]
+    y, kind = objective.blocks.arrays[1], constraints.kind
     if not isinstance(objective, MultinomialObjective):
-        return cone.decided[:, None] & np.column_stack([y > 0, y == 0])
-    out = np.zeros((len(y), objective.likelihood.K), dtype=bool)
+        decided = cone.decided if kind is None else cone.decided[kind]
+        return decided[:, None] & np.column_stack([y > 0, y == 0])
+    out = np.zeros((len(constraints.directions.length), objective.likelihood.K), dtype=bool)
     gone = cone.decided
     out[constraints.row[gone], constraints.pair[gone] % out.shape[1]] = True
-    return out
+    return out if kind is None else out[kind]
 
 
 def limit_estimate(
@@ -259,12 +288,12 @@ def _from(method: str, limit: Any, start: ndarray, options) -> Estimate:
 
 
 def limit_objective(objective: Any, cone: Cone, constraints: Any, kept: ndarray) -> tuple[ndarray, Any]:
-    """Rows that are left, and the likelihood of the parameters kept on them."""
+    """Rows that are left, and the likelihood of the parameters kept on them; of a dense X they are copied."""
     X, y, m, offset, w = objective.blocks.arrays
     if not isinstance(objective, MultinomialObjective):
-        rows = np.flatnonzero(~cone.decided)
+        rows = np.flatnonzero(~ruled_out(objective, cone, constraints).any(axis=1))
         arrays = [None if a is None else a[rows] for a in (y, m, offset, w)]
-        blocks = Blocks(Dense(X[rows].toarray()[:, kept]), *arrays)
+        blocks = Blocks(some_columns(X.subset(rows), kept), *arrays)
         return rows, type(objective)(objective.likelihood, blocks, objective.unit)
     n, K = len(y), objective.likelihood.K
     full = np.zeros((n, K))
@@ -273,5 +302,5 @@ def limit_objective(objective: Any, cone: Cone, constraints: Any, kept: ndarray)
     full[ruled_out(objective, cone, constraints)] = -np.inf
     rows = np.flatnonzero(np.isfinite(full).sum(axis=1) > 1)
     arrays = [None if a is None else a[rows] for a in (y, m, full, w)]
-    restricted = RestrictedObjective(objective.likelihood, Blocks(X[rows], *arrays), objective.unit)
+    restricted = RestrictedObjective(objective.likelihood, Blocks(X.subset(rows), *arrays), objective.unit)
     return rows, Selected(restricted, kept)

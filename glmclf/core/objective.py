@@ -175,7 +175,9 @@ class Objective:
     def rotated(self, basis: ndarray, exact: bool | None = None) -> Objective:
         """The objective in the coordinates ``basis @ theta``, its rows in twofold arithmetic if `exact`."""
         X, *rest = self.blocks.arrays
-        blocks = Blocks(X.rotated(basis, exact), *rest, size=self.blocks.size, n_threads=self.blocks.n_threads)
+        X = X.rotated(basis, exact)
+        size = min(self.blocks.size, X.block_size)  # rows may be expanded now
+        blocks = Blocks(X, *rest, size=size, n_threads=self.blocks.n_threads)
         return type(self)(self.likelihood, blocks, self.unit)
 
     def _pointwise(self, theta, X, y, m, offset, weights, expected):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
+from glmclf.core.columns import expandable
 from glmclf.core.estimation import into_basis
 from glmclf.core.twofold import two_sum
 
@@ -81,8 +82,9 @@ def _typical(offset: ndarray) -> float:
 
 def _constant(X: Any, movable: ndarray | None) -> ndarray | None:
     """Coefficients a with X a = 1 in every row, if a column is constant or a sum of columns of 0 and 1 is 1."""
-    A = [x.toarray() for (x,) in Blocks(X)]
-    low, high = np.min([x.min(axis=0) for x in A], axis=0), np.max([x.max(axis=0) for x in A], axis=0)
+    blocks = expandable(Blocks(X))
+    ends = [(A.min(axis=0), A.max(axis=0)) for A in (x.toarray() for (x,) in blocks)]
+    low, high = np.min([a for a, _ in ends], axis=0), np.max([b for _, b in ends], axis=0)
     ok = np.ones(len(low), dtype=bool) if movable is None else movable
     ones = np.flatnonzero((low == high) & (low != 0) & ok)
     if len(ones):
@@ -90,7 +92,8 @@ def _constant(X: Any, movable: ndarray | None) -> ndarray | None:
         a[ones[0]] = 1.0 / low[ones[0]]
         return a
     flags = (low == 0) & (high == 1) & ok
-    sums, counts = sum(x[:, flags].sum(axis=0) for x in A), sum(x[:, flags].T @ x[:, flags] for x in A)
-    a = np.zeros(len(low))
-    a[flags] = np.round(np.linalg.lstsq(counts, sums, rcond=None)[0]) if flags.any() else 0.0
-    return a if all((x @ a == 1.0).all() for x in A) else None
+    if not flags.any():
+        return None
+    G, a = blocks.sum(lambda x: x.gram(np.ones(x.shape[0])))[np.ix_(flags, flags)], np.zeros(len(low))
+    a[flags] = np.round(np.linalg.lstsq(G, np.diag(G), rcond=None)[0])  # of flags, sums are squares
+    return a if all((x @ a == 1.0).all() for (x,) in blocks) else None

@@ -108,7 +108,8 @@ class Frame:
         X, *rest = objective.blocks.arrays
         X = X.mapped(self.T, self.exact)
         X = X[:] if X.shape[0] * X.shape[1] <= KEPT else X
-        blocks = Blocks(X, *rest, size=objective.blocks.size, n_threads=objective.blocks.n_threads)
+        size = min(objective.blocks.size, X.block_size)  # rows may be expanded now
+        blocks = Blocks(X, *rest, size=size, n_threads=objective.blocks.n_threads)
         return type(objective)(objective.likelihood, blocks, objective.unit)
 
     def into(self, b: ndarray) -> ndarray:

@@ -9,6 +9,7 @@ from numpy import ndarray
 from scipy.linalg import qr, solve_triangular
 
 from glmclf.core.blocks import Blocks
+from glmclf.core.columns import expandable
 
 ROUNDINGS = 8  # a column within this many roundings (times k) of others' span is dependent
 CLOSE = 1e-11  # a rest above this is rounding of large terms that cancel only if it is within few of their roundings
@@ -28,7 +29,7 @@ def triangular_factor(blocks: Blocks) -> ndarray:
     columns = [i for i, a in enumerate(blocks.arrays) if hasattr(a, "gram")]
     k = sum(blocks.arrays[i].shape[1] for i in columns)
     levels: list[list[ndarray]] = [[]]
-    for block in blocks:
+    for block in expandable(blocks):
         levels[0].append(_factor(np.column_stack([block[i].toarray() for i in columns])))
         for depth, level in enumerate(levels):
             if len(level) == FAN:
@@ -105,7 +106,7 @@ def roundings(blocks: Blocks) -> ndarray:
     last bit. On a grid, as whole ones or eighths are, exact numbers do so in one binade at most.
     """
     columns = [i for i, a in enumerate(blocks.arrays) if hasattr(a, "gram")]
-    facts = blocks.sum(lambda *block: np.concatenate([_formats(block[i].toarray()) for i in columns]))
+    facts = expandable(blocks).sum(lambda *block: np.concatenate([_formats(block[i].toarray()) for i in columns]))
     return np.array([_unit(*f) for f in facts])
 
 

@@ -536,10 +536,13 @@ def _refined(c: ndarray, A: ndarray, b: ndarray) -> ndarray | None:
 class BinaryConstraints:
     """x'd >= 0 for rows of events alone, <= 0 for rows without, = 0 where both were seen."""
 
+    kind: ndarray | None = None  # of which of its rows each row of an objective is
+
     def __init__(self, X: ndarray, y: ndarray, m: ndarray | None):
         self.directions = directions(X)
         self.length, self.size = self.directions.length, X.shape[1]
-        self._Z = np.where(y == 0, -1.0, 1.0)[:, None] * self.directions.Z
+        self.sign = np.where(y == 0, -1.0, 1.0)
+        self._Z = self.sign[:, None] * self.directions.Z
         self.tied = (y > 0) & (y < (1.0 if m is None else m))
 
     def times(self, D: ndarray) -> ndarray:
@@ -556,6 +559,8 @@ class MultinomialConstraints:
 
     Constraints are ordered by pair (c, l), c < l where tied, then by row; `pair` and `row` say which.
     """
+
+    kind: ndarray | None = None
 
     def __init__(self, X: ndarray, seen: ndarray):
         k, K = X.shape[1], seen.shape[1]

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.columns import Dense
 from glmclf.data.frame import Column, as_frame, close_to, quoted, read_column, row_labels
 from glmclf.data.sample import (
     Respond,
@@ -96,14 +97,20 @@ class ArrayDesign:
         DataError
             Columns that are not there, another number of columns, values that are not numbers.
         """
-        if isinstance(newdata, Mapping) or is_frame(newdata):
-            X = self._by_name(as_frame(newdata, empty=True, scalars=True))
-        else:
-            X = rows_by_place(newdata, self.xnames, self.dropped)
-        X = np.array(X, dtype=np.float64, order="F")
+        X = np.array(self._given(newdata), dtype=np.float64, order="F")
         if not partial:
             X[np.isnan(X).any(axis=1)] = np.nan
         return X
+
+    def new_columns(self, newdata: Any) -> Dense:
+        """The same rows as Columns, uncopied unless a value is missing."""
+        X = self._given(newdata)
+        return Dense(X if sums_up(X) else self.matrix(newdata))
+
+    def _given(self, newdata: Any) -> ndarray:
+        if isinstance(newdata, Mapping) or is_frame(newdata):
+            return self._by_name(as_frame(newdata, empty=True, scalars=True))
+        return rows_by_place(newdata, self.xnames, self.dropped)
 
     def __call__(self, newdata: Any) -> tuple[None, ndarray]:
         """The pair (None, X) of `matrix`."""

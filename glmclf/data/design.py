@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.columns import Piece, dense
-from glmclf.data.arrays import ArrayDesign, read_arrays, rows_by_place
+from glmclf.core.columns import Cells, Dense, Piece, dense, from_pieces
+from glmclf.data.arrays import ArrayDesign, read_arrays, rows_by_place, sums_up
 from glmclf.data.factors import Expression, Factor, Value, fit_factor
 from glmclf.data.formula import Parsed, codings, no_features, parse_formula
 from glmclf.data.frame import Column, as_frame, close_to, quoted, read_column
@@ -197,16 +197,32 @@ class Design(TableDesign):
         if isinstance(newdata, (list, tuple)) or (isinstance(newdata, ndarray) and not newdata.dtype.names):
             rows = np.array(rows_by_place(newdata, self.xnames), dtype=np.float64, order="F")
             return rows if partial else _all_or_nothing(rows)
-        frame = table_of(newdata)
-        columns = self._read(frame)
         if partial:
-            return self._partial(columns, len(frame))
-        found, keep = self._complete(columns, len(frame), self.factors)
-        values = {code: self.factors[code].values(value) for code, value in found.items()}
-        X = dense(self.pieces(values), int(keep.sum())) if keep.any() else np.empty((0, len(self.xnames)))
+            frame = table_of(newdata)
+            return self._partial(self._read(frame), len(frame))
+        return self._filled(*self._new_pieces(newdata))
+
+    def new_columns(self, newdata: Any) -> Dense | Cells:
+        """The same rows as Columns; factors of a large table stay codes, unless a value is missing."""
+        if isinstance(newdata, (list, tuple)) or (isinstance(newdata, ndarray) and not newdata.dtype.names):
+            X = rows_by_place(newdata, self.xnames)
+            return Dense(X if sums_up(X) else self.matrix(newdata))
+        pieces, keep = self._new_pieces(newdata)
+        return from_pieces(pieces, len(keep)) if keep.all() and len(keep) else Dense(self._filled(pieces, keep))
+
+    def _new_pieces(self, newdata: Any) -> tuple[list[Piece], ndarray]:
+        """X of the rows of another table that have all they need, as pieces, and which rows these are."""
+        frame = table_of(newdata)
+        found, keep = self._complete(self._read(frame), len(frame), self.factors)
+        if not keep.any():
+            return [], keep
+        return self.pieces({code: self.factors[code].values(value) for code, value in found.items()}), keep
+
+    def _filled(self, pieces: list[Piece], keep: ndarray) -> ndarray:
+        X = dense(pieces, int(keep.sum())) if keep.any() else np.empty((0, len(self.xnames)))
         if keep.all() and len(keep):
             return X
-        out = np.full((len(frame), len(self.xnames)), np.nan, order="F")
+        out = np.full((len(keep), len(self.xnames)), np.nan, order="F")
         out[keep] = X
         return out
 

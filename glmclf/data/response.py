@@ -23,7 +23,7 @@ class BinaryResponse:
     Attributes
     ----------
     y : (n,) float64 ndarray or None
-        0/1, a count of successes, or a fraction; None in a response read from a file.
+        0/1, a count of successes, or a fraction; None in a response read from a file. 0/1 may be `packed`.
     trials : (n,) float64 ndarray or None
         Trials of each row; None stands for one a row.
     kind : {"binary", "counts", "fraction"}
@@ -213,7 +213,7 @@ class MultinomialResponse:
 
     @classmethod
     def build(
-        cls, names: str | Sequence[str], values: Any, reference: Any = None, narrow: bool = False
+        cls, names: str | Sequence[str], values: Any, reference: Any = None
     ) -> MultinomialResponse:
         """Code the left side of a model on complete rows.
 
@@ -225,8 +225,6 @@ class MultinomialResponse:
             Labels of any type that sorts; or counts.
         reference : object, optional
             The base level; the first by default.
-        narrow : bool
-            Codes are the smallest integers that hold them, with which no arithmetic is safe.
 
         Returns
         -------
@@ -253,7 +251,7 @@ class MultinomialResponse:
         _several_classes(name, levels)
         _distinct_words(name, levels, values[0])
         response = cls(None, None, "classes", name, levels, levels[_position(name, levels, reference)], series.dtype)
-        ranks = np.argsort(response._order).astype(_narrowest(len(levels)) if narrow else np.intp)[place]
+        ranks = np.argsort(response._order).astype(_narrowest(len(levels)))[place]
         response.y = _looked_up(ranks, codes)
         left_out = [level for level in known if level not in levels]
         if left_out:
@@ -301,6 +299,11 @@ class MultinomialResponse:
     def without_rows(self) -> MultinomialResponse:
         """The labels alone, for predictions."""
         return replace(self, y=None, trials=None)
+
+
+def packed(response: Any) -> Any:
+    """The same with 0 and 1 in a byte each, as a model keeps one for each row."""
+    return replace(response, y=response.y.astype(np.int8)) if response.kind == "binary" else response
 
 
 def _distinct(values: ndarray) -> tuple[ndarray, ndarray]:

@@ -1,1 +1,3 @@
 """Lower-case functions for formulas, as in ``statsmodels.formula.api``."""
+
+from glmclf.formula import api as api

@@ -12,6 +12,7 @@ from numpy import ndarray
 from scipy import sparse
 
 from glmclf.core.blocks import Blocks
+from glmclf.core.columns import expandable, rows_at_once
 from glmclf.core.objective import Evaluation, Factor, Objective
 from glmclf.inference.influence import adjusted_meat
 
@@ -129,13 +130,14 @@ class Context:
             S = _scores(X, u)
             return (S.T * times) @ S
 
-        return self.objective.blocks.sum(rows)
+        blocks = self.objective.blocks
+        return (blocks if self.objective.likelihood.n_eta == 1 else expandable(blocks)).sum(rows)
 
     def scores(self) -> ndarray:
-        """Scores of the observations in their order, (n, p), in the objective's unit."""
+        """Scores of the observations in their order, (n, p), in the objective's unit: no smaller than a dense X."""
         parts = []
         _check_expanded(self)
-        for X, y, m, offset, weights in self.objective.blocks:
+        for X, y, m, offset, weights in expandable(self.objective.blocks):
             S = _scores(X, self.objective.score_factor(self.theta, X, y, m, offset))
             if weights is not None and self.frequency:
                 S = np.repeat(S, weights.astype(int), axis=0)
@@ -159,7 +161,8 @@ class Context:
             return members @ _scores(X, u)
 
         blocks = self.objective.blocks
-        S = Blocks(*blocks.arrays, codes, n_threads=blocks.n_threads).sum(rows)
+        size = rows_at_once(blocks.arrays[0])
+        S = Blocks(*blocks.arrays, codes, size=size, n_threads=blocks.n_threads).sum(rows)
         return S.T @ S
 
 

@@ -319,7 +319,7 @@ def decisions(log_posterior: ndarray, y: ndarray, f: ndarray) -> ErrorCounts:
     K = log_posterior.shape[1]
     known = ~np.isnan(log_posterior).any(axis=1)
     best = log_posterior[known].argmax(axis=1)
-    confusion = np.bincount(y[known] * K + best, f[known], K * K).reshape(K, K)
+    confusion = np.bincount(y[known].astype(np.intp) * K + best, f[known], K * K).reshape(K, K)
     skipped = np.bincount(y[~known], f[~known], K)
     score = float(f[known] @ log_posterior[known, y[known]])
     return ErrorCounts(confusion, skipped, score)

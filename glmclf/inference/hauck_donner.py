@@ -10,7 +10,7 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.likelihood import Multinomial
 
-ENTRIES = 2**19  # of the largest temporary array
+ENTRIES = 2**17  # of the largest temporary array
 
 
 def wald_derivatives(
@@ -53,7 +53,7 @@ def wald_derivatives(
 
 
 def _chunks(Z, X, m, offset, w, width: int):
-    step = max(64, ENTRIES // max(width, 1))
+    step = max(64, ENTRIES // max(width, X.shape[1]))
     for start in range(0, Z.shape[0], step):
         rows = slice(start, start + step)
         times: Any = 1.0 if m is None else m[rows]

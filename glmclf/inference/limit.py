@@ -8,6 +8,8 @@ import numpy as np
 from numpy import ndarray
 from scipy import sparse
 
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import rows_at_once
 from glmclf.core.limit import LimitEstimate
 from glmclf.inference.covariance import Context, _scores
 
@@ -39,37 +41,48 @@ class LimitContext(Context):
         """How many parameters."""
         return self.parameters
 
-    def _rows(self) -> tuple[ndarray, ndarray | None]:
-        """Scores of the rows of the limit in the parameters kept, without their weights; and these."""
-        objective = self.objective
-        X, y, m, offset, weights = objective.blocks.arrays
-        S = _scores(X[:], objective.score_factor(self.theta, X[:], y, m, offset))
-        kept = getattr(objective, "kept", None)  # of several equations: some of the limit's own parameters
-        return (S if kept is None else S[:, kept]), weights
+    def _blocks(self, *beside: ndarray) -> Blocks:
+        """Rows of the limit, with more arrays of one value a row, in blocks that may be expanded."""
+        blocks = self.objective.blocks
+        size = min(blocks.size, rows_at_once(blocks.arrays[0]))
+        return Blocks(*blocks.arrays, *beside, size=size, n_threads=blocks.n_threads)
+
+    def _scores(self, X, y, m, offset) -> ndarray:
+        """Scores of rows of the limit in the parameters kept, without their weights."""
+        S = _scores(X, self.objective.score_factor(self.theta, X, y, m, offset))
+        kept = getattr(self.objective, "kept", None)  # of several equations: some of the limit's own parameters
+        return S if kept is None else S[:, kept]
 
     def sum_of_outer_scores(self) -> ndarray:
         """sum_i s_i s_i' over observations."""
-        S, w = self._rows()
-        if w is None:
-            return S.T @ S
-        return (S.T * (w if self.frequency else (w / self.objective.unit) ** 2)) @ S
+
+        def rows(X, y, m, offset, w):
+            S = self._scores(X, y, m, offset)
+            if w is None:
+                return S.T @ S
+            return (S.T * (w if self.frequency else (w / self.objective.unit) ** 2)) @ S
+
+        return self._blocks().sum(rows)
 
     def scores(self) -> ndarray:
-        """Scores of the observations in their order, (n, p), in the objective's unit."""
-        S, w = self._rows()
-        full = np.zeros((self.n, S.shape[1]))
-        full[self.found.rows] = S if w is None or self.frequency else S * (w / self.objective.unit)[:, None]
+        """Scores of the observations in their order, (n, p), in the objective's unit: as large as a dense X."""
+        full = np.zeros((self.n, len(self.theta)))
+        for X, y, m, offset, w, at in self._blocks(self.found.rows):
+            S = self._scores(X, y, m, offset)
+            full[at] = S if w is None or self.frequency else S * (w / self.objective.unit)[:, None]
         if self.weights is None or not self.frequency:
             return full
         return np.repeat(full, self.weights.astype(int), axis=0)
 
     def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
         """sum_g (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` number the clusters of all rows from 0."""
-        S, w = self._rows()
-        codes = codes[self.found.rows]
-        times = np.ones(len(codes)) if w is None else w / self.objective.unit
-        members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
-        sums = members @ S
+
+        def rows(X, y, m, offset, w, codes):
+            times = np.ones(len(codes)) if w is None else w / self.objective.unit
+            members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
+            return members @ self._scores(X, y, m, offset)
+
+        sums = self._blocks(codes[self.found.rows]).sum(rows)
         return sums.T @ sums
 
     def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.blocks import Blocks
+from glmclf.core.blocks import Blocks, linear
 from glmclf.core.collapse import Distinct, of_counts
 from glmclf.core.columns import Columns, Dense, Sparse, some_columns
 from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis, rests_on_few_rows
@@ -95,13 +95,13 @@ class Model(ConstrainedFits, Regularization):
         X, n = self._rows.X, len(self._rows)
         first, middle, last = X.subset(np.array([0, n // 2, n - 1])).toarray()
         likely = np.flatnonzero((first != 0) & (first == middle) & (first == last)).tolist()
-        return next((j for j in likely if (X[:] @ np.eye(1, len(first), j)[0] == first[j]).all()), None)
+        return next((j for j in likely if (linear(X, np.eye(1, len(first), j)[0]) == first[j]).all()), None)
 
-    def _new_columns(self, newdata: Any) -> Dense | Sparse:
+    def _new_columns(self, newdata: Any) -> Columns:
         """Rows of the design for other data; a scipy.sparse array holds such rows."""
         if is_sparse(newdata):
             return Sparse(sparse_rows(newdata, self.exog_names))
-        return Dense(self._design.matrix(newdata))
+        return self._design.new_columns(newdata)
 
     # -------------------------------------------------------------------------------------------- likelihood
     @property
@@ -128,7 +128,8 @@ class Model(ConstrainedFits, Regularization):
     def _without_regressors(self) -> tuple[Objective, ndarray]:
         """The log-likelihood of constants alone, its offset centred, and the shift of the constants."""
         r, likelihood = self._counted()
-        blocks = Blocks(Dense(np.ones((r.X.shape[0], 1))), r.y, r.trials, r.offset, r.weights)
+        ones = Dense(np.broadcast_to(1.0, (r.X.shape[0], 1)))
+        blocks = Blocks(ones, r.y, r.trials, r.offset, r.weights, size=r.X.block_size)
         return centred(self._objective_class(likelihood, blocks))
 
     @cached_property
@@ -166,7 +167,7 @@ class Model(ConstrainedFits, Regularization):
 
     def _pointwise(self, params, expected=False):
         r = self._rows
-        eta = r.X[:] @ self._flat(params)
+        eta = linear(r.X, self._flat(params))
         if r.offset is not None:
             eta += r.offset
         return self._likelihood.pointwise(r.y, r.trials, eta, expected)
@@ -485,7 +486,7 @@ class Model(ConstrainedFits, Regularization):
                 "there: no standard errors exist. Check the scale of the regressors and the offset, or start elsewhere."
             ) from None
         if found.vanished and fit.converged and not rests_on_few_rows(found, objective):
-            scale = np.max([np.abs(x.toarray()).max(axis=0) for x, *_ in objective.blocks], axis=0)
+            scale = np.max([x.largest() for x, *_ in objective.blocks], axis=0)
             columns = columns_kept(omitted, len(self.exog_names))
             T = from_basis(found.basis, fit.evaluation.factor.root)
             size = (np.sqrt((T * T).sum(axis=1)).reshape(-1, len(scale)) * scale).max(axis=0)

@@ -20,6 +20,7 @@ from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, 
 from glmclf.inference.constrained import ConstrainedContext
 from glmclf.inference.covariance import Covariance
 from glmclf.inference.wald import linear_restrictions
+from glmclf.models.bias_reduction import MODEL_BASED
 from glmclf.models.covariances import Keywords, row_covariance
 from glmclf.models.solving import check_converged, check_options
 from glmclf.results.collinearity import combination
@@ -47,7 +48,8 @@ def fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_t
     objective, shift = centred(model._objective(n_threads))
     usual = start_params is None
     start = model._usual(slice(None), shift) if usual else model._flat(start_params) + shift
-    part, basis, eta, constraint = _within(model, objective, R, q, start, shift)
+    fewer = objective if shift.any() else model._objective(n_threads, distinct=True)
+    part, basis, eta, constraint = _within(model, fewer, R, q, start, shift)
     with np.errstate(over="ignore", invalid="ignore"):
         fit, gone = maximise_within(method, part, eta, constraint, maxiter=maxiter, tol=tol)
     if gone or fit.message != "converged":
@@ -61,7 +63,10 @@ def fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_t
         ) from None
     check_converged(fit, method, objective.unit)
     found = ConstrainedEstimate(fit, basis, constraint=constraint)
-    V = constrained_covariance(model, found, part.objective, cov_type, keywords)
+    if cov_type not in MODEL_BASED:  # of scores of the rows themselves
+        fewer = objective
+    fewer = fewer if basis is None else fewer.rotated(basis)
+    V = constrained_covariance(model, found, fewer, cov_type, keywords)
     results = model._results_class(model, found, V, method, shift)
     results.__dict__["_keywords"] = keywords
     return results
@@ -146,7 +151,7 @@ def _null_obeys(model: Any, R: ndarray, q: ndarray) -> bool:
 
 def _check_separation(model: Any, objective: Any, constraint: Constraint) -> None:
     """Refuse an estimate that is infinite under the constraints."""
-    _, rows = constraints_of(objective)
+    rows = constraints_of(objective)
     cone = cone_where(rows, constraint.R)
     if cone is None:
         return

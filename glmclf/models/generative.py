@@ -222,7 +222,7 @@ def _labels(model: str, reference, names, values) -> MultinomialResponse:
             f"{model} takes one label a row; found counts of classes ({' + '.join(names)}). Reshape to one row a "
             "class with its count as freq_weights=, or use MNLogit"
         )
-    return MultinomialResponse.build(names, values, reference, narrow=True)
+    return MultinomialResponse.build(names, values, reference)
 
 
 def _number(value, name: str, least: float, most: float = np.inf) -> float:

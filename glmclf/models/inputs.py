@@ -17,6 +17,7 @@ from glmclf.core.columns import Columns, Dense, Sparse, from_pieces
 from glmclf.data.arrays import constant, is_sparse, read_arrays
 from glmclf.data.frame import labels
 from glmclf.data.groups import label
+from glmclf.data.response import packed
 from glmclf.data.sample import Sample
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.covariance import check
@@ -32,7 +33,7 @@ class Rows:
     X : Dense, Cells or Sparse
         Columns of the design.
     y, trials, offset, weights : (n,) ndarray or None
-        Response as coded; None stands for one trial, offset 0, weight 1.
+        Response as coded, single trials in a byte each; None stands for one trial, offset 0, weight 1.
     index : Index
         Labels of the rows in the table.
     positions : (n,) integer ndarray or slice
@@ -166,10 +167,10 @@ class Inputs:
         return {**self._coding, **{n: v for n, v in keywords.items() if n in self._coding}}, extras
 
     def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
-        self._design, self._response = sample.design, sample.response
+        self._design, self._response = sample.design, packed(sample.response)
         self.formula = sample.design.formula
         weights = sample.extras.get("freq_weights", sample.extras.get("weights"))
-        X, response = self._columns(sample), sample.response
+        X, response = self._columns(sample), self._response
         positions = slice(None) if len(sample) == sample.n_given else sample.rows
         offset = sample.extras.get("offset")
         self._check_offset(offset)
@@ -231,7 +232,7 @@ class Inputs:
     @property
     def endog(self) -> ndarray:
         """The response as coded, (n,): 1 for the event, successes, or a fraction."""
-        return self._rows.y
+        return np.asarray(self._rows.y, dtype=np.float64)
 
     @property
     def exog(self) -> ndarray:
@@ -328,7 +329,8 @@ class Inputs:
         if self.data.frame is not None:
             return self.data.frame.iloc[self._rows.positions]
         r = self._rows
-        return pd.DataFrame(r.X.toarray(), index=r.index, columns=self.exog_names).assign(**{self.endog_names: r.y})
+        table = pd.DataFrame(r.X.toarray(), index=r.index, columns=self.exog_names)
+        return table.assign(**{self.endog_names: self.endog})
 
     def _header(self) -> list[tuple[str, str]]:
         f, names = self._facts, self._names

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.blocks import linear
 from glmclf.core.estimation import estimate
 from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import MultinomialObjective
@@ -265,7 +266,7 @@ class MNLogit(LevelLabels, Model):
         return self._likelihood.constant(self._rows.y, self._rows.trials)
 
     def _eta(self, params, X, offset) -> ndarray:
-        eta = X @ self._flat(params).reshape(self.K, -1, order="F")
+        eta = linear(X, self._flat(params).reshape(self.K, -1, order="F"))
         if offset is None:
             return eta
         offset = np.asarray(offset, dtype=float)
@@ -273,7 +274,7 @@ class MNLogit(LevelLabels, Model):
 
     def _pointwise(self, params, expected=False):
         r = self._rows
-        return self._likelihood.pointwise(r.y, r.trials, self._eta(params, r.X[:], r.offset))
+        return self._likelihood.pointwise(r.y, r.trials, self._eta(params, r.X, r.offset))
 
     def _weighted(self, values):
         w = self._rows.weights

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
+from glmclf.core.collapse import distinct_rows, of_counts
 from glmclf.core.columns import some_columns
 from glmclf.core.estimation import RankDeficiency, vanished
 from glmclf.core.objective import Deferred
@@ -641,8 +642,10 @@ class Regularization(Inputs):
         m = np.ones(len(rows)) if trials is None else trials
         n = float(m.sum() if weights is None else m @ weights)
         unit = 1.0 if weights is None or self._frequency else float(weights.mean())
-        blocks = Blocks(X.subset(rows), y, trials, offset, weights)
-        return type(self._objective())(likelihood, blocks, unit), n
+        arrays: Any = (X.subset(rows), y, trials, offset, weights)
+        if (found := distinct_rows(likelihood, *arrays)) is not None:
+            arrays, likelihood = found, of_counts(likelihood)
+        return type(self._objective())(likelihood, Blocks(*arrays), unit), n
 
     def _fold(self, wanted: Wanted, path: RegularizationPath, out: ndarray, kept: ndarray):
         """Deviance of the observations of a fold by alpha, their number, and how many fits did not converge."""

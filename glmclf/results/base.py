@@ -14,7 +14,7 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense, some_columns, triangular_inverse
+from glmclf.core.columns import Dense, beside, reordered, some_columns, triangular_inverse
 from glmclf.core.estimation import Estimate, from_basis, into_basis
 from glmclf.core.objective import Evaluation, Factor
 from glmclf.core.offsets import centred
@@ -600,7 +600,7 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         theta[kept] = self._maximum(c.smaller)[1]
         if not np.isfinite(theta).all():
             return self._score_at_limit(c)
-        X = Dense(self.model._rows.X.toarray()[:, np.concatenate([c.smaller, c.tested])])
+        X = reordered(self.model._rows.X, c.smaller, c.tested)
         # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
         R = triangular_factor(Blocks(X))
         e = self.model._objective_of(X.rotated(R))(into_basis(R, theta), True)
@@ -610,7 +610,7 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
         """Score statistic where the smaller model is separated; NaN where its limit leaves no rows to tell."""
         found: Any = self.model._estimate_with(c.smaller, np.zeros(len(c.smaller) * self.model._likelihood.n_eta))
         if getattr(found, "cone", None) is not None and len(found.rows):
-            objective, theta, tested = found.with_columns(self.model._rows.X.toarray()[:, c.tested])
+            objective, theta, tested = found.with_columns(some_columns(self.model._rows.X, c.tested).toarray())
             e = objective(theta, True)
             with suppress(ValueError, np.linalg.LinAlgError):  # its columns are combinations of others on these rows
                 return score.score_test(e.score, e.information, tested).statistic
@@ -711,13 +711,16 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             return self._extra_at_limit(extra)
         columns, basis = self._columns, self._narrow.basis
         X = some_columns(X, columns) if self._combinations else X
-        A = (X if basis is None else X.rotated(basis, self._exact))[:].toarray()
         r = len(columns)
         kept = anova.across_equations(np.arange(r), r + Z.shape[1], q)
         theta = np.zeros((r + Z.shape[1]) * q)
         theta[kept] = self._narrow_centred.fit.theta
         own = self._objective()
-        blocks = Blocks(Dense(np.column_stack([A, Z])), *own.blocks.arrays[1:], size=own.blocks.size)
+        if basis is None:
+            wider = beside(X, Z)
+        else:  # expanded, as it is seldom that a large design needs a basis
+            wider = Dense(np.column_stack([X.rotated(basis, self._exact)[:].toarray(), Z]))
+        blocks = Blocks(wider, *own.blocks.arrays[1:], size=own.blocks.size)
         objective = type(own)(own.likelihood, blocks, own.unit)
         return objective, theta, np.setdiff1d(np.arange(len(theta)), kept)
 

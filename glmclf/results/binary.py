@@ -11,8 +11,8 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Columns
+from glmclf.core.blocks import Blocks, in_place, linear
+from glmclf.core.columns import Columns, expandable, rows_at_once
 from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
 from glmclf.data.priors import read_priors
@@ -35,6 +35,8 @@ class BinaryResults(Results):
     # ------------------------------------------------------------------------------------------------ numbers
     @cached_property
     def _saturated_value(self) -> float:
+        if self.model._likelihood.binary:
+            return 0.0
         r = self.model._rows
         return float(np.sum(self.model._weighted(self.model._likelihood.saturated(r.y, r.trials))))
 
@@ -92,9 +94,9 @@ class BinaryResults(Results):
 
     def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
-        eta, shift = X[:] @ self._inner, self._wide(self._shift)
+        eta, shift = linear(X, self._inner), self._wide(self._shift)
         if shift.any():
-            offset = (0.0 if offset is None else offset) - raw[:] @ shift
+            offset = (0.0 if offset is None else offset) - linear(raw, shift)
         return eta if offset is None else eta + offset
 
     def _at_the_limit(self, X: Columns | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
@@ -109,7 +111,8 @@ class BinaryResults(Results):
             return np.where(self._ruled_out[:, 0], np.inf, np.where(self._ruled_out[:, 1], -np.inf, eta))
         from glmclf.core.limit import at_infinity
 
-        signs, unknown = signs_of_rows(self._cone, X[:].toarray())
+        found = [signs_of_rows(self._cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
+        signs, unknown = (np.concatenate(part) for part in zip(*found)) if found else (np.zeros(0), np.zeros(0, bool))
         warn_of_unknown(unknown, index)
         return at_infinity(eta, signs)
 
@@ -202,9 +205,9 @@ class BinaryResults(Results):
             eta = self._with_priors(eta, priors, which)
             values = eta if which == "linear" else _from_log_odds(eta, which)
         else:
-            values = self.model._transform(eta, "mean" if which == "class" else which)
+            values = in_place(lambda z: self.model._transform(z, "mean" if which == "class" else which), eta)
         if which != "class":
-            return pd.Series(values, index=index)
+            return pd.Series(values, index=index, copy=False)
         _check_threshold(threshold)
         return self._labels(values > threshold, index, np.isnan(values))
 
@@ -228,7 +231,7 @@ class BinaryResults(Results):
         """
         X, eta, index = self._linear(newdata, offset)
         V = self._cov.matrix
-        parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X)]
+        parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X, size=rows_at_once(X))]
         se = np.concatenate(parts) if parts else np.zeros(0)
         if self._cone is not None:
             se = np.where(np.isfinite(eta), se, np.nan)
@@ -355,7 +358,7 @@ class BinaryResults(Results):
         if not model._frequency:
             w = model._weighted(w)
         root = evaluation.factor.root
-        return w * np.concatenate([((x.toarray() @ root) ** 2).sum(axis=1) for x, *_ in objective.blocks])
+        return w * np.concatenate([((x.toarray() @ root) ** 2).sum(axis=1) for x, *_ in expandable(objective.blocks)])
 
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the fitted model.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
+from glmclf.core.columns import expandable
 from glmclf.core.digits import expected_digits
 from glmclf.core.offsets import centred
 from glmclf.core.omitted import narrow
@@ -90,7 +91,7 @@ class Digits:
         computed = np.array(self.model._design.computed, dtype=bool)
         if not computed.any() or self.model._rows_ is None:
             return [False] * len(computed)
-        found = Blocks(self.model._rows.patterns).sum(lambda X: _last_bits(X.toarray()))
+        found = expandable(Blocks(self.model._rows.patterns)).sum(lambda X: _last_bits(X.toarray()))
         return (computed & (found > 0)).tolist()
 
     def _warn_of_no_digits(self: Any) -> None:

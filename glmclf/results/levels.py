@@ -205,7 +205,7 @@ class LevelEstimates(Estimates):
         return {level: Equation(self, j, level) for j, level in enumerate(self.model._equations)}
 
     def _by_level(self, values: ndarray, index: pd.Index) -> pd.DataFrame:
-        return pd.DataFrame(values, index=index, columns=pd.Index(self.levels, dtype=object))
+        return pd.DataFrame(values, index=index, columns=pd.Index(self.levels, dtype=object), copy=False)
 
 
 class LevelPredictions:

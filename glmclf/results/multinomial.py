@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import triangular_inverse
+from glmclf.core.blocks import Blocks, in_place
+from glmclf.core.columns import rows_at_once, triangular_inverse
 from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import Evaluation
 from glmclf.core.offsets import centred
@@ -162,8 +162,8 @@ class MultinomialResults(LevelEstimates, Results):
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
         shift = self._wide(self._shift)
         if shift.any():
-            offset = -self.model._eta(shift, raw[:], None if offset is None else -np.asarray(offset, dtype=float))
-        return self.model._eta(self._inner, X[:], offset)
+            offset = -self.model._eta(shift, raw, None if offset is None else -np.asarray(offset, dtype=float))
+        return self.model._eta(self._inner, X, offset)
 
     def _at_the_limit(self, X, eta: ndarray, index: pd.Index | None = None) -> ndarray:
         """Linear predictors of all classes, the reference first; of a separated fit -inf for classes that are ruled
@@ -373,9 +373,10 @@ class MultinomialResults(LevelEstimates, Results):
         _, eta, index = self._linear(newdata, offset)
         if priors is not None:
             eta = eta + np.append(0.0, self._prior_shift(priors))
+        values = in_place(lambda z: self.model._transform(z, "mean" if which == "class" else which), eta)
         if which != "class":
-            return self._by_level(self.model._transform(eta, which), index)
-        p = self.model._transform(eta, "mean")
+            return self._by_level(values, index)
+        p = values
         missing = np.isnan(p).any(axis=1)
         labels = self.model._response.decode(np.where(missing, 0, np.nan_to_num(p).argmax(axis=1)), missing)
         return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
@@ -461,7 +462,7 @@ class MultinomialResults(LevelEstimates, Results):
         """
         check_prediction(which)
         X, eta, index = self._linear(newdata, offset)
-        parts = [self._log_odds_covariance(x.toarray()) for (x,) in Blocks(X)]
+        parts = [self._log_odds_covariance(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
         q = eta.shape[1] - 1
         S, order = np.concatenate([np.zeros((0, q, q)), *parts]), self.model._order
         if which == "linear":

@@ -190,7 +190,7 @@ class Profiles:
         objective, shift = centred(self.model._objective(columns=res._columns))
         theta, r = res._inner[res._places], r[res._places]
         back = -float(r @ shift)
-        _, constraints = constraints_of(objective)
+        constraints = constraints_of(objective)
         cone = cone_where(constraints, r[None])
         if cone is None:
             if not objective(theta).well_conditioned(objective.blocks.arrays[0].least_rcond):

@@ -829,7 +829,7 @@ def test_one_column_and_other_shapes():
     assert names(arrays(table()["x"].to_numpy())) == ["x1"]
     masked = np.ma.masked_less(table()[["x"]].to_numpy(), -1)
     np.testing.assert_array_equal(np.isnan(arrays(masked).values[0]), table()["x"] < -1)
-    assert arrays(table()[["x"]].to_numpy(np.float32)).values[0].dtype == np.float64
+    assert arrays(table()[["x"]].to_numpy(np.float32)).values[0].dtype == np.float32
 
 
 # -------------------------------------------------------------------------------------------------------- new data

@@ -213,3 +213,38 @@ def test_large():
     p = cells["sum"] / cells["size"]
     same(res.llf, (cells["sum"] * np.log(p) + (cells["size"] - cells["sum"]) * np.log(1 - p)).sum(), rtol=1e-12)
     assert res.nobs == len(t)
+
+
+@pytest.mark.parametrize("cov_type", ["nonrobust", "expected", "HC0", "cluster"])
+@every
+def test_constrained(model, cov_type, monkeypatch):
+    name = "yyes_b[T.v]" if model == "MNLogit" else "b[T.v]"
+    fits = []
+    for least in (1, 10**9):
+        monkeypatch.setattr(collapse, "LEAST", least)
+        made = maker(model, "a + b")()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            groups = {"cov_kwds": {"groups": "cluster"}} if cov_type == "cluster" else {}
+            fits.append(made.fit_constrained({name: 0.3}, cov_type=cov_type, **groups))
+        assert (made._rows.distinct(made._likelihood) is None) == (least > 1)
+    a, b = fits
+    for number in ("params", "bse", "llf"):
+        same(getattr(a, number), getattr(b, number), atol=1e-9)
+    same(a.cov_params(), b.cov_params())
+    same(a.constraint_test().statistic, b.constraint_test().statistic, rtol=1e-7)
+
+
+@pytest.mark.parametrize("keywords", [{}, {"weights": "w"}, {"freq_weights": "k"}])
+@every
+def test_penalised_and_folds(model, keywords, monkeypatch):
+    found = []
+    for least in (1, 10**9):
+        monkeypatch.setattr(collapse, "LEAST", least)
+        made = maker(model, "a + x", **keywords)()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ridge, cv = made.fit_regularized(0.01), made.fit_regularized_cv(3, seed=1, alphas=[0.1, 0.01], L1_wt=0.5)
+        found.append((ridge.params, ridge.bse, np.asarray(cv.deviances), np.asarray(cv.path.params)))
+    for one, other in zip(*found, strict=True):
+        same(one, other, rtol=1e-6, atol=1e-7)
