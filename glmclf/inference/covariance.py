@@ -12,7 +12,7 @@ from numpy import ndarray
 from scipy import sparse
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.objective import Evaluation, Objective
+from glmclf.core.objective import Evaluation, Factor, Objective
 from glmclf.inference.influence import adjusted_meat
 
 OPTIONS: dict[str, tuple[str, ...]] = {  # keywords of the types that take some
@@ -100,14 +100,15 @@ class Context:
     @property
     def bread(self) -> ndarray:
         """Inverse observed information."""
-        return self.evaluation.factor.inverse
+        return self.root @ self.root.T
 
     @property
     def expected_bread(self) -> ndarray:
         """Inverse expected information."""
         if self.objective.canonical:
             return self.bread
-        return self.objective(self.theta, True).factor.inverse
+        T = Factor(self.objective(self.theta, True).information).root
+        return T @ T.T
 
     def sandwich(self, meat: ndarray) -> ndarray:
         """A^-1 meat A^-1, of scores in the objective's unit: weights of 1e-170 must not underflow when squared."""
