@@ -147,10 +147,18 @@ class Expression:
             return column.marked()
         return self.run(self.eval_code, columns)
 
-    def run(self, code: str, columns: Mapping[str, Column]) -> Any:
-        """Evaluate any code that uses this expression's names."""
-        values = {name: self._argument(columns[name], name) for name in self.columns}
-        scope = {**values, **self.namespace, **self.transforms, "Q": values.__getitem__}
+    def run(
+        self,
+        code: str,
+        columns: Mapping[str, Column],
+        instead: Mapping[str, Any] | None = None,
+        transforms: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Evaluate any code that uses this expression's names, with other values or transforms where they are given."""
+        instead = instead or {}
+        values = {name: self._argument(columns[name], name) for name in self.columns if name not in instead}
+        values |= instead
+        scope = {**values, **self.namespace, **(transforms or self.transforms), "Q": values.__getitem__}
         if self.safe:
             scope["__builtins__"] = {}
         with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name
