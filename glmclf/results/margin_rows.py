@@ -56,6 +56,13 @@ class Rows:
         """The same rows with one offset."""
         raise NotImplementedError
 
+    def at(self, setting: dict[str, Any]) -> Rows:
+        """The same rows with several variables set."""
+        rows = self
+        for name, value in setting.items():
+            rows = rows.set(name, value)
+        return rows
+
     def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
         """Averages of an outcome by group.
 
@@ -79,6 +86,7 @@ def effect_sums(
     """Sums by group, and what was summed."""
     sums, kept, lacking = [Sums() for _ in range(groups)], [], 0
     for part in parts:
+        source.refuse_infinite(part.raw)
         there = ~np.isnan(part.raw).any(axis=1)
         if part.slopes is not None:
             there &= ~np.isnan(part.slopes).any(axis=1)
@@ -157,7 +165,8 @@ class Observed(Rows):
         return self._changed(offset=np.full(len(self.table), float(value)))
 
     def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
-        sums, kept = effect_sums(self.source, self._parts(name), kind, scaled, keep, self.groups)
+        with np.errstate(divide="ignore", invalid="ignore"):  # what is not finite is looked at afterwards
+            sums, kept = effect_sums(self.source, self._parts(name), kind, scaled, keep, self.groups)
         if any(s.weight == 0 for s in sums):
             raise DataError("no row with all values that the model needs is left to average over")
         rows = np.concatenate(kept) if keep else None
@@ -221,14 +230,15 @@ class Typical(Rows):
         return other
 
     def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
-        found = []
-        for g in range(self.groups):
-            raw = self._collapsed(g, self.source.raw)
-            slopes = None if name is None else self._collapsed(g, lambda t: self.source.raw_slopes(t, name))
-            values = None if name is None else np.array([float(self.point[g][name])])
-            part = Part(raw, slopes, values, self.offsets[g], np.ones(1), None)
-            found.append(effect_sums(self.source, iter([part]), kind, scaled, False, 1)[0][0].average())
-        return found
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return [self._average(g, kind, name, scaled) for g in range(self.groups)]
+
+    def _average(self, g: int, kind: str, name: str | None, scaled: bool) -> Average:
+        raw = self._collapsed(g, self.source.raw)
+        slopes = None if name is None else self._collapsed(g, lambda t: self.source.raw_slopes(t, name))
+        values = None if name is None else np.array([float(self.point[g][name])])
+        part = Part(raw, slopes, values, self.offsets[g], np.ones(1), None)
+        return effect_sums(self.source, iter([part]), kind, scaled, False, 1)[0][0].average()
 
     def _collapsed(self, g: int, rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
         """The average of raw rows over independent levels: each column over the factors that it is made of."""

@@ -126,7 +126,11 @@ class Source:
                 read = read_column(chosen[name], name)
                 if isinstance(read.values, pd.Categorical) and read.kind == "label":
                     chosen[name] = pd.Series(read.values, index=frame.index)
-        return pd.DataFrame(chosen, index=frame.index)
+        return self._checked(pd.DataFrame(chosen, index=frame.index), newdata)
+
+    def _checked(self, table: pd.DataFrame, newdata: Any) -> pd.DataFrame:
+        """The table, if its values are such that the model can have."""
+        return table
 
     def raw(self, table: pd.DataFrame) -> ndarray:
         """Raw rows; NaN where a value is missing."""
@@ -135,6 +139,14 @@ class Source:
     def raw_slopes(self, table: pd.DataFrame, name: str) -> ndarray:
         """Derivatives of raw rows in a variable."""
         raise NotImplementedError
+
+    def refuse_infinite(self, raw: ndarray) -> None:
+        """Refuse rows at which the design is infinite, as the log of 0."""
+        bad = np.flatnonzero(np.isinf(raw).any(axis=0))
+        if len(bad):
+            names = getattr(self.design, "xnames", [])[-raw.shape[1] :]
+            where = quoted([names[j] for j in bad if j < len(names)])
+            raise DataError(f"{where} is infinite at these values of the variables: set others, in at=")
 
     def parts(self) -> list[tuple[tuple[str, ...], list[int]]]:
         """Which columns of the table each raw column is made of: (variables, raw columns)."""
@@ -172,19 +184,7 @@ def derivative(design: Any, table: pd.DataFrame, name: str) -> Any:
         out = np.zeros((len(table), len(design.xnames)))
         out[:, design.xnames.index(name)] = 1.0
         return out
-    if hasattr(design, "derivative"):
-        return design.derivative(table, name)
-    v = table[name].to_numpy(dtype=float)
-    h = 1e-3 * np.maximum(1.0, np.abs(v))
-    values = design.matrix if hasattr(design, "matrix") else design.values
-
-    def central(step: ndarray) -> list[ndarray]:
-        up, down = (values(table.assign(**{name: v + s})) for s in (step, -step))
-        pairs = zip(up, down, strict=True) if isinstance(up, list) else [(up, down)]
-        return [((a - b).T / (2 * step)).T for a, b in pairs]
-
-    found = [(4 * b - a) / 3 for a, b in zip(central(h), central(h / 2), strict=True)]
-    return found if hasattr(design, "values") else found[0]
+    return design.derivative(table, name)
 
 
 def design_parts(design: Any, skip: int = 0) -> list[tuple[tuple[str, ...], list[int]]]:
@@ -329,9 +329,13 @@ class Bayes(Generative):
     def _values(self, table: pd.DataFrame) -> list[ndarray]:
         return self.design.values(table)
 
+    def _checked(self, table: pd.DataFrame, newdata: Any) -> pd.DataFrame:
+        if newdata is not None:
+            self.model._check_domains(self._values(table), table.index, new=True)
+        return table
+
     def raw(self, table: pd.DataFrame) -> ndarray:
         values = self._values(table)
-        self.model._check_domains(values, table.index, new=True)
         Z = self.form.functions(values)
         missing = np.zeros(len(Z), dtype=bool)
         for v in values:

@@ -28,7 +28,7 @@ class Estimand(NamedTuple):
     """An average with its labels: of the setting and the group, and of the variable."""
 
     setting: tuple[Any, ...]
-    name: str
+    name: Any
     average: Average
     group: int
 
@@ -138,10 +138,11 @@ class Margins:
             found.check_unconditional(self)
         effects = _Effects(source, method, dummy, count, contrast, variables is not None, vcov is not None)
         estimands = [
-            Estimand((*setting, *group), label, average, g)
+            Estimand((*setting, *group), label, averages[g], g)
             for setting, rows in found.rows()
-            for label, averages in effects.of(rows, asked, found.table)
-            for g, (group, average) in enumerate(zip(found.groups, averages, strict=True))
+            for by_variable in [effects.of(rows, asked, found.table)]
+            for g, group in enumerate(found.groups)
+            for label, averages in by_variable
         ]
         C = estimate_covariance(self, source, estimands, found, vcov)
         return MarginalEffects(self, source, estimands, found.names, C, METHODS[method], found.at)
@@ -411,18 +412,20 @@ class LabelledEstimates:
         L = len(self._levels)
         return np.concatenate([np.arange(E) * L + k for k in self.results.model._order])
 
-    _last = "variable"
+    _last: str | None = "variable"
 
     @cached_property
     def _index(self) -> pd.Index:
         """Labels of the rows of tables."""
-        rows, names = self._rows, [*self._names, self._last]
+        rows, names = self._rows, [*self._names, *([self._last] if self._last else [])]
         if self._levels:
             levels = [self._levels[k] for k in self.results.model._order]
             rows = [(level, *row) for level in levels for row in self._rows]
             names = ["level", *names]
+        if not names:
+            return pd.RangeIndex(len(rows))
         if len(names) == 1:
-            return pd.Index([row[0] for row in rows], dtype=object)
+            return pd.Index([row[0] for row in rows], dtype=object, name=names[0])
         return pd.MultiIndex.from_tuples(rows, names=names)
 
     @property

@@ -104,6 +104,7 @@ def estimates_summary(title: str, facts: list[tuple[str, str]], table: Any) -> A
     labels = [", ".join(map(str, row)) if isinstance(row, tuple) else str(row) for row in table.index]
     rows = [tuple("" if np.isnan(v) else number(v, 4) for v in row) for row in table.to_numpy(dtype=float)]
     body = _classes()["Table"](rows, [str(c) for c in table.columns], labels, title=None)
+    head.widths, body.widths = (LABEL_WIDTH, FACT_WIDTH), (LABEL_WIDTH, *[10] * table.shape[1])
     result.tables.extend([head, body])
     return result
 
