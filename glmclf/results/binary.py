@@ -22,12 +22,13 @@ from glmclf.inference.prediction import Prediction, linear_se
 from glmclf.results import frames
 from glmclf.results.base import Results
 from glmclf.results.estimates import row_property
+from glmclf.results.inverse import InversePredictions
 from glmclf.results.separation import signs_of_rows, warn_of_unknown
 
 LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 
 
-class BinaryResults(Results):
+class BinaryResults(InversePredictions, Results):
     """Results of Logit, Probit and CLogLog."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")

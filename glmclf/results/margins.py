@@ -387,7 +387,7 @@ def estimate_covariance(
     if res._cov.name == "cluster":
         if len(res._cov.clusters) > 1:
             raise NotImplementedError('vcov="unconditional" with two-way clusters')
-        clusters = res.model._cov_keywords("cluster", {"groups": res._group_names}).values["groups"][0]
+        clusters = res.model._cov_keywords("cluster", {"groups": res._group_names}).codes[0]
     return margins.of_sums(U + res._influence_on(J), w, frequency, clusters)
 
 
