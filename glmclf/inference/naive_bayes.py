@@ -130,7 +130,8 @@ class Parts:
         for (f, span), v, d in zip(self._spans(), about, self.fit.packed(changes)):
             if not isinstance(f, FittedTable):
                 dT = _statistic_slopes(f, v, np.asarray(d[:], dtype=float))
-                z[:, span] = np.concatenate([np.zeros((*dT.shape[:2], 1)), dT], axis=2).reshape(len(z), -1)
+                whole = np.concatenate([np.zeros((*dT.shape[:2], 1)), dT], axis=2)
+                z[:, span] = whole.reshape(len(z), span.stop - span.start)
         return np.hstack([np.zeros((len(z), 1)), z[:, self._places[1]]])
 
     def logit_influence(self, values: Sequence[Any], y: ndarray) -> ndarray:
@@ -197,7 +198,7 @@ def _statistic_slopes(f: Fitted, v: ndarray, d: ndarray) -> ndarray:
     """Derivative of `f.statistic(v)`, (n, p, m), where v changes by d: T = (x, x^2), (log x, x), or linear in x."""
     family = f.family.name
     if family == "gaussian":
-        X, D = v.reshape(len(v), -1), d.reshape(len(v), -1)
+        X, D = (a if a.ndim == 2 else a[:, None] for a in (v, d))
         return np.stack([D, 2.0 * X * D], axis=-1) if f.family.width == 2 else D[..., None]
     if family == "gamma":
         return np.stack([d / v, d], axis=-1)[:, None]

@@ -17,7 +17,7 @@ from glmclf.core.columns import Dense
 from glmclf.core.omitted import violations
 from glmclf.data.feature_design import MISSING_LEVEL
 from glmclf.data.frame import as_frame, close_to, quoted, read_column
-from glmclf.errors import DataError, DataWarning, warn
+from glmclf.errors import DataError, DataWarning, InferenceWarning, warn
 from glmclf.inference.margins import Classes, Event
 from glmclf.results.collinearity import combination, empty_cell
 from glmclf.results.discriminant_tables import function_slopes
@@ -106,8 +106,11 @@ class Source:
 
     def table(self, newdata: Any = None) -> pd.DataFrame:
         """The rows of the fit, or others, with the columns that the design uses; labels as categories."""
-        if newdata is None:
+        if newdata is None and hasattr(self.design, "factors"):
             frame = self.model._fit_table()
+        elif newdata is None:
+            r = self.model._rows
+            frame = pd.DataFrame(r.X[:].toarray(), index=r.index, columns=self.design.xnames)
         elif isinstance(newdata, pd.DataFrame):
             frame = newdata
         elif self.model.formula is None and not hasattr(newdata, "columns") and not isinstance(newdata, dict):
@@ -172,10 +175,10 @@ class Source:
         """Whether some rows, or changes of rows, rest on coefficients that were left out; said once."""
         return False
 
-    def _say(self, message: str) -> None:
+    def _say(self, message: str, category: type[Warning] = DataWarning) -> None:
         if message not in self.said:
             self.said.add(message)
-            warn(message, DataWarning)
+            warn(message, category)
 
 
 def derivative(design: Any, table: pd.DataFrame, name: str) -> Any:
@@ -229,8 +232,14 @@ class Regression(Source):
 
     def predictors(self, raw: ndarray, X: ndarray, offset: ndarray | None) -> ndarray:
         columns = Dense(raw)
-        eta = self.res._predictor(columns, Dense(X), offset)
-        return self.res._at_the_limit(columns, eta)
+        eta = self.res._at_the_limit(columns, self.res._predictor(columns, Dense(X), offset))
+        if self.res._cone is not None and np.isinf(eta).any():
+            self._say(
+                "rows whose outcome is certain by the limit of the estimate (separation) count with a standard error of "
+                'zero: use bias_reduction="firth" for one of theirs',
+                InferenceWarning,
+            )
+        return eta
 
     def steps(self, d: ndarray, dX: ndarray, eta: ndarray) -> ndarray:
         steps = dX @ self.res._fit.theta.reshape(-1, self.k).T

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.frame import matched, quoted
-from glmclf.errors import DataError, MissingDataError
+from glmclf.errors import DataError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference import margins, wald
 from glmclf.inference.margins import Average
 from glmclf.results.margin_rows import Observed, Rows, rows_of_fit, typical
@@ -75,8 +76,8 @@ class Margins:
         atexog : dict, optional
             Variables to set in a typical row, ``at="mean", atexog={"x": 1}``.
         dummy, count : bool
-            Whether numbers that are 0 or 1, or whole numbers from 0 on, have discrete changes in place of derivatives:
-            from 0 to 1, and half the change from x - 1 to x + 1.
+            Whether numbers that are 0 or 1, or other whole numbers from 0 on, have discrete changes in place of
+            derivatives: from 0 to 1, and half the change from x - 1 to x + 1.
         variables : str or list of str, optional
             All by default.
         over : str or array_like, optional
@@ -190,9 +191,9 @@ class _Effects:
             elif self.count and _is_count(table[name]):
                 low, high = (self._average(rows.shift(name, v)) for v in (-1, 1))
                 out.append((name, [(b - a).times(0.5) for a, b in zip(low, high, strict=True)]))
-            else:
-                slope = self._slope(rows, name)
-                out += [] if slope is None else [(name, slope)]
+            elif self._has_slope(name, table):
+                kind = "log_slope" if self.log else "slope"
+                out.append((name, rows.averages(kind, name, self.scaled, self.keep)))
         if not out:
             raise DataError("no variable of the model has a marginal effect")
         return out
@@ -200,15 +201,16 @@ class _Effects:
     def _average(self, rows: Rows) -> list[Average]:
         return rows.averages("log_level" if self.log else "level", keep=self.keep)
 
-    def _slope(self, rows: Rows, name: str) -> list[Average] | None:
-        kind = "log_slope" if self.log else "slope"
+    def _has_slope(self, name: str, table: pd.DataFrame) -> bool:
+        """Whether a number has a derivative; one that was asked for must have."""
         try:
-            return rows.averages(kind, name, self.scaled, self.keep)
+            self.source.raw_slopes(table.iloc[:0], name)
         except DataError as error:
             if self.named:
                 raise
             self.source._say(f'no effect of "{name}" is given: {error}')
-            return None
+            return False
+        return True
 
     def _changes(self, rows: Rows, name: str, levels: list[Any]) -> list[tuple[str, list[Average]]]:
         at = {level: self._average(rows.set(name, level)) for level in levels}
@@ -224,7 +226,7 @@ def _is_dummy(column: pd.Series) -> bool:
 
 def _is_count(column: pd.Series) -> bool:
     v = column.dropna().to_numpy(dtype=float)
-    return bool(len(v)) and bool((v >= 0).all() and (v == np.floor(v)).all() and v.min() < v.max())
+    return bool(len(v)) and bool((v >= 0).all() and (v == np.floor(v)).all() and v.min() < v.max() and v.max() > 1)
 
 
 # ------------------------------------------------------------------------------------------------------ settings
@@ -335,7 +337,7 @@ def _states(res: Any) -> list[tuple[str, bool]]:
 def _grid(source: Source, given: dict[Any, Any]) -> list[dict[str, Any]]:
     """Settings of a dict: each combination of the values that lists give."""
     offset = getattr(source.model, "_offset_column", None)
-    names, values = [], []
+    names, values, none = [], [], pd.DataFrame(columns=source.design.variables)
     for name, value in given.items():
         if isinstance(name, (int, np.integer)) and source.model.formula is None and name not in source.variables:
             name = source.design.xnames[name]  # a column by place, as statsmodels
@@ -344,7 +346,12 @@ def _grid(source: Source, given: dict[Any, Any]) -> list[dict[str, Any]]:
         some = list(value) if many else [value]
         if not some:
             raise ValueError(f'at= gives no value of "{name}"')
-        values.append([v.item() if isinstance(v, np.generic) else v for v in some])
+        some = [v.item() if isinstance(v, np.generic) else v for v in some]
+        levels = source.levels_of(name, none) if name != offset else None
+        unknown = [v for v in some if levels and v not in levels]
+        if unknown:
+            raise UnseenLevelError(f'at=: "{name}" has no level {quoted(unknown)}; it has {quoted(levels or [])}')
+        values.append(some)
     return [dict(zip(names, cell, strict=True)) for cell in itertools.product(*values)]
 
 
@@ -371,6 +378,8 @@ def estimate_covariance(
     """Covariance of all averages, outcome by outcome within each, (E L, E L)."""
     J = np.concatenate([e.average.gradient for e in estimands])
     J = np.where(np.isfinite(np.concatenate([e.average.value for e in estimands]))[:, None], J, np.nan)
+    if getattr(res, "_cone", None) is not None:  # rows that are decided say nothing of how far they are from certain
+        J[~J.any(axis=1)] = np.nan
     if vcov is None:
         return margins.covariance(J, source.V)
     w, frequency = found.observed.weights, source.model._frequency
@@ -383,12 +392,28 @@ def estimate_covariance(
     U = np.hstack(parts)
     if source.res._cov.name in MODEL_BASED:
         return margins.covariance(J, source.V) + margins.of_sums(U, w, frequency)
-    clusters = None
-    if res._cov.name == "cluster":
-        if len(res._cov.clusters) > 1:
-            raise NotImplementedError('vcov="unconditional" with two-way clusters')
-        clusters = res.model._cov_keywords("cluster", {"groups": res._group_names}).codes[0]
+    clusters = _clusters(res) if res._cov.name == "cluster" else None
     return margins.of_sums(U + res._influence_on(J), w, frequency, clusters)
+
+
+def _clusters(res: Any) -> ndarray:
+    """Codes of the clusters of the fit's covariance, from the column that it names."""
+    if len(res._cov.clusters) > 1:
+        raise NotImplementedError('vcov="unconditional" with two-way clusters')
+    name = res._group_names[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)  # of few clusters, said before
+        try:
+            found = res.model._cov_keywords("cluster", {"groups": name})
+            same = np.array_equal(res.with_cov("cluster", groups=name)._cov.matrix, res._cov.matrix)
+        except ValueError:
+            same = False
+    if not same:
+        raise NotImplementedError(
+            f'vcov="unconditional" with clusters that are no column of the table ("{name}"): add them as a column, and '
+            "give its name as groups="
+        )
+    return found.codes[0]
 
 
 # -------------------------------------------------------------------------------------------------------- results
