@@ -286,11 +286,12 @@ def typical(rows: Observed, at: str, equal: bool = False) -> Typical:
     shares: list[dict[str, Any]] = []
     offsets: list[Any] = []
     factors = {name: source.levels_of(name, table) for name in source.design.variables}
+    known = source.variables  # without the constant of an array
     for g in range(rows.groups):
         member = slice(None) if rows.codes is None else rows.codes == g
         w, some = rows.weights[member], table[member] if rows.codes is not None else table
         numbers = [n for n in factors if factors[n] is None]
-        point.append({n: _middle(some[n], w, at) for n in numbers})
+        point.append({n: _middle(some[n], w, at if n in known else "mean") for n in numbers})
         shares.append({n: _shares(some[n], w, at, levels, equal) for n, levels in factors.items() if levels})
         offset = None if rows.offset is None else rows.offset[member]
         offsets.append(None if offset is None else (w @ offset / w.sum())[None])
