@@ -51,10 +51,10 @@ for (a in c("none", "bonferroni", "holm", "sidak", "mvt", "tukey")) {
   out[[paste0("pairs_", a)]] <- list(contrast = as.character(p$contrast), estimate = p$estimate, se = p$SE, p = p$p.value,
                                      low = p$asymp.LCL, high = p$asymp.UCL)
 }
-# emmeans' quantile of "mvt" keeps three digits; this one eight
+# emmeans' quantile of "mvt" keeps three digits; this one six
 Cor <- cov2cor(vcov(pairs(e, reverse = TRUE))); set.seed(1)
-miss <- function(t) 1 - mvtnorm::pmvnorm(rep(-t, 3), rep(t, 3), corr = Cor, algorithm = mvtnorm::TVPACK(abseps = 1e-10))
-out$quantile_mvt <- uniroot(function(t) miss(t) - 0.05, c(1.9, 2.6), tol = 1e-10)$root
+miss <- function(t) 1 - mvtnorm::pmvnorm(rep(-t, 3), rep(t, 3), corr = Cor, algorithm = mvtnorm::GenzBretz(maxpts = 2e6, abseps = 1e-7))
+out$quantile_mvt <- uniroot(function(t) miss(t) - 0.05, c(1.9, 2.6), tol = 1e-7)$root
 p <- summary(pairs(e, reverse = TRUE, adjust = "none", type = "response"), infer = TRUE)
 out$pairs_or <- list(contrast = as.character(p$contrast), ratio = p$odds.ratio, se = p$SE, low = p$asymp.LCL, high = p$asymp.UCL)
 
