@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 from glmclf.inference.wald import EPS, check_alpha, z_pvalues
 
 ADJUSTMENTS = ("none", "bonferroni", "holm", "sidak", "tukey")
-DRAWS = (1024, 8192)  # points of the integration behind "tukey": fewer for many statistics, over which it averages, too
+DRAWS = (1024, 8192)  # points of the integration behind "tukey": fewer for many statistics, which it averages over
 
 
 class Comparisons(NamedTuple):
@@ -135,8 +135,8 @@ def correlation(C: ndarray) -> ndarray:
 class MaxNormal:
     """The law of max_i |Z_i|, Z normal with mean 0 and correlation R, which may be singular.
 
-    P(max |Z| > t) = sum_j P(|Z_j| > t) E[1 / #{i : |Z_i| > t} | |Z_j| > t], where the expectation is an average of numbers
-    between 1/m and 1: the relative error is small in the tail, too (mostly 0.2 %, that of a quantile 0.05 %).
+    P(max |Z| > t) = sum_j P(|Z_j| > t) E[1 / #{i : |Z_i| > t} | |Z_j| > t], where the expectation is an average of
+    numbers between 1/m and 1: the relative error is small in the tail, too (mostly 0.2 %, that of a quantile 0.05 %).
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class MaxNormal:
         values, vectors = np.linalg.eigh(R)
         values[values < self.m * EPS * max(values.max(initial=1.0), 1.0)] = 0.0
         generator = np.random.default_rng(seed)
-        n = 2 * int(np.clip(4_000_000 / max(self.m, 1) ** 2, *(d // 2 for d in DRAWS)))
+        n = 2 * int(np.clip(4_000_000 / max(self.m, 1) ** 2, DRAWS[0] // 2, DRAWS[1] // 2))
         half = generator.standard_normal((n // 2, self.m))
         self.Y = np.concatenate([half, -half]) @ (vectors * np.sqrt(values)).T
         self.u = (generator.permutation(n) + generator.random(n)) / n

@@ -126,7 +126,7 @@ class Classes:
 
 
 def _unit_less(p: ndarray, q: ndarray) -> ndarray:
-    """1[k=l] - p_l for classes k and equations l, (n, K, K-1); on the diagonal the complement, which is no difference."""
+    """1[k=l] - p_l for classes k and equations l, (n, K, K-1); on the diagonal the complement as it is."""
     K = p.shape[1]
     out = np.repeat(-p[:, None, 1:], K, axis=1)
     at = np.arange(1, K)
@@ -156,7 +156,7 @@ class Average(NamedTuple):
     gradient: ndarray
     rows: ndarray | None = None
 
-    def __sub__(self, other: Average) -> Average:  # type: ignore[override]
+    def __sub__(self, other: Average) -> Average:
         rows = None if self.rows is None or other.rows is None else self.rows - other.rows
         return Average(self.value - other.value, self.gradient - other.gradient, rows)
 
@@ -184,7 +184,7 @@ class Sums:
 
     def add(self, effect: Effect, w: ndarray, X: ndarray, dX: ndarray | None = None) -> None:
         """Add rows X with weights w; dX is needed where the effect has a slope."""
-        n, L, q = effect.by_eta.shape
+        _, L, q = effect.by_eta.shape
         self.weight += float(w.sum())
         self.value = self.value + w @ effect.value
         total = _crossed(effect.by_eta, w, X)

@@ -35,7 +35,7 @@ from glmclf.results.constrained import Constrained
 from glmclf.results.digits import Digits
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.influence import Influence
-from glmclf.results.predictions import Averages
+from glmclf.results.margins import Margins
 from glmclf.results.profiles import Profiles
 from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_report
 from glmclf.results.separation import from_dict as separation_from
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from glmclf.core.separation import Cone
 
 
-class Results(Averages, Constrained, BiasReduction, Digits, Profiles, Kept):
+class Results(Margins, Constrained, BiasReduction, Digits, Profiles, Kept):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
     Attributes

@@ -297,7 +297,7 @@ class DiscriminantResults(GenerativeResults):
         self._check_priors("compare_conditional()")
 
     def _margin_source(self):
-        from glmclf.results.margin_sources import Discriminant
+        from glmclf.results.margin_generative import Discriminant
 
         return Discriminant(self)
 

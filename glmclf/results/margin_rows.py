@@ -92,7 +92,7 @@ def effect_sums(
             there &= ~np.isnan(part.slopes).any(axis=1)
         lacking += int((~there).sum())
         if not there.all():
-            part = Part(*[a if a is None else a[there] for a in part])
+            part = Part._make(a if a is None else a[there] for a in part)
         if not len(part.raw):
             continue
         effect, X, dX = _effect(source, part, kind, scaled)
@@ -345,4 +345,3 @@ def rows_of_fit(source: Source, newdata: Any = None) -> Observed:
     if r.trials is not None:
         weights = weights * r.trials
     return Observed(source, source.table(), weights, r.offset)
-

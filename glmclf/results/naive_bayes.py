@@ -194,7 +194,7 @@ class NaiveBayesResults(GenerativeResults):
             raise ValueError("compare_conditional() needs finite log-odds: cells of some class are never seen")
 
     def _margin_source(self):
-        from glmclf.results.margin_sources import Bayes
+        from glmclf.results.margin_generative import Bayes
 
         return Bayes(self)
 

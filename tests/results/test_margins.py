@@ -1,6 +1,6 @@
 """Marginal effects: certified values, R, brute force on every model, laws of repetition, and refusals.
 
-Values of tests/reference/*_margeff.json are certified (mpmath); those of tests/reference/r/margins.json are R's (script:
+Values of tests/reference/*_margeff.json are certified (mpmath); those of tests/reference/r/margins.json are R's (by
 tests/reference/make/margins.R, derivatives and Jacobians of numDeriv).
 """
 
@@ -39,9 +39,7 @@ def test_certified(name):
                 levels = known if "effect" not in known else {None: known}
                 for level, numbers in levels.items():
                     column = [] if level is None else [c for c in found.margeff.columns if str(c) == level]
-                    effect, se = (
-                        table.loc[(variable, *column)] for table in (found.margeff, found.margeff_se)
-                    )
+                    effect, se = (table.loc[(variable, *column)] for table in (found.margeff, found.margeff_se))
                     assert_allclose((effect, se), (numbers["effect"], numbers["se"]), rtol=1e-9)
 
 
@@ -107,7 +105,9 @@ def test_unconditional_standard_errors_against_r():
     with pytest.raises(NotImplementedError, match="column"):
         each.get_margeff(**keywords)
     by_name = Logit.from_formula("low ~ age + lwt + smoke", data.assign(row=np.arange(len(data)))).fit()
-    assert_allclose(by_name.with_cov("cluster", groups="row").get_margeff(**keywords).margeff_se, known["robust"], rtol=1e-8)
+    assert_allclose(
+        by_name.with_cov("cluster", groups="row").get_margeff(**keywords).margeff_se, known["robust"], rtol=1e-8
+    )
 
 
 def test_several_classes_against_nnet():
@@ -160,7 +160,7 @@ def test_effects_are_changes_of_average_predictions(toy, name):
     """The derivative of the weighted mean of predict(), and differences of it."""
     res = FITS[name](toy, freq_weights="f")
     found = res.get_margeff(count=True).margeff
-    assert list(found.index)[0] == "x"
+    assert found.index[0] == "x"
     w = toy.f / toy.f.sum()
 
     def mean(**changes):
@@ -168,7 +168,10 @@ def test_effects_are_changes_of_average_predictions(toy, name):
         return w @ res.predict(new)
 
     h = 1e-4
-    changes = {"x": (mean(x=toy.x + h) - mean(x=toy.x - h)) / (2 * h), "z": (mean(z=toy.z + h) - mean(z=toy.z - h)) / (2 * h)}
+    changes = {
+        "x": (mean(x=toy.x + h) - mean(x=toy.x - h)) / (2 * h),
+        "z": (mean(z=toy.z + h) - mean(z=toy.z - h)) / (2 * h),
+    }
     if "c" in found.index and name != "NaiveBayes":
         changes["c"] = (mean(c=toy.c + 1) - mean(c=toy.c - 1)) / 2
     if "g[c - a]" in found.index:
@@ -178,8 +181,10 @@ def test_effects_are_changes_of_average_predictions(toy, name):
         assert_allclose(found.loc[label], change, rtol=1e-6, atol=1e-9, err_msg=label)
 
 
-@pytest.mark.parametrize("name, method", [("Logit", "eyex"), ("Probit", "dydx"), ("CLogLog", "eyex"), ("MNLogit", "dydx"),
-                                          ("MNLogit", "eyex")])
+@pytest.mark.parametrize(
+    "name, method",
+    [("Logit", "eyex"), ("Probit", "dydx"), ("CLogLog", "eyex"), ("MNLogit", "dydx"), ("MNLogit", "eyex")],
+)
 def test_standard_errors_against_a_numerical_jacobian(toy, name, method):
     res = FITS[name](toy)
     model, theta, V = res.model, res._theta, res.cov_params().to_numpy()
@@ -200,7 +205,9 @@ def test_standard_errors_against_a_numerical_jacobian(toy, name, method):
     found = res.get_margeff(method=method)
     rows = found.margeff.loc[["x", "g[c - a]"]].to_numpy().ravel()
     assert_allclose(rows, effects(theta), rtol=1e-6)
-    assert_allclose(found.margeff_se.loc[["x", "g[c - a]"]].to_numpy().ravel(), np.sqrt(np.diag(J @ V @ J.T)), rtol=1e-5)
+    assert_allclose(
+        found.margeff_se.loc[["x", "g[c - a]"]].to_numpy().ravel(), np.sqrt(np.diag(J @ V @ J.T)), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", ["LDA", "QDA", "NaiveBayes"])
@@ -272,12 +279,20 @@ def test_another_event_turns_the_signs(toy):
 def test_units_base_and_order_of_rows(toy):
     res = Logit.from_formula(f"d ~ {RIGHT}", toy).fit().get_margeff(contrast="pairwise").margeff
     shuffled = toy.sample(frac=1.0, random_state=1)
-    assert_allclose(Logit.from_formula(f"d ~ {RIGHT}", shuffled).fit().get_margeff(contrast="pairwise").margeff, res, rtol=1e-8)
-    other = Logit.from_formula("d ~ k * C(g, Treatment('c')) + np.log(z) + I(k**2) + b + c", toy.assign(k=10 * toy.x)).fit()
+    assert_allclose(
+        Logit.from_formula(f"d ~ {RIGHT}", shuffled).fit().get_margeff(contrast="pairwise").margeff, res, rtol=1e-8
+    )
+    other = Logit.from_formula(
+        "d ~ k * C(g, Treatment('c')) + np.log(z) + I(k**2) + b + c", toy.assign(k=10 * toy.x)
+    ).fit()
     found = other.get_margeff()
     assert_allclose(found.margeff["k"], res["x"] / 10, rtol=1e-8)
     assert_allclose(found.margeff["g[b - c]"], -res["g[c - b]"], rtol=1e-8)
-    sums = Logit.from_formula("d ~ x * C(g, Sum) + np.log(z) + I(x**2) + b + c", toy).fit().get_margeff(contrast="pairwise")
+    sums = (
+        Logit.from_formula("d ~ x * C(g, Sum) + np.log(z) + I(x**2) + b + c", toy)
+        .fit()
+        .get_margeff(contrast="pairwise")
+    )
     assert_allclose(sums.margeff, res, rtol=1e-8)
 
 
@@ -304,8 +319,16 @@ def test_statsmodels(toy):
     X = sm.add_constant(toy[["x", "z", "c"]].assign(b=toy.b.astype(float)))
     y = (toy.d == "yes").astype(int)
     mine, theirs = Logit(y, X).fit(), sm.Logit(y, X).fit(disp=0)
-    for options in ({}, {"at": "mean"}, {"method": "eyex"}, {"dummy": True}, {"count": True}, {"dummy": True, "method": "eydx"},
-                    {"at": "median"}, {"at": "zero"}):
+    for options in (
+        {},
+        {"at": "mean"},
+        {"method": "eyex"},
+        {"dummy": True},
+        {"count": True},
+        {"dummy": True, "method": "eydx"},
+        {"at": "median"},
+        {"at": "zero"},
+    ):
         a, b = mine.get_margeff(**options), theirs.get_margeff(**options)
         assert list(a.summary_frame().columns) == list(b.summary_frame().columns)
         assert_allclose(a.summary_frame(), b.summary_frame(), rtol=1e-5, atol=1e-12, err_msg=str(options))
@@ -351,9 +374,13 @@ def test_at_the_mean_of_factors_and_offsets(toy):
     res = Logit.from_formula("d ~ x * g + b", toy, offset="o").fit()
     shares = toy.g.value_counts(normalize=True)
     eta = sum(
-        shares[g] * (b if v else 1 - b) * res.predict(
-            pd.DataFrame({"x": [toy.x.mean()], "g": g, "b": v, "o": toy.o.mean()}), which="linear").iloc[0]
-        for g in "abc" for v in (True, False) for b in [toy.b.mean()])
+        shares[g]
+        * (b if v else 1 - b)
+        * res.predict(pd.DataFrame({"x": [toy.x.mean()], "g": g, "b": v, "o": toy.o.mean()}), which="linear").iloc[0]
+        for g in "abc"
+        for v in (True, False)
+        for b in [toy.b.mean()]
+    )
     slope = res.params["x"] + sum(shares[g] * res.params[f"x:g[T.{g}]"] for g in "bc")
     p = 1 / (1 + np.exp(-eta))
     assert_allclose(res.get_margeff(at="mean", variables="x").margeff["x"], p * (1 - p) * slope, rtol=1e-10)
@@ -365,8 +392,11 @@ def test_arrays_have_a_variable_a_column(toy):
     array, formula = Logit(y, X).fit(), Logit.from_formula("y ~ x + z", toy.assign(y=y)).fit()
     assert list(array.get_margeff().margeff.index) == ["x1", "x2"]
     assert_allclose(array.get_margeff().summary_frame(), formula.get_margeff().summary_frame(), rtol=1e-8)
-    assert_allclose(array.get_margeff("mean", atexog={1: 0.5}).margeff, formula.get_margeff("mean", atexog={"x": 0.5}).margeff,
-                    rtol=1e-8)
+    assert_allclose(
+        array.get_margeff("mean", atexog={1: 0.5}).margeff,
+        formula.get_margeff("mean", atexog={"x": 0.5}).margeff,
+        rtol=1e-8,
+    )
     lda, by_formula = LDA(toy.y, toy[["x", "z"]]).fit(), LDA.from_formula("y ~ x + z", toy).fit()
     assert_allclose(lda.get_margeff().summary_frame(), by_formula.get_margeff().summary_frame(), rtol=1e-8)
 

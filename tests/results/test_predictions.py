@@ -1,4 +1,4 @@
-"""Adjusted predictions, marginal means and contrasts against R (script: tests/reference/make/margins.R); effective doses."""
+"""Adjusted predictions, marginal means, contrasts and effective doses, against R (tests/reference/make/margins.R)."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_marginal_means_of_emmeans(crossed):
 
 @pytest.mark.parametrize("adjust", ["none", "bonferroni", "holm", "sidak", "tukey"])
 def test_pairwise_comparisons_of_emmeans(crossed, adjust):
-    """Ours of "tukey" is the joint normal law, emmeans' "mvt", whose quantile keeps three digits: mvtnorm's is beside."""
+    """Ours of "tukey" is the joint normal law, emmeans' "mvt", whose quantile has three digits; mvtnorm's is beside."""
     known = R["pairs_mvt" if adjust == "tukey" else f"pairs_{adjust}"]
     found = crossed.contrasts("race", at="mean", weights="equal", which="linear", adjust=adjust).summary_frame()
     rtol = 2e-3 if adjust == "tukey" else 1e-6
@@ -78,8 +78,9 @@ def test_averages_of_probabilities_and_their_contrasts(crossed):
     ):
         line = crossed.contrasts("race", comparison=comparison, contrast="reference").summary_frame().iloc[-1]
         value = np.log(line[comparison]) if logs else line[comparison]
-        assert_allclose([value, line["se"] / (line[comparison] if logs else 1)],
-                        [R[name]["value"], R[name]["se"]], rtol=1e-6)
+        assert_allclose(
+            [value, line["se"] / (line[comparison] if logs else 1)], [R[name]["value"], R[name]["se"]], rtol=1e-6
+        )
 
 
 # -------------------------------------------------------------------------------------------------------- every model
@@ -106,8 +107,9 @@ def test_predictions_are_averages(penguins, name):
     for value in (40.0, 45.0):
         mean = res.predict(penguins.assign(bill_length_mm=value)).mean()
         expected = mean if np.ndim(mean) == 0 else mean.to_numpy()
-        assert_allclose(found.xs(value, level="bill_length_mm") if found.index.nlevels > 1 else found[value], expected,
-                        rtol=1e-10)
+        assert_allclose(
+            found.xs(value, level="bill_length_mm") if found.index.nlevels > 1 else found[value], expected, rtol=1e-10
+        )
     whole = res.predictions().predicted.to_numpy()
     assert_allclose(whole, np.atleast_1d(res.predict().mean()), rtol=1e-10)
 
@@ -119,7 +121,9 @@ def test_one_row_is_its_prediction(penguins, name):
     one = res.predictions(at=row).summary_frame()
     assert_allclose(one, res.get_prediction(row).summary_frame()[one.columns], rtol=1e-6)
     linear = res.predictions(at=row, which="linear").summary_frame()
-    assert_allclose(linear, res.get_prediction(row, which="linear").summary_frame()[linear.columns], rtol=1e-6, atol=1e-9)
+    assert_allclose(
+        linear, res.get_prediction(row, which="linear").summary_frame()[linear.columns], rtol=1e-6, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", ["Logit", "MNLogit", "NaiveBayes"])
@@ -135,8 +139,11 @@ def test_repeated_rows_are_frequency_weights(penguins, name):
 def test_groups_come_together(penguins):
     found = MODELS["MNLogit"](penguins).predictions("sex", by="species")
     assert found.predicted.index.names == ["level", "species", "sex"]
-    assert list(found.predicted.index[:3]) == [("Biscoe", "Adelie", "female"), ("Biscoe", "Adelie", "male"),
-                                               ("Biscoe", "Chinstrap", "female")]
+    assert list(found.predicted.index[:3]) == [
+        ("Biscoe", "Adelie", "female"),
+        ("Biscoe", "Adelie", "male"),
+        ("Biscoe", "Chinstrap", "female"),
+    ]
     sums = found.predicted.groupby(level=["species", "sex"]).sum()
     assert_allclose(sums, 1.0, rtol=1e-12)
     differences = found.contrasts().estimate
@@ -155,8 +162,10 @@ def test_simultaneous_intervals_are_wider(penguins):
 def test_contrasts_of_several_kinds(penguins):
     found = MODELS["Logit"](penguins).predictions("species")
     assert list(found.contrasts(contrast="sequential").estimate.index) == ["Chinstrap - Adelie", "Gentoo - Chinstrap"]
-    assert list(found.contrasts(contrast="reference", comparison="ratio").estimate.index) == ["Chinstrap / Adelie",
-                                                                                                "Gentoo / Adelie"]
+    assert list(found.contrasts(contrast="reference", comparison="ratio").estimate.index) == [
+        "Chinstrap / Adelie",
+        "Gentoo / Adelie",
+    ]
     assert found.contrasts(adjust="tukey", seed=3).pvalues.equals(found.contrasts(adjust="tukey", seed=3).pvalues)
 
 
@@ -181,7 +190,9 @@ def test_adjustments_of_independent_statistics():
     raw = adjusted_pvalues(z, eye, "none")[[0, 1, 3, 4]]
     for mine, theirs in (("holm", "holm"), ("bonferroni", "bonferroni"), ("sidak", "sidak")):
         assert_allclose(adjusted_pvalues(z, eye, mine)[[0, 1, 3, 4]], multipletests(raw, method=theirs)[1], rtol=1e-10)
-    assert_allclose(joint_critical_value(np.eye(3), "sidak", 0.05), joint_critical_value(np.eye(3), "tukey", 0.05), rtol=1e-3)
+    assert_allclose(
+        joint_critical_value(np.eye(3), "sidak", 0.05), joint_critical_value(np.eye(3), "tukey", 0.05), rtol=1e-3
+    )
     assert joint_critical_value(np.ones((3, 3)), "tukey", 0.05) == pytest.approx(1.959964, rel=1e-3)
 
 
@@ -192,7 +203,7 @@ def budworm():
 
 
 def test_doses_of_mass_and_fieller_by_hand(budworm):
-    """MASS::dose.p has the estimate and the delta method's standard error; the ends are roots of Fieller's quadratic."""
+    """MASS::dose.p has estimate and delta-method standard error; the ends are roots of Fieller's quadratic."""
     res = Logit.from_formula("dead + alive ~ ldose + sex", budworm.assign(sex=pd.Categorical(budworm.sex))).fit()
     found = res.inverse_predict([0.25, 0.5, 0.9], "ldose", {"sex": "F"})
     assert_allclose(found["estimate"], R["dose_p"]["estimate"], rtol=1e-7)
@@ -205,11 +216,19 @@ def test_doses_of_mass_and_fieller_by_hand(budworm):
 @pytest.mark.parametrize("model", [Logit, Probit, CLogLog])
 def test_a_dose_in_logs(budworm, model):
     data = budworm.assign(dose=2.0**budworm.ldose)
-    logs = model.from_formula("dead + alive ~ ldose + sex", data).fit().inverse_predict([0.01, 0.5, 0.9], "ldose", {"sex": "M"})
+    logs = (
+        model.from_formula("dead + alive ~ ldose + sex", data)
+        .fit()
+        .inverse_predict([0.01, 0.5, 0.9], "ldose", {"sex": "M"})
+    )
     dose = model.from_formula("dead + alive ~ np.log2(dose) + sex", data).fit()
     found = dose.inverse_predict([0.01, 0.5, 0.9], "dose", {"sex": "M"})
-    assert_allclose(np.log2(found[["estimate", "ci_lower", "ci_upper"]]), logs[["estimate", "ci_lower", "ci_upper"]],
-                    rtol=1e-8, atol=1e-9)
+    assert_allclose(
+        np.log2(found[["estimate", "ci_lower", "ci_upper"]]),
+        logs[["estimate", "ci_lower", "ci_upper"]],
+        rtol=1e-8,
+        atol=1e-9,
+    )
     assert_allclose(found["se"], logs["se"] * found["estimate"] * np.log(2), rtol=1e-8)
     new = pd.DataFrame({"dose": found["estimate"].to_numpy(), "sex": "M"})
     assert_allclose(dose.predict(new), found.index, rtol=1e-9)
@@ -218,10 +237,14 @@ def test_a_dose_in_logs(budworm, model):
 def test_a_kept_result_and_an_offset(budworm, tmp_path):
     res = Logit.from_formula("dead + alive ~ ldose + sex", budworm.assign(o=0.5), offset="o").fit()
     found = res.inverse_predict(0.5, "ldose", {"sex": "M", "o": 0.0})
-    assert_allclose(res.predict(pd.DataFrame({"ldose": found["estimate"].to_numpy(), "sex": "M", "o": 0.0})), 0.5, rtol=1e-9)
+    assert_allclose(
+        res.predict(pd.DataFrame({"ldose": found["estimate"].to_numpy(), "sex": "M", "o": 0.0})), 0.5, rtol=1e-9
+    )
     res.save(tmp_path / "kept.json")
     kept = glmclf.load(tmp_path / "kept.json")
-    assert_allclose(kept.inverse_predict(0.5, "ldose", {"sex": "M", "o": 0.0}).iloc[:, :4], found.iloc[:, :4], rtol=1e-9)
+    assert_allclose(
+        kept.inverse_predict(0.5, "ldose", {"sex": "M", "o": 0.0}).iloc[:, :4], found.iloc[:, :4], rtol=1e-9
+    )
     with pytest.raises(DataError, match="rows of the fit"):
         kept.inverse_predict(0.5, "ldose")
 

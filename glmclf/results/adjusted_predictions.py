@@ -14,10 +14,9 @@ from scipy.special import expit
 from glmclf.errors import DataError
 from glmclf.inference import contrasts, margins
 from glmclf.results.margin_sources import Source
-from glmclf.results.margins import (
+from glmclf.results.marginal_effects import (
     Estimand,
     LabelledEstimates,
-    Margins,
     Settings,
     _is_dummy,
     check_word,
@@ -30,125 +29,32 @@ SIGNS = {"difference": " - ", "ratio": " / ", "odds ratio": " / "}
 Variables = str | Sequence[str] | Mapping[str, Any] | None
 
 
-class Averages(Margins):
-    """What results predict on average: `predictions` and `contrasts`."""
-
-    def predictions(
-        self,
-        variables: Variables = None,
-        at: Any = "overall",
-        *,
-        by: Any = None,
-        which: str = "mean",
-        weights: str = "proportional",
-        newdata: Any = None,
-        vcov: str | None = None,
-    ) -> AdjustedPredictions:
-        """Adjusted predictions: probabilities averaged over rows with variables set to values; marginal means.
-
-        Parameters
-        ----------
-        variables : str, list of str or dict, optional
-            Variables that are set to each of their levels or, in a dict, to values, crossed if there are several: a row
-            of the answer for each cell. Without, the rows are averaged as they are.
-        at : {"overall", "mean", "median", "zero"}, dict or DataFrame
-            What is averaged over, as in `get_margeff`. With "mean" a prediction is that of one typical row: the
-            estimated marginal mean of the linear predictor, transformed.
-        by : str or array_like, optional
-            Groups of rows, averaged separately.
-        which : {"mean", "linear"}
-            Probabilities, or linear predictors (log-odds against the reference).
-        weights : {"proportional", "equal"}
-            Whether the levels of a typical row count by their shares or alike, as R's emmeans has them by default.
-        newdata : DataFrame, optional
-            Rows to average over, in place of those of the fit.
-        vcov : {"unconditional"}, optional
-            As in `get_margeff`.
-
-        Returns
-        -------
-        AdjustedPredictions
-            `predicted, se, conf_int(alpha, adjust), summary_frame(alpha, adjust), contrasts(...)`. The intervals of
-            probabilities are those of F^-1(p), with several classes of log(p / (1 - p)), transformed: inside (0, 1).
-
-        Raises
-        ------
-        DataError
-            No such variable or level; a number without values to set it to.
-        ValueError
-            `weights="equal"` where levels are as observed.
-
-        References
-        ----------
-        Searle, Speed & Milliken (1980), Population marginal means in the linear model, American Statistician 34, 216-221.
-        Williams (2012), Stata Journal 12, 308-331.
-
-        Examples
-        --------
-        >>> from glmclf import Logit, datasets
-        >>> res = Logit.from_formula("sex ~ body_mass_g + species", datasets.load("penguins"), event="male").fit()
-        >>> res.predictions("species").summary_frame().round(3)
-                   predicted     se  ci_lower  ci_upper
-        species
-        Adelie         0.694  0.027     0.639     0.743
-        Chinstrap      0.656  0.034     0.586     0.720
-        Gentoo         0.224  0.031     0.169     0.290
-        """
-        check_word("which", which, ("mean", "linear"))
-        check_word("weights", weights, ("proportional", "equal"))
-        if vcov is not None:
-            check_word("vcov", vcov, ("unconditional",))
-        if weights == "equal" and not (isinstance(at, str) and at == "mean"):
-            raise ValueError('weights="equal" is for at="mean": elsewhere levels are as observed, or one of them')
-        self._check_margins("predictions()")
-        source = self._margin_source()
-        found = Settings.read(self, source, at, None, by, newdata, weights == "equal")
-        if vcov is not None:
-            found.check_unconditional(self)
-        cells = _cells(source, variables, found.table)
-        kind, keep = ("level" if which == "mean" else "linear"), vcov is not None
-        estimands = [
-            Estimand((*setting, *group), tuple(cell.values()), averages[g], g)
-            for setting, rows in found.rows()
-            for by_cell in [[rows.at(cell).averages(kind, keep=keep) for cell in cells]]
-            for g, group in enumerate(found.groups)
-            for cell, averages in zip(cells, by_cell, strict=True)
-        ]
-        C = estimate_covariance(self, source, estimands, found, vcov)
-        return AdjustedPredictions(self, source, estimands, found.names, C, list(cells[0]), which)
-
-    def contrasts(
-        self,
-        variables: Variables,
-        at: Any = "overall",
-        *,
-        comparison: str = "difference",
-        contrast: str = "pairwise",
-        adjust: str = "none",
-        by: Any = None,
-        which: str = "mean",
-        weights: str = "proportional",
-        newdata: Any = None,
-        vcov: str | None = None,
-        seed: int = 0,
-    ) -> Contrasts:
-        """Contrasts of adjusted predictions: differences, ratios or odds ratios, with simultaneous inference.
-
-        Parameters
-        ----------
-        variables, at, by, which, weights, newdata, vcov
-            As in `predictions`.
-        comparison, contrast, adjust, seed
-            As in `AdjustedPredictions.contrasts`.
-
-        Returns
-        -------
-        Contrasts
-            `estimate, se, tvalues, pvalues, conf_int(alpha), summary_frame(alpha)`.
-        """
-        keywords = {"by": by, "which": which, "weights": weights, "newdata": newdata, "vcov": vcov}
-        found = self.predictions(variables, at, **keywords)
-        return found.contrasts(comparison=comparison, contrast=contrast, adjust=adjust, seed=seed)
+def adjusted_predictions(
+    res: Any, variables: Variables, at: Any, by: Any, which: str, weights: str, newdata: Any, vcov: str | None
+) -> AdjustedPredictions:
+    """See `Margins.predictions`."""
+    check_word("which", which, ("mean", "linear"))
+    check_word("weights", weights, ("proportional", "equal"))
+    if vcov is not None:
+        check_word("vcov", vcov, ("unconditional",))
+    if weights == "equal" and not (isinstance(at, str) and at == "mean"):
+        raise ValueError('weights="equal" is for at="mean": elsewhere levels are as observed, or one of them')
+    res._check_margins("predictions()")
+    source = res._margin_source()
+    found = Settings.read(res, source, at, None, by, newdata, weights == "equal")
+    if vcov is not None:
+        found.check_unconditional(res)
+    cells = _cells(source, variables, found.table)
+    kind, keep = ("level" if which == "mean" else "linear"), vcov is not None
+    estimands = [
+        Estimand((*setting, *group), tuple(cell.values()), averages[g], g)
+        for setting, rows in found.rows()
+        for by_cell in [[rows.at(cell).averages(kind, keep=keep) for cell in cells]]
+        for g, group in enumerate(found.groups)
+        for cell, averages in zip(cells, by_cell, strict=True)
+    ]
+    C = estimate_covariance(res, source, estimands, found, vcov)
+    return AdjustedPredictions(res, source, estimands, found.names, C, list(cells[0]), which)
 
 
 def _cells(source: Source, variables: Variables, table: pd.DataFrame) -> list[dict[str, Any]]:
