@@ -37,6 +37,12 @@ STATES = {
     "center": {"_sum", "_count"},
     "standardize": {"current_n", "current_mean", "current_M2"},
     "scale": {"current_n", "current_mean", "current_M2"},
+    "poly": {"_centre", "_scale", "_alpha", "_norm2"},
+    "rbf": {"_centers", "_scale"},
+    "sigmoid": {"_centers", "_scale"},
+    "hinge": {"_knots"},
+    "qcut": {"_edges", "_right", "_lowest", "_labels"},
+    "cut": {"_edges", "_right", "_lowest", "_labels"},
 }
 
 

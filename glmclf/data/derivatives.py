@@ -21,6 +21,7 @@ from glmclf.data.factors import Expression, Factor, as_value
 from glmclf.data.frame import Column, close_to, quoted
 from glmclf.data.reading import value_of
 from glmclf.data.terms import Variable
+from glmclf.data.transforms import Basis
 from glmclf.errors import DataError
 
 BLOCK = 65_536  # rows differentiated at a time
@@ -230,6 +231,11 @@ def _tensor(transform: Any, *args: Any, **kwargs: Any) -> ndarray:
     return _absorbed(total, transform._constraints)
 
 
+def _basis(transform: Basis, x: Dual, *args: Any, **kwargs: Any) -> ndarray:
+    value, tangent = _of_vector(x)
+    return transform.derivative(value, tangent < 0) * tangent[:, None]
+
+
 def _kind(name: str) -> type:
     return getattr(patsy.builtins, name).__patsy_stateful_transform__
 
@@ -241,6 +247,7 @@ RULES: dict[type, Callable[..., ndarray]] = {
     _kind("cr"): _cubic_spline,
     _kind("cc"): _cubic_spline,
     _kind("te"): _tensor,
+    Basis: _basis,
 }
 
 

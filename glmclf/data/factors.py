@@ -21,6 +21,7 @@ from patsy.state import Standardize, stateful_transform
 
 from glmclf.data import expressions
 from glmclf.data.frame import Column, close_to, quoted, read_column, row_labels, unusable
+from glmclf.data.transforms import TRANSFORMS, Refused
 from glmclf.errors import DataError, FormulaError, UnseenLevelError
 
 PATSY = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
@@ -44,7 +45,7 @@ class FastStandardize(Standardize):
 
 
 _standardize = stateful_transform(FastStandardize)
-BUILTINS: dict[str, Any] = {**PATSY, "standardize": _standardize, "scale": _standardize}
+BUILTINS: dict[str, Any] = {**PATSY, **TRANSFORMS, "standardize": _standardize, "scale": _standardize}
 del BUILTINS["Q"]  # evaluated on the columns of the rows at hand
 
 
@@ -167,6 +168,8 @@ class Expression:
     def _guarded(self, function: Any, code: str) -> Any:
         try:
             return function()
+        except Refused as error:
+            raise DataError(f'"{self.code}": {error}') from None
         except (DataError, NotImplementedError) as error:
             if isinstance(error, DataError):
                 raise
@@ -228,7 +231,7 @@ def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = 
     for name in sorted(found.called | found.rooted | found.used | found.keyword):
         if _is_column(name, found, columns, caller, code):
             used.add(name)
-        elif name in BUILTINS:
+        elif name in BUILTINS and not (name in TRANSFORMS and _own_function(name, caller)):
             namespace[name] = BUILTINS[name]
         elif name in expressions.NUMPY_NAMES:
             namespace[name] = np
@@ -237,6 +240,11 @@ def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = 
         elif safe or not hasattr(python_builtins, name):
             raise _not_found(name, code, columns, name in found.called)
     return Expression(code, tuple(sorted(used)), namespace, borrowed, safe=safe)
+
+
+def _own_function(name: str, caller: Mapping[str, Any]) -> bool:
+    """Whether the caller has a function of their own by the name of one of our transforms: it is meant."""
+    return callable(caller.get(name)) and caller[name] is not TRANSFORMS[name]
 
 
 def _is_column(name: str, found: expressions.Names, columns: Any, caller: Mapping[str, Any], code: str) -> bool:
@@ -254,9 +262,6 @@ def _is_column(name: str, found: expressions.Names, columns: Any, caller: Mappin
     return False
 
 
-LATER = ("poly", "rbf", "sigmoid", "hinge", "qcut", "cut")
-
-
 def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError:
     where = "" if name == code else f' in "{code}"'
     if called and name == "offset":
@@ -265,8 +270,6 @@ def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError
         )
     if called and name in ("factor", "as_factor"):
         return FormulaError(f'no function "{name}"{where}: write C(...) for a factor.')
-    if called and name in LATER:
-        raise NotImplementedError(f'"{code}": the transform {name}() is not available in this version.')
     if called:
         hint = f"Did you mean np.{name}?" if isinstance(getattr(np, name, None), np.ufunc) else close_to(name, BUILTINS)
         return FormulaError(f'no function "{name}"{where}. {hint.replace("The columns are", "Functions are")}')
