@@ -47,7 +47,7 @@ class Basis:
         """d transform / dx, (n, columns); in the rows of `left` the derivative to the left."""
         return np.zeros((len(x), 1))
 
-    def _fix(self, x: ndarray) -> None:
+    def _fix(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError
 
     def _at(self, x: ndarray) -> Any:
@@ -230,8 +230,8 @@ class Hinge(Basis):
         outside = self._knots[(self._knots <= low) | (self._knots >= high)]
         if len(outside):
             raise Refused(
-                f"the knots {outside.tolist()} are not inside the range of the rows used, {low:g} to {high:g}: the line "
-                "is not broken there."
+                f"the knots {outside.tolist()} are not inside the range of the rows used, {low:g} to {high:g}: the "
+                "line is not broken there."
             )
 
     def _at(self, x: ndarray) -> ndarray:
