@@ -65,8 +65,12 @@ def _column(x: Any) -> ndarray:
     return values
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def _whole(value: Any, name: str, least: int) -> int:
-    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not float(value).is_integer() or value < least:
+    if not _is_number(value) or not float(value).is_integer() or value < least:
         raise Refused(f"{name}={value!r}: a whole number from {least} on.")
     return int(value)
 
@@ -172,7 +176,7 @@ class Local(Basis):
             if (np.diff(self._centers) == 0).any():
                 raise Refused(f"the column has too few distinct values ({len(np.unique(x))}) for df={df} centers.")
         self._scale = self._width(x) if scale is None else scale
-        if not isinstance(self._scale, numbers.Real) or not 0 < self._scale < np.inf:
+        if not _is_number(self._scale) or not 0 < self._scale < np.inf:
             raise Refused(f"scale={scale!r}: a positive number.")
         self._scale = float(self._scale)
 
@@ -248,7 +252,8 @@ class Groups(Basis):
     """Intervals of a number, as a factor whose levels are called like pandas' intervals."""
 
     def _set(self, edges: ndarray, right: bool, lowest: bool) -> None:
-        self._edges, self._right, self._lowest = edges, bool(right), bool(lowest)
+        """Edges of integers give labels of integers."""
+        self._edges, self._right, self._lowest = edges.astype(np.float64), bool(right), bool(lowest)
         intervals = pd.cut(np.array([np.nan]), edges, right=self._right, include_lowest=self._lowest).categories
         self._labels = [str(interval) for interval in intervals]
 
@@ -311,10 +316,9 @@ class Intervals(Groups):
         if np.ndim(edges) == 0:
             _varies(x)
             edges = pd.cut(x, _whole(edges, "edges", 1), right=right, include_lowest=include_lowest, retbins=True)[1]
-        try:
-            edges = np.asarray(edges, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise Refused(f"edges={edges!r}: a list of numbers.") from None
+        edges = np.asarray(edges)
+        if edges.dtype.kind not in "iuf":
+            raise Refused(f"edges={edges.tolist()!r}: a list of numbers.")
         if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
             raise Refused(f"edges={edges.tolist()}: a list of two or more increasing numbers.")
         self._set(edges, right, include_lowest)
