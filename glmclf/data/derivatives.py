@@ -99,12 +99,16 @@ def _slope(factor: Factor, columns: Mapping[str, Column], n: int, variable: str,
             lost = odd & ~sure
             if lost.any():
                 raise DataError(
-                    f'"{factor.expression.code}" has no finite derivative in "{variable}" in {int(lost.sum())} rows '
+                    f'"{factor.expression.code}" has no finite derivative in "{variable}" in {_rows(lost)} '
                     f"(where {variable} is {quoted(_numbers(columns[variable])[lost][:5].tolist())}): leave them out, "
                     "or write the factor with numpy's functions."
                 )
             found = np.where(odd[:, None], differences, found)
     return np.where(there[:, None], found, np.nan)
+
+
+def _rows(mask: ndarray) -> str:
+    return f"{int(mask.sum())} row{'s' if mask.sum() > 1 else ''}"
 
 
 def _numbers(column: Column) -> ndarray:
@@ -286,12 +290,19 @@ def _moved(e: Expression, columns: Mapping[str, Column], n: int, variable: str, 
 def _extrapolated(at: Callable[[ndarray], ndarray], x: ndarray, step: ndarray) -> tuple[ndarray, ndarray]:
     """Derivative at x by Ridders' table, from both sides or, at a kink, from the right; and where it is sure."""
     here = at(x)
+
+    def before(moved: ndarray) -> ndarray:
+        try:
+            return at(moved)
+        except DataError:  # a function may end where the data do
+            return np.full(here.shape, np.nan)
+
     both, right = _Table(4.0, here.shape), _Table(2.0, here.shape)
     size = np.zeros(here.shape)
     for level in range(LEVELS):
         h = step / 2.0**level
         above, below = x + h, x - h
-        up, down = at(above), at(below)
+        up, down = at(above), before(below)
         both.add((up - down) / (above - below)[:, None])
         right.add((up - here) / (above - x)[:, None])
         if level == 0:
@@ -330,11 +341,13 @@ def _spread(column: Column) -> float:
 
 def _refuse_other_rows(e: Expression, columns: Mapping[str, Column], n: int, variable: str) -> None:
     """Raise DataError where a row's value changes as the variable changes in other rows."""
-    twice = {name: column.take(np.repeat(np.arange(n), 2)) for name, column in columns.items()}
-    x = _numbers(twice[variable])
-    x[::2] += 1e-3 * _spread(columns[variable])  # between the rows, copies of them with another value
+    thrice = {name: column.take(np.repeat(np.arange(n), 3)) for name, column in columns.items()}
+    x = _numbers(thrice[variable])
+    h = 1e-3 * np.where(x == 0, _spread(columns[variable]), np.abs(x))
+    x[::3] += h[::3]  # around each row, copies of it with other values
+    x[2::3] -= 0.3 * h[2::3]  # not the same distance: their mean must change, too
     with np.errstate(all="ignore"):
-        among = _moved(e, twice, 2 * n, variable, x)[1::2]
+        among = _moved(e, thrice, 3 * n, variable, x)[1::3]
         alone = np.asarray(value_of(e, columns, n).data, dtype=np.float64)
     if among.shape != alone.shape or not np.allclose(among, alone, rtol=1e-10, atol=0.0, equal_nan=True):
         raise DataError(

@@ -274,7 +274,7 @@ def test_naive_bayes_takes_groups_as_a_factor():
         ("cut(x, [1, 0])", ["increasing"]),
         ("cut(x, ['a', 'b'])", ["'a'", "numbers"]),
         ("cut(x, [1])", ["two or more"]),
-        ("cut(x, [0, 1])", ["outside", "(0.0, 1.0]", "np.inf"]),
+        ("cut(x, [0, 1])", ["outside", "(0, 1]", "np.inf"]),
     ],
 )
 def test_what_makes_no_basis_is_refused_by_name(right, words):
