@@ -13,11 +13,12 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import patsy.builtins
 from numpy import ndarray
 
 from glmclf.data.duals import Dual
-from glmclf.data.factors import Expression, Factor, as_value
+from glmclf.data.factors import Expression, Factor, as_value, stateful
 from glmclf.data.frame import Column, close_to, quoted
 from glmclf.data.reading import value_of
 from glmclf.data.terms import Variable
@@ -48,7 +49,7 @@ def refuse_variable(variable: str, columns: Mapping[str, Variable], factors: Col
         raise DataError(f'"{variable}" {kind}, so there is no derivative in it: compare its values instead.')
 
 
-def slope(factor: Factor, columns: Mapping[str, Column], n: int, variable: str) -> ndarray:
+def slope(factor: Factor, columns: Mapping[str, Column], keep: ndarray, variable: str) -> ndarray:
     """Derivative of a numerical factor in one of its variables, row by row.
 
     Parameters
@@ -56,55 +57,61 @@ def slope(factor: Factor, columns: Mapping[str, Column], n: int, variable: str) 
     factor : Factor
         Without levels.
     columns : mapping of Columns
-        Rows without missing values, all rows where the code looks across them.
-    n : int
-        How many rows.
+        Of the whole table.
+    keep : (n,) bool ndarray
+        Rows in which the factor has a value and the variable is there.
     variable : str
         A column of numbers.
 
     Returns
     -------
-    (n, width) ndarray
-        Right derivatives; NaN where the variable is missing.
+    (kept rows, width) ndarray
+        Right derivatives.
 
     Raises
     ------
     DataError
         A value that depends on other rows, or rows without a (finite) derivative.
     """
-    e = factor.expression
+    e, m = factor.expression, int(keep.sum())
     if e.bare is not None:
-        return np.ones((n, 1))
-    columns = {name: columns[name] for name in e.columns}
-    if e.across:
-        _refuse_other_rows(e, columns, n, variable)
-    out = np.empty((n, factor.width), order="F")
-    step = n if e.across else BLOCK
-    spread = _spread(columns[variable])
+        return np.ones((m, 1))
+    table = {name: columns[name] for name in e.columns}
+    if not e.across:
+        table = {name: column.take(None if keep.all() else keep) for name, column in table.items()}
+        keep = np.ones(m, dtype=bool)
+    n, step = len(keep), BLOCK
+    if e.foreign:
+        if _depends(e, table, n, [variable]):
+            raise DataError(
+                f'"{e.code}": its value in a row depends on "{variable}" in other rows, so that it has no derivative '
+                "row by row. Compute the column beforehand."
+            )
+        numbers = [name for name, column in table.items() if column.kind == "number"]
+        step = n if n > BLOCK and _depends(e, table, n, numbers) else BLOCK
+    out, spread = np.empty((n, factor.width), order="F"), _spread(table[variable])
     for start in range(0, n, step):
-        stop = min(start + step, n)
-        cut = columns if stop - start == n else {k: c.take(np.arange(start, stop)) for k, c in columns.items()}
-        out[start:stop] = _slope(factor, cut, stop - start, variable, spread)
-    return out
+        part = slice(start, min(start + step, n))
+        cut = table if n <= step else {name: column.take(np.arange(n)[part]) for name, column in table.items()}
+        out[part] = _slope(factor, cut, keep[part], variable, spread)
+    return out if keep.all() else out[keep]
 
 
-def _slope(factor: Factor, columns: Mapping[str, Column], n: int, variable: str, spread: float) -> ndarray:
-    missing = columns[variable].missing
-    there = np.ones(n, dtype=bool) if missing is None else ~missing
+def _slope(factor: Factor, columns: Mapping[str, Column], keep: ndarray, variable: str, spread: float) -> ndarray:
     with np.errstate(all="ignore"):
-        found = _by_duals(factor, columns, n, variable)
-        odd = there & ~np.isfinite(found).all(axis=1)
-        if odd.any():
-            differences, sure = _by_differences(factor, columns, n, variable, spread, odd)
-            lost = odd & ~sure
-            if lost.any():
-                raise DataError(
-                    f'"{factor.expression.code}" has no finite derivative in "{variable}" in {_rows(lost)} '
-                    f"(where {variable} is {quoted(_numbers(columns[variable])[lost][:5].tolist())}): leave them out, "
-                    "or write the factor with numpy's functions."
-                )
-            found = np.where(odd[:, None], differences, found)
-    return np.where(there[:, None], found, np.nan)
+        found = _by_duals(factor, columns, len(keep), variable)
+        odd = keep & ~np.isfinite(found).all(axis=1)
+        if not odd.any():
+            return found
+        differences, sure = _by_differences(factor, columns, variable, spread, odd)
+    lost = odd & ~sure
+    if lost.any():
+        raise DataError(
+            f'"{factor.expression.code}" has no finite derivative in "{variable}" in {_rows(lost)} '
+            f"(where {variable} is {quoted(_numbers(columns[variable])[lost][:5].tolist())}): leave them out, "
+            "or write the factor with numpy's functions."
+        )
+    return np.where(odd[:, None], differences, found)
 
 
 def _rows(mask: ndarray) -> str:
@@ -119,12 +126,13 @@ def _numbers(column: Column) -> ndarray:
 def _by_duals(factor: Factor, columns: Mapping[str, Column], n: int, variable: str) -> ndarray:
     """The derivative by dual numbers, NaN where the code does not take them."""
     e, unknown = factor.expression, np.full((n, factor.width), np.nan)
-    through = {name: _Through(transform) for name, transform in e.transforms.items()}
+    through: dict[str, Any] = {name: _Through(transform) for name, transform in e.transforms.items()}
+    through |= {name: _Called(f, e.wants_series) for name, f in e.borrowed.items() if _opaque(f)}
     x = Dual(_numbers(columns[variable]), 1.0)
     try:
         raw = e.run(e.eval_code, columns, {variable: x}, through)
         value, tangent = (raw.value, raw.tangent) if isinstance(raw, Dual) else (raw, None)
-        if e.across:  # a function of the caller's may do something else with a dual number
+        if e.foreign:  # a function of the caller's may do something else with a dual number
             plain, own = value_of(e, columns, n).data, as_value(value, e.code, n).data
             if not np.allclose(own, plain, rtol=1e-10, atol=0.0, equal_nan=True):
                 return unknown
@@ -152,6 +160,55 @@ class _Through:
             raise TypeError(f"{type(self._transform).__name__} has no derivative")
         values = [argument.value if isinstance(argument, Dual) else argument for argument in args]
         return Dual(self._transform.transform(*values, **kwargs), rule(self._transform, *args, **kwargs))
+
+
+def _opaque(function: Any) -> bool:
+    return callable(function) and not stateful(function) and not isinstance(function, (np.ufunc, type))
+
+
+class _Called:
+    """A function of the caller's, for dual numbers: as it is, or by differences in the direction of its arguments."""
+
+    def __init__(self, function: Any, series: bool):
+        self._function, self._series = function, series
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not any(isinstance(argument, Dual) for argument in args):
+            return self._function(*args, **kwargs)
+        plain = self._at(args, kwargs, 0.0)
+        try:
+            found = self._function(*args, **kwargs)
+            value = found.value if isinstance(found, Dual) else np.asarray(found, dtype=np.float64)
+            if _same(value, plain):
+                return found
+        except Exception:  # whatever a function does that was written for arrays
+            pass
+        return Dual(plain, self._differences(args, kwargs, plain))
+
+    def _at(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], t: Any) -> ndarray:
+        """The function where each argument has gone t times its derivative."""
+        moved = [_along(a, t, self._series) if isinstance(a, Dual) else a for a in args]
+        return np.asarray(self._function(*moved, **kwargs), dtype=np.float64)
+
+    def _differences(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], plain: ndarray) -> ndarray:
+        n = len(plain)
+        near, far = np.full(n, np.inf), np.full(n, np.inf)
+        for u in (a for a in args if isinstance(a, Dual)):
+            if u.shape != (n,):
+                raise TypeError("a function of the caller's of an array of another shape")
+            sizes = _sizes(u.value, float(np.nanstd(u.value)) or 1.0)
+            near, far = np.fmin(near, sizes[0] / np.abs(u.tangent)), np.fmin(far, sizes[1] / np.abs(u.tangent))
+
+        def at(t: ndarray) -> ndarray:
+            return self._at(args, kwargs, t).reshape(n, -1)
+
+        out, _ = _settled(at, np.zeros(n), (far, near, 1e-3 * far), np.ones(n, dtype=bool))
+        return out.reshape(plain.shape)
+
+
+def _along(u: Dual, t: Any, series: bool) -> Any:
+    moved = u.value + np.where(u.tangent == 0, 0.0, t * u.tangent)
+    return pd.Series(moved) if series else moved
 
 
 def _centred(transform: Any, x: Dual) -> ndarray:
@@ -261,40 +318,51 @@ TOLERANCE = 1e-6
 
 
 def _by_differences(
-    factor: Factor, columns: Mapping[str, Column], n: int, variable: str, spread: float, rows: ndarray
+    factor: Factor, columns: Mapping[str, Column], variable: str, spread: float, rows: ndarray
 ) -> tuple[ndarray, ndarray]:
     """Derivative from differences in some rows, and in which of them it is good to `TOLERANCE`."""
-    e, x = factor.expression, _numbers(columns[variable])
-    out, sure = np.full((n, factor.width), np.nan), np.zeros(n, dtype=bool)
+    x = _numbers(columns[variable])
 
     def at(moved: ndarray) -> ndarray:
-        return _moved(e, columns, n, variable, moved)
+        return _moved(factor.expression, columns, len(rows), {variable: moved})
 
-    size = np.where(x == 0, spread, np.abs(x))
-    for step in (np.maximum(size, spread), size, np.full(n, 1e-3 * spread)):
+    near, far = _sizes(x, spread)
+    return _settled(at, x, (far, near, 1e-3 * far), rows)
+
+
+def _sizes(x: ndarray, spread: float) -> tuple[ndarray, ndarray]:
+    """What a small step is small against: the number itself, or the larger of it and the spread of all."""
+    return np.where(x == 0, spread, np.abs(x)), np.maximum(np.abs(x), spread)
+
+
+def _settled(
+    at: Callable[[ndarray], ndarray], x: ndarray, sizes: tuple[ndarray, ...], rows: ndarray
+) -> tuple[ndarray, ndarray]:
+    """Derivatives in some rows by the first of several steps that gives one, and the rows where one did."""
+    out, sure = np.full((len(x), 1), np.nan), np.zeros(len(x), dtype=bool)
+    for size in sizes:
         todo = rows & ~sure
-        if not todo.any():
-            break
-        found, good = _extrapolated(at, x, 0.1 * np.where(todo, step, 1.0))
-        good &= todo
-        out[good], sure = found[good], sure | good
+        if todo.any():
+            found, good = _extrapolated(at, x, 0.1 * np.where(todo & np.isfinite(size), size, 1.0))
+            good &= todo
+            out, sure = np.where(good[:, None], found, out), sure | good
     return out, sure
 
 
-def _moved(e: Expression, columns: Mapping[str, Column], n: int, variable: str, x: ndarray) -> ndarray:
-    """The factor's numbers where the variable has other values."""
-    column = Column(x, columns[variable].missing, "number")
-    return np.asarray(value_of(e, {**columns, variable: column}, n).data, dtype=np.float64)
+def _moved(e: Expression, columns: Mapping[str, Column], n: int, moved: Mapping[str, ndarray]) -> ndarray:
+    """The factor's numbers where some variables have other values."""
+    others = {name: Column(x, columns[name].missing, "number") for name, x in moved.items()}
+    return np.asarray(value_of(e, {**columns, **others}, n).data, dtype=np.float64)
 
 
 def _extrapolated(at: Callable[[ndarray], ndarray], x: ndarray, step: ndarray) -> tuple[ndarray, ndarray]:
     """Derivative at x by Ridders' table, from both sides or, at a kink, from the right; and where it is sure."""
     here = at(x)
 
-    def before(moved: ndarray) -> ndarray:
+    def tried(moved: ndarray) -> ndarray:
         try:
             return at(moved)
-        except DataError:  # a function may end where the data do
+        except Exception:  # a function of the caller's may end where the data do
             return np.full(here.shape, np.nan)
 
     both, right = _Table(4.0, here.shape), _Table(2.0, here.shape)
@@ -302,7 +370,7 @@ def _extrapolated(at: Callable[[ndarray], ndarray], x: ndarray, step: ndarray) -
     for level in range(LEVELS):
         h = step / 2.0**level
         above, below = x + h, x - h
-        up, down = at(above), before(below)
+        up, down = tried(above), tried(below)
         both.add((up - down) / (above - below)[:, None])
         right.add((up - here) / (above - x)[:, None])
         if level == 0:
@@ -339,18 +407,38 @@ def _spread(column: Column) -> float:
     return spread or (math.fabs(float(x[0])) if len(x) else 0.0) or 1.0
 
 
-def _refuse_other_rows(e: Expression, columns: Mapping[str, Column], n: int, variable: str) -> None:
-    """Raise DataError where a row's value changes as the variable changes in other rows."""
-    thrice = {name: column.take(np.repeat(np.arange(n), 3)) for name, column in columns.items()}
-    x = _numbers(thrice[variable])
-    h = 1e-3 * np.where(x == 0, _spread(columns[variable]), np.abs(x))
-    x[::3] += h[::3]  # around each row, copies of it with other values
-    x[2::3] -= 0.3 * h[2::3]  # not the same distance: their mean must change, too
+# ------------------------------------------------------------------------------------------------------- other rows
+SAMPLE = 5_000  # rows that are asked
+
+
+def _depends(e: Expression, columns: Mapping[str, Column], n: int, names: Collection[str]) -> bool:
+    """Whether a row's value changes as these variables change in other rows."""
+    where = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
     with np.errstate(all="ignore"):
-        among = _moved(e, thrice, 3 * n, variable, x)[1::3]
-        alone = np.asarray(value_of(e, columns, n).data, dtype=np.float64)
-    if among.shape != alone.shape or not np.allclose(among, alone, rtol=1e-10, atol=0.0, equal_nan=True):
-        raise DataError(
-            f'"{e.code}": its value in a row depends on "{variable}" in other rows, so that it has no derivative row '
-            "by row. Compute the column beforehand."
-        )
+        alone = np.asarray(value_of(e, columns, n).data, dtype=np.float64)[where]
+        for up, down in ((1.0, -0.3), (1.0, 0.6), (-1.0, -0.6)):  # not the same distances: means must change, too
+            try:
+                return not _same(_among_others(e, columns, where, names, (up, down)), alone)
+            except DataError:  # the code takes no values beyond those of the rows
+                continue
+        half = np.arange(n)[: (n + 1) // 2]
+        few = {name: column.take(half) for name, column in columns.items()}
+        return not _same(_moved(e, few, len(half), {})[where[where < len(half)]], alone[where < len(half)])
+
+
+def _among_others(
+    e: Expression, columns: Mapping[str, Column], where: ndarray, names: Collection[str], moves: tuple[float, float]
+) -> ndarray:
+    """The values of some rows, each between copies of it in which the variables have been moved."""
+    thrice = {name: column.take(np.repeat(where, 3)) for name, column in columns.items()}
+    moved = {}
+    for name in names:
+        x = moved[name] = _numbers(thrice[name])
+        h = 1e-3 * np.where(x == 0, _spread(columns[name]), np.abs(x))
+        x[::3] += moves[0] * h[::3]
+        x[2::3] += moves[1] * h[2::3]
+    return _moved(e, thrice, 3 * len(where), moved)[1::3]
+
+
+def _same(a: ndarray, b: ndarray) -> bool:
+    return a.shape == b.shape and np.allclose(a, b, rtol=1e-10, atol=0.0, equal_nan=True)

@@ -90,7 +90,8 @@ class Expression:
         found = expressions.names(self.code)
         self.bare = expressions.bare_column(self.code)
         self.categorised = expressions.categorised(self.code)
-        self.across = self._looks_across_rows()
+        self.foreign = self._off_the_closed_list()
+        self.across = self.foreign and not any(stateful(value) for value in self.namespace.values())
         self.missing_aware = self.across or bool(found.attributes & expressions.MISSING_AWARE)
         self.grows = expressions.grows(self.code)
         # methods of columns and functions of the caller may want pandas objects
@@ -98,7 +99,7 @@ class Expression:
         self.wants_series = series or bool(found.called & set(self.borrowed))
         self.eval_code = self.eval_code or self.code
 
-    def _looks_across_rows(self) -> bool:
+    def _off_the_closed_list(self) -> bool:
         """Whether the value of a row may depend on other rows (a lag, a rank, a mean): anything but operators,
         element-wise functions and the transforms that remember their data."""
         if self.bare is not None or self.categorised is not None:
@@ -107,7 +108,7 @@ class Expression:
         try:
             expressions.check(self.code, self.columns, (), constants)
         except FormulaError:
-            return not any(stateful(value) for value in self.namespace.values())
+            return True
         return False
 
     def prepare(self) -> list[list[str]]:

@@ -438,6 +438,47 @@ def test_a_value_that_depends_on_other_rows_has_no_derivative(code, rows):
         d.derivative(table().iloc[:rows], "x")
 
 
+@pytest.mark.parametrize("code", ["bs(f(x), df=4)", "center(f(x))", "standardize(x - x.mean())"])
+def test_nor_has_a_transform_of_such_a_value(code):
+    d = design(code, namespace={"f": lambda x: x - np.mean(x)})
+    with pytest.raises(DataError, match="other rows"):
+        d.derivative(table(), "x")
+
+
+def test_transforms_of_functions_of_the_caller_s():
+    data = table()
+    d = design("bs(f(x), df=5) * z", data, namespace={"f": by_the_row})
+    same = design("bs(np.exp(x) * x, df=5) * z", data)
+    inner = data[(data.x > data.x.quantile(0.1)) & (data.x < data.x.max())]
+    close(d.derivative(inner, "x"), same.derivative(inner, "x"), rtol=1e-9, atol=1e-9)
+
+
+def test_functions_of_the_caller_s_with_missing_values():
+    data = table()
+    data.loc[3, "x"], data.loc[4, "z"], data.loc[5, "g"] = np.nan, np.nan, None
+    d = design("0 + f(x):z:g + f(x * z)", data, namespace={"f": by_the_row})
+    found = d.derivative(data, "x")
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(d.matrix(data)))
+    u = data.x * data.z
+    close(found[:, -1][[0, 6]], (data.z * np.exp(u) * (1 + u))[[0, 6]], rtol=1e-10)
+
+
+def test_long_tables_are_taken_in_parts_only_where_rows_are_on_their_own(monkeypatch):
+    monkeypatch.setattr("glmclf.data.derivatives.BLOCK", 16)
+    data = table()
+    f = {"f": by_the_row}
+    right = "0 + f(x) + x.pow(2):z + bs(x, df=4) + I(z * x.mean())"
+    d = design(right, data, namespace=f)
+    exact = np.column_stack([np.exp(data.x) * (1 + data.x), 2 * data.x * data.z])
+    apart = design("0 + f(x) + x.pow(2):z + bs(x, df=4)", data, namespace=f)
+    named = dict(zip(apart.xnames, apart.derivative(data, "x").T))
+    close(np.column_stack([named["f(x)"], named["x.pow(2):z"]]), exact, rtol=1e-9)
+    monkeypatch.undo()
+    close(apart.derivative(data, "x"), np.column_stack(list(named.values())), rtol=1e-9, atol=1e-12)
+    monkeypatch.setattr("glmclf.data.derivatives.BLOCK", 16)
+    close(d.derivative(data, "z")[:, d.xnames.index("I(z * x.mean())")], np.full(60, data.x.mean()))
+
+
 def test_other_variables_of_such_code_are_as_they_are():
     data = table()
     d = design("0 + I(z * x.mean())", data)
