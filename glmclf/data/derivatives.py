@@ -163,7 +163,7 @@ class _Through:
 
 
 def _opaque(function: Any) -> bool:
-    return callable(function) and not stateful(function) and not isinstance(function, (np.ufunc, type))
+    return callable(function) and not stateful(function) and not isinstance(function, type)
 
 
 class _Called:

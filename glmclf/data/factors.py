@@ -136,7 +136,13 @@ class Expression:
     def transform_arguments(self) -> list[str]:
         """Code whose value must be finite before a transform may see it."""
         names = [name for name, value in self.namespace.items() if stateful(value)]
-        return expressions.innermost_arguments(self.code, names) if names else []
+        found = expressions.innermost_arguments(self.code, names) if names else []
+        return [code for code in found if self._uses_columns(code)]
+
+    def _uses_columns(self, code: str) -> bool:
+        """Whether an argument is of the rows; others are settings, such as edges, and may be infinite."""
+        found = expressions.names(code)
+        return not set(self.columns).isdisjoint(found.used | found.rooted | found.quoted)
 
     def evaluate(self, columns: Mapping[str, Column]) -> Any:
         """The factor's value on complete rows: whatever the code returns."""

@@ -399,6 +399,17 @@ def test_methods_of_columns():
     close(d.derivative(data, "z")[:, 1], 3 * data.z**2, rtol=1e-10)
 
 
+def test_functions_of_modules_and_ufuncs_without_a_rule():
+    data = table()
+    d = design(
+        "0 + sp.boxcox(z, 0.3) + boxcox(z, 0.3) + sp.expit(z)",
+        data,
+        namespace={"sp": special, "boxcox": special.boxcox},
+    )
+    power, p = data.z ** (0.3 - 1), special.expit(data.z)
+    close(d.derivative(data, "z"), np.column_stack([power, power, p * (1 - p)]), rtol=1e-9)
+
+
 def test_functions_near_the_edge_of_where_they_are_defined():
     data = table().assign(x=np.geomspace(1e-7, 10, 60))
     f = {"f": lambda x: np.array([math.log(v) if v > 0 else math.nan for v in np.asarray(x).tolist()])}
@@ -557,6 +568,13 @@ def test_features_of_naive_bayes():
     assert by_n[3].tolist() == [[0.0, 1.0]] * 60
     with pytest.raises(DataError, match="labels"):
         d.derivative(data, "g")
+
+
+def test_features_of_arrays():
+    X = np.column_stack([np.arange(8.0), [1, 4, 2, 3, 0, 5, 7, 6]])
+    y = np.array([0, 1, 0, 1, 1, 0, 1, 0])
+    d = NaiveBayes(y, X).fit().model.data.design_info
+    assert [a.tolist() for a in d.derivative(X[:2], d.variables[1])] == [[0.0, 0.0], [1.0, 1.0]]
 
 
 @pytest.mark.parametrize("model", [Logit, MNLogit, LDA])

@@ -227,6 +227,40 @@ def test_a_function_of_the_caller_s_by_the_same_name_is_meant():
     np.testing.assert_array_equal(variable, design("0 + poly(x, 2)", data).matrix(data))
 
 
+def test_a_stored_function_of_the_caller_s_is_not_taken_for_ours():
+    data = table()
+    d = design("0 + sigmoid(x)", data, namespace={"sigmoid": np.tanh})
+    stored = json.loads(json.dumps(codec.encode(d)))
+    with pytest.raises(FormulaError, match=r'functions=\{"sigmoid"'):
+        codec.decode(stored)
+    again = codec.decode(stored, functions={"sigmoid": np.tanh})
+    np.testing.assert_array_equal(again.matrix(data), d.matrix(data))
+
+
+def test_columns_may_be_called_like_transforms():
+    data = table().assign(cut="a", poly=lambda d: d.x**2)
+    data.loc[::2, "cut"] = "b"
+    d = design('cut + C(cut):poly + cut(x, [-9, 0, 9]) + poly(Q("poly"), 2)', data)
+    assert d.xnames[1] == "cut[T.b]" and "cut(x, [-9, 0, 9])[T.(0, 9]]" in d.xnames
+    np.testing.assert_array_equal(d.matrix(data)[:, 1], data.cut == "b")
+
+
+def test_infinite_edges_are_no_values_whatever_the_number_of_rows():
+    data = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [0, 1, 1]})
+    assert design("cut(x, [-np.inf, 1.5, np.inf])", data).matrix(data)[:, 1].tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("right", ["poly(x, 3)", "rbf(x, df=3)", "sigmoid(x, df=2)", "qcut(x, 4)"])
+def test_another_unit_and_another_order_of_rows(right):
+    data = table()
+    base = design(f"0 + {right}", data).matrix(data)
+    metres = data.assign(x=1000 * data.x + 7000)
+    np.testing.assert_allclose(design(f"0 + {right}", metres).matrix(metres), base, rtol=1e-9, atol=1e-11)
+    order = np.random.default_rng(5).permutation(len(data))
+    mixed = data.iloc[order]
+    np.testing.assert_allclose(design(f"0 + {right}", mixed).matrix(mixed), base[order], rtol=1e-10, atol=1e-12)
+
+
 # --------------------------------------------------------------------------------------------------------- models
 @pytest.mark.parametrize("model", [Logit, LDA], ids=lambda m: m.__name__)
 def test_the_fit_is_that_on_raw_powers(model):
