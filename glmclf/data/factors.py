@@ -238,7 +238,7 @@ def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = 
     for name in sorted(found.called | found.rooted | found.used | found.keyword):
         if _is_column(name, found, columns, caller, code):
             used.add(name)
-        elif name in BUILTINS and not (name in TRANSFORMS and _own_function(name, caller)):
+        elif name in BUILTINS and (name not in TRANSFORMS or _is_ours(name, found, caller)):
             namespace[name] = BUILTINS[name]
         elif name in expressions.NUMPY_NAMES:
             namespace[name] = np
@@ -249,9 +249,10 @@ def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = 
     return Expression(code, tuple(sorted(used)), namespace, borrowed, safe=safe)
 
 
-def _own_function(name: str, caller: Mapping[str, Any]) -> bool:
-    """Whether the caller has a function of their own by the name of one of our transforms: it is meant."""
-    return callable(caller.get(name)) and caller[name] is not TRANSFORMS[name]
+def _is_ours(name: str, found: expressions.Names, caller: Mapping[str, Any]) -> bool:
+    """Whether the name of one of our transforms means it: not a number, nor a function, of the caller's."""
+    own = callable(caller.get(name)) and caller[name] is not TRANSFORMS[name]
+    return name in found.called and not own
 
 
 def _is_column(name: str, found: expressions.Names, columns: Any, caller: Mapping[str, Any], code: str) -> bool:

@@ -223,6 +223,8 @@ def test_a_function_of_the_caller_s_by_the_same_name_is_meant():
     data = table()
     found = design("0 + sigmoid(x)", data, namespace={"sigmoid": np.tanh}).matrix(data)
     np.testing.assert_array_equal(found[:, 0], np.tanh(data.x))
+    number = design("0 + I(x - cut)", data, namespace={"cut": 0.25}).matrix(data)
+    np.testing.assert_array_equal(number[:, 0], data.x - 0.25)
     variable = design("0 + poly(x, 2)", data, namespace={"poly": 3}).matrix(data)
     np.testing.assert_array_equal(variable, design("0 + poly(x, 2)", data).matrix(data))
 
