@@ -215,6 +215,8 @@ def test_products_and_interactions():
         "sigmoid(x * z, [-1, 0, 1])",
         "te(poly(x, 2), rbf(x, df=2))",
         "I(x > 0):x + b:x",
+        "bs(x=x, df=4) + standardize(x=x) + poly(x=x, degree=2)",
+        "bs(x, 5, None, 2, True)",
         "qcut(x, 3):z + x + cut(z, 2):x",
     ],
 )
@@ -449,7 +451,9 @@ def test_a_value_that_depends_on_other_rows_has_no_derivative(code, rows):
         d.derivative(table().iloc[:rows], "x")
 
 
-@pytest.mark.parametrize("code", ["bs(f(x), df=4)", "center(f(x))", "standardize(x - x.mean())"])
+@pytest.mark.parametrize(
+    "code", ["bs(f(x), df=4)", "center(f(x))", "standardize(x - x.mean())", "bs(x.shift(1).fillna(0), df=4)"]
+)
 def test_nor_has_a_transform_of_such_a_value(code):
     d = design(code, namespace={"f": lambda x: x - np.mean(x)})
     with pytest.raises(DataError, match="other rows"):
