@@ -88,16 +88,11 @@ class TableDesign:
         self, factors: Mapping[str, Factor], columns: Mapping[str, Column], keep: ndarray, variable: str
     ) -> dict[str, ndarray]:
         """Derivatives, on some rows, of those of these factors that are numerical and use a variable."""
-        names = {name for factor in factors.values() for name in factor.expression.columns}
-        cut, slopes = {name: columns[name].take(None if keep.all() else keep) for name in names}, {}
-        for code, factor in factors.items():
-            if factor.levels is not None or variable not in factor.expression.columns:
-                continue
-            if factor.expression.across:
-                slopes[code] = slope(factor, columns, len(keep), variable)[keep]
-            else:
-                slopes[code] = slope(factor, cut, int(keep.sum()), variable)
-        return slopes
+        return {
+            code: slope(factor, columns, keep, variable)
+            for code, factor in factors.items()
+            if factor.levels is None and variable in factor.expression.columns
+        }
 
     def _read(self, frame: pd.DataFrame) -> dict[str, Column]:
         columns = {}

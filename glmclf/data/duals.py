@@ -41,6 +41,14 @@ class Dual(NDArrayOperatorsMixin):
     def __getitem__(self, place: Any) -> Dual:
         return Dual(self.value[place], self.tangent[place])
 
+    def to_numpy(self) -> Dual:
+        """As a Series has it."""
+        return self
+
+    def clip(self, lower: Any = None, upper: Any = None) -> Any:
+        """As a Series has it."""
+        return _clip(self, lower, upper)
+
     def __iter__(self) -> Any:
         raise TypeError("a dual number is not iterated over")
 
