@@ -114,15 +114,32 @@ def joint_critical_value(R: ndarray, adjust: str, alpha: float, seed: int = 0) -
 
     Of "holm", whose steps have no intervals, it is Bonferroni's. "none": of each alone.
     """
-    alpha, there = check_alpha(alpha), np.isfinite(np.diagonal(R))
-    m = max(int(there.sum()), 1)
+    there = np.isfinite(np.diagonal(R))
     if adjust == "tukey":
-        return MaxNormal(R[np.ix_(there, there)], seed).quantile(alpha)
+        return MaxNormal(R[np.ix_(there, there)], seed).quantile(check_alpha(alpha))
+    return float(-ndtri(0.5 * share_of_alpha(alpha, adjust, max(int(there.sum()), 1))))
+
+
+def share_of_alpha(alpha: float, adjust: str, m: int) -> float:
+    """The alpha of each of m intervals that hold together with probability 1 - alpha, whatever their correlation.
+
+    Examples
+    --------
+    >>> from glmclf.inference.contrasts import share_of_alpha
+    >>> round(share_of_alpha(0.05, "sidak", 3), 6), round(share_of_alpha(0.05, "bonferroni", 3), 6)
+    (0.016952, 0.016667)
+    """
+    alpha = check_alpha(alpha)
     if adjust in ("bonferroni", "holm"):
-        alpha = alpha / m
-    elif adjust == "sidak":
-        alpha = -math.expm1(math.log1p(-alpha) / m)
-    return float(-ndtri(0.5 * alpha))
+        return alpha / m
+    return -math.expm1(math.log1p(-alpha) / m) if adjust == "sidak" else alpha
+
+
+def check_adjust(adjust: str, known: tuple[str, ...] = ("none", "bonferroni", "sidak")) -> str:
+    """Refuse any adjustment but the known ones."""
+    if not isinstance(adjust, str) or adjust not in known:
+        raise ValueError(f"adjust={adjust!r}: choose one of {', '.join(map(repr, known))}")
+    return adjust
 
 
 def correlation(C: ndarray) -> ndarray:

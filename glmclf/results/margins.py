@@ -91,8 +91,8 @@ class Margins:
         The effect of x is the total derivative: it goes through ``I(x**2)``, splines and interactions. With p = F(eta),
         eta = x'b + offset, the average of f(eta) (dx/dv)'b with weights (frequencies, sampling weights, trials of
         counts: as of the expanded rows) has the gradient sum w (f dx/dv + f' (dx/dv)'b x), analytically, and the
-        covariance of the fit: robust if that is. LDA, QDA and NaiveBayes are logits in functions z of the features. Rows that lack a
-        value are left out, with a warning.
+        covariance of the fit: robust if that is. LDA, QDA and NaiveBayes are logits in functions z of the features.
+        Rows that lack a value are left out, with a warning.
 
         References
         ----------

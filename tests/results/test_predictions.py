@@ -265,6 +265,80 @@ def test_sets_that_are_no_intervals():
         Logit.from_formula("y ~ x", table).fit().inverse_predict(0.9, "x")
 
 
+# --------------------------------------------------------------------------- another prevalence, intervals of many rows
+@pytest.fixture(scope="module")
+def cases():
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame({"x": rng.normal(size=300), "f": rng.integers(0, 4, 300)})
+    table["y"] = (rng.random(300) < 1 / (1 + np.exp(1 - table.x))).astype(int)
+    table["k"] = np.array(["a", "b", "c"])[(table.y + (rng.random(300) < 0.3)).clip(0, 2)]
+    return table
+
+
+def test_prevalence_of_a_case_control_study(cases):
+    """Prentice & Pyke (1979): a logit with a constant; the variance of the log-odds falls by 1/n_1 + 1/n_0."""
+    new, priors = pd.DataFrame({"x": [0.0, 1.5]}), {1: 0.02, 0: 0.98}
+    n1, n0 = cases.y.sum(), (1 - cases.y).sum()
+    res = Logit.from_formula("y ~ x", cases).fit()
+    found, plain = res.get_prediction(new, "linear", priors=priors), res.get_prediction(new, "linear")
+    assert_allclose(plain.se**2 - found.se**2, 1 / n1 + 1 / n0, rtol=1e-9)
+    assert_allclose(res.get_prediction(new, priors=priors).predicted, res.predict(new, priors=priors), rtol=1e-12)
+    classes = MNLogit.from_formula("k ~ x", cases).fit()
+    found, plain = (classes.get_prediction(new, "linear", priors=q) for q in ("equal", None))
+    n = cases.k.value_counts()
+    for level in "bc":
+        assert_allclose(plain.se[level] ** 2 - found.se[level] ** 2, 1 / n[level] + 1 / n["a"], rtol=1e-9)
+    assert_allclose(found.predicted, classes.predict(new, which="linear", priors="equal"), rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", [Logit, Probit, CLogLog])
+@pytest.mark.parametrize("cov", ["HC0", "HC1"])
+def test_prevalence_with_robust_errors(cases, model, cov):
+    """By a numerical derivative of the prediction in the weight of each row; weights of repeated rows."""
+    new, priors = pd.DataFrame({"x": [0.0, 1.5]}), {1: 0.1, 0: 0.9}
+    few = cases.head(60)
+    res = model.from_formula("y ~ x", few).fit(cov_type=cov)
+
+    def log_odds(w):
+        p = model.from_formula("y ~ x", few.assign(w=w), weights="w").fit().predict(new, priors=priors).to_numpy()
+        return np.log(p / (1 - p))
+
+    h = 1e-4
+    influence = [(log_odds(1 + h * e) - log_odds(1 - h * e)) / (2 * h) for e in np.eye(60)]
+    factor = 60 / 58 if cov == "HC1" else 1.0
+    p = res.predict(new, priors=priors)
+    se = np.sqrt(factor * np.square(influence).sum(axis=0)) * p * (1 - p)
+    assert_allclose(res.get_prediction(new, priors=priors).se, se, rtol=1e-5)
+    one = model.from_formula("y ~ x", cases, freq_weights="f").fit(cov_type=cov).get_prediction(new, priors=priors)
+    two = model.from_formula("y ~ x", cases.loc[cases.index.repeat(cases.f)]).fit(cov_type=cov)
+    assert_allclose(one.summary_frame(), two.get_prediction(new, priors=priors).summary_frame(), rtol=1e-8)
+
+
+def test_prevalence_refusals(cases):
+    res = Logit.from_formula("y ~ x", cases).fit()
+    for other in (
+        res.with_cov("HC3"),
+        Logit.from_formula("y ~ x", cases).fit(bias_reduction="firth"),
+        Logit.from_formula("y ~ x", cases).fit_constrained("x = 1"),
+    ):
+        with pytest.raises(NotImplementedError, match="priors"):
+            other.get_prediction(priors="equal")
+    with pytest.raises(NotImplementedError, match="Logit"):
+        Probit.from_formula("y ~ x", cases).fit().get_prediction(which="linear", priors="equal")
+
+
+def test_intervals_for_all_levels_or_rows_together(cases):
+    classes = MNLogit.from_formula("k ~ x", cases).fit().get_prediction(cases.head(2))
+    assert_allclose(classes.conf_int(0.06, "bonferroni"), classes.conf_int(0.02), rtol=1e-12)
+    assert_allclose(classes.conf_int(0.05, "sidak"), classes.conf_int(1 - 0.95 ** (1 / 3)), rtol=1e-12)
+    rows = Logit.from_formula("y ~ x", cases).fit().get_prediction(cases.head(4))
+    assert_allclose(rows.conf_int(0.04, "bonferroni"), rows.conf_int(0.01), rtol=1e-12)
+    two = MNLogit.from_formula("y ~ x", cases).fit().get_prediction(cases.head(2))
+    assert_allclose(two.conf_int(adjust="sidak"), two.conf_int(), rtol=1e-12)
+    with pytest.raises(ValueError, match="adjust"):
+        rows.conf_int(adjust="tukey")
+
+
 # -------------------------------------------------------------------------------------------------------- refusals
 @pytest.mark.parametrize(
     "call, error, words",
