@@ -302,6 +302,8 @@ def _middle(column: pd.Series, w: ndarray, at: str) -> float:
     if at == "zero":
         return 0.0
     try:
+        if column.dtype.kind in "mM":
+            raise TypeError
         v = column.to_numpy(dtype=float, na_value=np.nan)
     except (TypeError, ValueError):
         raise DataError(f'at="{at}" needs numbers or labels; "{column.name}" holds {column.dtype} values') from None

@@ -102,19 +102,24 @@ class Source:
         """Whether rows can be evaluated some at a time: no term looks across rows."""
         return not any(f.expression.across for f in getattr(self.design, "factors", {}).values())
 
+    def fit_table(self) -> pd.DataFrame:
+        """The rows of the fit, with all columns that are there."""
+        if hasattr(self.design, "factors"):
+            return self.model._fit_table()
+        r = self.model._rows
+        return pd.DataFrame(r.X[:].toarray(), index=r.index, columns=self.design.xnames)
+
+    def as_table(self, newdata: Any) -> pd.DataFrame:
+        """Other rows as a table; those of a design of arrays may be an array."""
+        if isinstance(newdata, pd.DataFrame):
+            return newdata
+        if self.model.formula is None and not hasattr(newdata, "columns") and not isinstance(newdata, dict):
+            return pd.DataFrame(self.design.matrix(newdata), columns=self.design.xnames)
+        return as_frame(newdata, scalars=True)
+
     def table(self, newdata: Any = None) -> pd.DataFrame:
         """The rows of the fit, or others, with the columns that the design uses; labels as categories."""
-        if newdata is None and hasattr(self.design, "factors"):
-            frame = self.model._fit_table()
-        elif newdata is None:
-            r = self.model._rows
-            frame = pd.DataFrame(r.X[:].toarray(), index=r.index, columns=self.design.xnames)
-        elif isinstance(newdata, pd.DataFrame):
-            frame = newdata
-        elif self.model.formula is None and not hasattr(newdata, "columns") and not isinstance(newdata, dict):
-            frame = pd.DataFrame(self.design.matrix(newdata), columns=self.design.xnames)
-        else:
-            frame = as_frame(newdata, scalars=True)
+        frame = self.fit_table() if newdata is None else self.as_table(newdata)
         names = {str(c): c for c in frame.columns}
         lost = [name for name in self.design.variables if name not in names]
         if lost:

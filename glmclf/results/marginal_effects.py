@@ -119,7 +119,7 @@ class _Effects:
     def _has_slope(self, name: str, table: pd.DataFrame) -> bool:
         """Whether a number has a derivative; one that was asked for must have."""
         try:
-            self.source.raw_slopes(table.iloc[:0], name)
+            self.source.raw_slopes(table.iloc[:50], name)
         except DataError as error:
             if self.named:
                 raise
@@ -273,13 +273,12 @@ def _grid(source: Source, given: dict[Any, Any]) -> list[dict[str, Any]]:
 def _groups(source: Source, over: Any, newdata: Any) -> tuple[ndarray, list[Any]]:
     """Codes of the groups of rows, and their labels, sorted."""
     model = source.model
-    frame = (model._fit_table() if newdata is None else newdata) if isinstance(over, str) else None
-    if frame is not None:
-        column = matched(over, name="over", frame=frame)
-    elif newdata is None and model.data.frame is not None and len(over) == len(model.data.frame):
-        column = matched(over, name="over", frame=model.data.frame).iloc[model._rows.positions]
+    given = model.data.frame
+    if newdata is None and not isinstance(over, str) and given is not None and np.shape(over) == (len(given),):
+        column = matched(over, name="over", frame=given).iloc[model._rows.positions]
     else:
-        column = matched(over, name="over", frame=model._fit_table() if newdata is None else newdata)
+        table = source.fit_table() if newdata is None else source.as_table(newdata)
+        column = matched(over, name="over", frame=table)
     if column.isna().any():
         raise MissingDataError(f"over= is missing in {int(column.isna().sum())} of {len(column)} rows")
     codes, labels = pd.factorize(column, sort=True)

