@@ -223,12 +223,14 @@ def public(owner):
 
 def results_classes():
     from glmclf.results import (
+        adjusted_predictions,
         binary,
         comparison,
         discriminant,
         discriminant_tables,
         implied_logit,
         levels,
+        marginal_effects,
         multinomial,
         naive_bayes,
         regularization,
@@ -240,6 +242,9 @@ def results_classes():
         multinomial.MultinomialResults,
         levels.LevelPredictions,
         levels.Equation,
+        marginal_effects.MarginalEffects,
+        adjusted_predictions.AdjustedPredictions,
+        adjusted_predictions.Contrasts,
         discriminant.DiscriminantResults,
         naive_bayes.NaiveBayesResults,
         implied_logit.ImpliedLogit,

@@ -112,6 +112,28 @@ class ArrayDesign:
             return self._by_name(as_frame(newdata, empty=True, scalars=True))
         return rows_by_place(newdata, self.xnames, self.dropped)
 
+    def derivative(self, newdata: Any, variable: str) -> ndarray:
+        """Derivative of X in one of its columns, which are the variables: 1 there and 0 elsewhere.
+
+        Returns
+        -------
+        (rows, k) ndarray
+            float64, column-contiguous; a row with a missing value is NaN throughout.
+
+        Raises
+        ------
+        DataError
+            A column that is not there, and as `matrix`.
+        """
+        if variable not in self.xnames:
+            raise DataError(f'no column "{variable}" in the model. {close_to(str(variable), self.xnames)}')
+        X = self.matrix(newdata)
+        missing = np.isnan(X).any(axis=1)
+        X[:] = 0.0
+        X[:, self.xnames.index(variable)] = 1.0
+        X[missing] = np.nan
+        return X
+
     def __call__(self, newdata: Any) -> tuple[None, ndarray]:
         """The pair (None, X) of `matrix`."""
         return None, self.matrix(newdata)

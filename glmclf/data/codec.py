@@ -25,6 +25,7 @@ from glmclf.data.factors import Expression, Factor, resolve
 from glmclf.data.features import Feature, FeatureDesign
 from glmclf.data.response import BinaryResponse, MultinomialResponse
 from glmclf.data.terms import Subterm, Variable
+from glmclf.data.transforms import TRANSFORMS
 from glmclf.errors import DataError, FormulaError
 
 VERSION = 1
@@ -37,6 +38,12 @@ STATES = {
     "center": {"_sum", "_count"},
     "standardize": {"current_n", "current_mean", "current_M2"},
     "scale": {"current_n", "current_mean", "current_M2"},
+    "poly": {"_centre", "_scale", "_alpha", "_norm2"},
+    "rbf": {"_centers", "_scale"},
+    "sigmoid": {"_centers", "_scale"},
+    "hinge": {"_knots"},
+    "qcut": {"_edges", "_right", "_lowest", "_labels"},
+    "cut": {"_edges", "_right", "_lowest", "_labels"},
 }
 
 
@@ -298,6 +305,7 @@ def decode(stored: Mapping[str, Any], functions: Mapping[str, Any] | None = None
     check_version(stored, "design")
     functions = dict(functions or {})
     try:
+        _refuse_ours(stored.get("functions", []), functions)
         record = {k: _unpacked(v) for k, v in stored.items() if k not in ("version", "constants", "functions")}
         constants = {name: unpack(value) for name, value in stored.get("constants", [])}
         columns = [c[0] for c in record.get("columns", [])]
@@ -306,6 +314,16 @@ def decode(stored: Mapping[str, Any], functions: Mapping[str, Any] | None = None
         return _design(record, {**constants, **_nested(functions)}, safe=True)
     except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
         raise DataError(f"this is not a stored design: {type(error).__name__} {error}.") from None
+
+
+def _refuse_ours(stored: list[str], functions: Mapping[str, Any]) -> None:
+    """A function of the caller's by the name of one of our transforms must not be taken for it."""
+    absent = [name for name in stored if name in TRANSFORMS and name not in functions]
+    if absent:
+        raise FormulaError(
+            f'"{absent[0]}" in the stored formula is a function of its author\'s, not the transform of that name. '
+            f'Supply it in Python: load(path, functions={{"{absent[0]}": ...}}).'
+        )
 
 
 def check_version(stored: Mapping[str, Any], what: str) -> None:

@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from glmclf.core.columns import Cells, Dense, Piece, dense, from_pieces
 from glmclf.data.arrays import ArrayDesign, read_arrays, rows_by_place, sums_up
+from glmclf.data.derivatives import refuse_variable, slope
 from glmclf.data.factors import Expression, Factor, Value, fit_factor
 from glmclf.data.formula import Parsed, codings, no_features, parse_formula
 from glmclf.data.frame import Column, as_frame, close_to, quoted, read_column
@@ -82,6 +83,16 @@ class TableDesign:
             keep = keep.copy()
             keep[keep] = ~lost
         return {}, keep
+
+    def _slopes(
+        self, factors: Mapping[str, Factor], columns: Mapping[str, Column], keep: ndarray, variable: str
+    ) -> dict[str, ndarray]:
+        """Derivatives, on some rows, of those of these factors that are numerical and use a variable."""
+        return {
+            code: slope(factor, columns, keep, variable)
+            for code, factor in factors.items()
+            if factor.levels is None and variable in factor.expression.columns
+        }
 
     def _read(self, frame: pd.DataFrame) -> dict[str, Column]:
         columns = {}
@@ -243,6 +254,59 @@ class Design(TableDesign):
                 out[keep, start:stop] = dense([subterm.piece(cut, widths)], int(keep.sum()))
             start = stop
         return out
+
+    def derivative(self, newdata: Any, variable: str) -> ndarray:
+        """Derivative of each column of X in a variable of the table, dX / d variable, row by row.
+
+        Exact to rounding: through functions, transforms, products and interactions. At a kink (``np.abs(x)`` at 0, a
+        knot of a broken line) it is the derivative to the right; a step, as of ``x > 3``, has derivative 0 between its
+        jumps.
+
+        Parameters
+        ----------
+        newdata : DataFrame, Mapping of columns or values, polars or pyarrow frame, Series
+            Columns are matched by name, as in `matrix`.
+        variable : str
+            A column of numbers.
+
+        Returns
+        -------
+        (len(newdata), k) ndarray
+            float64, column-contiguous, in units of X per unit of the variable; NaN throughout a row with a missing
+            value.
+
+        Raises
+        ------
+        DataError
+            A variable that is not in the formula or has no derivative (labels, categories, bools, factors), code whose
+            value in a row depends on other rows, rows in which the derivative is not finite.
+        """
+        refuse_variable(variable, self.columns, self.factors.values())
+        frame = table_of(newdata)
+        columns, n = self._read(frame), len(frame)
+        found, keep = self._complete(columns, n, self.factors)
+        absent = columns[variable].missing
+        if absent is not None:
+            keep, kept = keep & ~absent, keep
+            found = {code: value.take(keep[kept]) for code, value in found.items()}
+        out = np.full((n, len(self.xnames)), np.nan, order="F")
+        if keep.any():
+            values = {code: self.factors[code].values(value) for code, value in found.items()}
+            out[keep] = self._product_rule(values, self._slopes(self.factors, columns, keep, variable))
+        return out
+
+    def _product_rule(self, values: Mapping[str, ndarray], slopes: Mapping[str, ndarray]) -> ndarray:
+        """dX, from the factors and the derivatives of those that have one."""
+        widths = {code: factor.width for code, factor in self.factors.items()}
+        n = len(next(iter(slopes.values())))
+        X, start = np.zeros((n, len(self.xnames)), order="F"), 0
+        for subterm in self.subterms:
+            stop = start + subterm.size(widths)
+            for code in subterm.factors:
+                if code in slopes:
+                    X[:, start:stop] += dense([subterm.piece({**values, code: slopes[code]}, widths)], n)
+            start = stop
+        return X
 
     def __call__(self, newdata: Any) -> tuple[None, ndarray]:
         """The pair (None, X) of `matrix`."""

@@ -28,6 +28,12 @@ FUNCTIONS = frozenset(
         "center",
         "standardize",
         "scale",
+        "poly",
+        "rbf",
+        "sigmoid",
+        "hinge",
+        "qcut",
+        "cut",
         "Treatment",
         "Sum",
         "Poly",
@@ -367,6 +373,6 @@ def refused(node: ast.AST, what: str = "this") -> FormulaError:
     name = name or (_dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else "") or "f"
     return FormulaError(
         f'"{code[:200]}": {what} is not among what a stored or restricted formula may do (columns, operators, numpy\'s '
-        f"element-wise functions, patsy's functions). If you trust it, supply the function in Python: "
+        f"element-wise functions, patsy's and glmclf's transforms). If you trust it, supply the function in Python: "
         f'load(path, functions={{"{name}": ...}}).'
     )

@@ -21,6 +21,7 @@ from patsy.state import Standardize, stateful_transform
 
 from glmclf.data import expressions
 from glmclf.data.frame import Column, close_to, quoted, read_column, row_labels, unusable
+from glmclf.data.transforms import TRANSFORMS, Refused
 from glmclf.errors import DataError, FormulaError, UnseenLevelError
 
 PATSY = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
@@ -44,7 +45,7 @@ class FastStandardize(Standardize):
 
 
 _standardize = stateful_transform(FastStandardize)
-BUILTINS: dict[str, Any] = {**PATSY, "standardize": _standardize, "scale": _standardize}
+BUILTINS: dict[str, Any] = {**PATSY, **TRANSFORMS, "standardize": _standardize, "scale": _standardize}
 del BUILTINS["Q"]  # evaluated on the columns of the rows at hand
 
 
@@ -89,7 +90,8 @@ class Expression:
         found = expressions.names(self.code)
         self.bare = expressions.bare_column(self.code)
         self.categorised = expressions.categorised(self.code)
-        self.across = self._looks_across_rows()
+        self.foreign = self._off_the_closed_list()
+        self.across = self.foreign and not any(stateful(value) for value in self.namespace.values())
         self.missing_aware = self.across or bool(found.attributes & expressions.MISSING_AWARE)
         self.grows = expressions.grows(self.code)
         # methods of columns and functions of the caller may want pandas objects
@@ -97,7 +99,7 @@ class Expression:
         self.wants_series = series or bool(found.called & set(self.borrowed))
         self.eval_code = self.eval_code or self.code
 
-    def _looks_across_rows(self) -> bool:
+    def _off_the_closed_list(self) -> bool:
         """Whether the value of a row may depend on other rows (a lag, a rank, a mean): anything but operators,
         element-wise functions and the transforms that remember their data."""
         if self.bare is not None or self.categorised is not None:
@@ -106,7 +108,7 @@ class Expression:
         try:
             expressions.check(self.code, self.columns, (), constants)
         except FormulaError:
-            return not any(stateful(value) for value in self.namespace.values())
+            return True
         return False
 
     def prepare(self) -> list[list[str]]:
@@ -134,7 +136,13 @@ class Expression:
     def transform_arguments(self) -> list[str]:
         """Code whose value must be finite before a transform may see it."""
         names = [name for name, value in self.namespace.items() if stateful(value)]
-        return expressions.innermost_arguments(self.code, names) if names else []
+        found = expressions.innermost_arguments(self.code, names) if names else []
+        return [code for code in found if self._uses_columns(code)]
+
+    def _uses_columns(self, code: str) -> bool:
+        """Whether an argument is of the rows; others are settings, such as edges, and may be infinite."""
+        found = expressions.names(code)
+        return not set(self.columns).isdisjoint(found.used | found.rooted | found.quoted)
 
     def evaluate(self, columns: Mapping[str, Column]) -> Any:
         """The factor's value on complete rows: whatever the code returns."""
@@ -147,10 +155,18 @@ class Expression:
             return column.marked()
         return self.run(self.eval_code, columns)
 
-    def run(self, code: str, columns: Mapping[str, Column]) -> Any:
-        """Evaluate any code that uses this expression's names."""
-        values = {name: self._argument(columns[name], name) for name in self.columns}
-        scope = {**values, **self.namespace, **self.transforms, "Q": values.__getitem__}
+    def run(
+        self,
+        code: str,
+        columns: Mapping[str, Column],
+        instead: Mapping[str, Any] | None = None,
+        transforms: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Evaluate any code that uses this expression's names, with other values or transforms where they are given."""
+        instead = instead or {}
+        values = {name: self._argument(columns[name], name) for name in self.columns if name not in instead}
+        values |= instead
+        scope = {**values, **self.namespace, **(transforms or self.transforms), "Q": values.__getitem__}
         if self.safe:
             scope["__builtins__"] = {}
         with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name
@@ -159,6 +175,8 @@ class Expression:
     def _guarded(self, function: Any, code: str) -> Any:
         try:
             return function()
+        except Refused as error:
+            raise DataError(f'"{self.code}": {error}') from None
         except (DataError, NotImplementedError) as error:
             if isinstance(error, DataError):
                 raise
@@ -220,7 +238,7 @@ def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = 
     for name in sorted(found.called | found.rooted | found.used | found.keyword):
         if _is_column(name, found, columns, caller, code):
             used.add(name)
-        elif name in BUILTINS:
+        elif name in BUILTINS and (name not in TRANSFORMS or _is_ours(name, found, caller)):
             namespace[name] = BUILTINS[name]
         elif name in expressions.NUMPY_NAMES:
             namespace[name] = np
@@ -229,6 +247,12 @@ def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = 
         elif safe or not hasattr(python_builtins, name):
             raise _not_found(name, code, columns, name in found.called)
     return Expression(code, tuple(sorted(used)), namespace, borrowed, safe=safe)
+
+
+def _is_ours(name: str, found: expressions.Names, caller: Mapping[str, Any]) -> bool:
+    """Whether the name of one of our transforms means it: not a number, nor a function, of the caller's."""
+    own = callable(caller.get(name)) and caller[name] is not TRANSFORMS[name]
+    return name in found.called and not own
 
 
 def _is_column(name: str, found: expressions.Names, columns: Any, caller: Mapping[str, Any], code: str) -> bool:
@@ -246,9 +270,6 @@ def _is_column(name: str, found: expressions.Names, columns: Any, caller: Mappin
     return False
 
 
-LATER = ("poly", "rbf", "sigmoid", "hinge", "qcut", "cut")
-
-
 def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError:
     where = "" if name == code else f' in "{code}"'
     if called and name == "offset":
@@ -257,8 +278,6 @@ def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError
         )
     if called and name in ("factor", "as_factor"):
         return FormulaError(f'no function "{name}"{where}: write C(...) for a factor.')
-    if called and name in LATER:
-        raise NotImplementedError(f'"{code}": the transform {name}() is not available in this version.')
     if called:
         hint = f"Did you mean np.{name}?" if isinstance(getattr(np, name, None), np.ufunc) else close_to(name, BUILTINS)
         return FormulaError(f'no function "{name}"{where}. {hint.replace("The columns are", "Functions are")}')

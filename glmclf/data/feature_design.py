@@ -15,6 +15,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.arrays import Dropped, array_columns, column_names, is_frame, rows_by_place
+from glmclf.data.derivatives import refuse_variable
 from glmclf.data.design import TableDesign, table_of
 from glmclf.data.factors import Factor
 from glmclf.data.frame import Column, quoted
@@ -102,6 +103,13 @@ class Feature:
         known = np.array(self.observed)
         place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
         return np.where(known[place] == codes, place, -1)
+
+    def moved(self, slopes: Mapping[str, ndarray]) -> ndarray:
+        """The derivatives of `values`, from those of each factor."""
+        if self.kind == "numbers":
+            return slopes[self.factors[0]][:, self.place]
+        whole = np.column_stack([slopes[code][:, 0] for code in self.factors])
+        return whole if self.kind == "counts" else whole.sum(axis=1)  # 0, or NaN where one is missing
 
     def unseen(self, coded: Mapping[str, ndarray]) -> list[tuple[int, ...]]:
         """Combinations of the factors' codes that some row has and the table has not."""
@@ -217,6 +225,47 @@ class FeatureDesign(TableDesign):
             for feature in self.features:
                 self._refuse_unseen(feature, coded)
         return [feature.values(coded) for feature in self.features]
+
+    def derivative(self, newdata: Any, variable: str) -> list[ndarray]:
+        """Derivatives of the features in a variable of the table, row by row, as `values` has the features.
+
+        Parameters
+        ----------
+        newdata : DataFrame, Mapping of columns or values, polars or pyarrow frame, Series
+            As in `values`.
+        variable : str
+            A column of numbers.
+
+        Returns
+        -------
+        list of ndarrays
+            One a feature: (n,) derivatives of numbers, (n, cells) of counts; (n,) zeros for codes, which an
+            infinitesimal change leaves as they are. float64; NaN where the feature is missing. At a kink the
+            derivative to the right.
+
+        Raises
+        ------
+        DataError
+            As `Design.derivative`.
+        """
+        refuse_variable(variable, self.columns, self.factors.values())
+        columns, n = self._columns_of(newdata)
+        slopes = {code: self._slope(code, columns, n, variable) for code in self.factors}
+        return [feature.moved(slopes) for feature in self.features]
+
+    def _slope(self, code: str, columns: Mapping[str, Column], n: int, variable: str) -> ndarray:
+        """Derivative of one factor on the rows that have it, 0 for levels, and NaN in the others."""
+        factor = self.factors[code]
+        coded = self._coded(code, columns, n, True)
+        numerical = factor.levels is None
+        there = ~np.isnan(coded).any(axis=1) if numerical else coded >= 0
+        absent = columns[variable].missing
+        if absent is not None and variable in factor.expression.columns:
+            there &= ~absent
+        out = np.where(there[:, None], 0.0, np.full((n, factor.width or 1), np.nan))
+        if numerical and variable in factor.expression.columns and there.any():
+            out[there] = self._slopes({code: factor}, columns, there, variable)[code]
+        return out
 
     def _refuse_unseen(self, feature: Feature, coded: Mapping[str, ndarray]) -> None:
         """Raise UnseenLevelError where a row has a cell that no training row had."""

@@ -123,6 +123,17 @@ class Parts:
         z = self.functions([v[:] for v in self.fit.packed(values)])
         return np.hstack([np.ones((len(z), 1)), z[:, self._places[1]]])
 
+    def logit_slopes(self, values: Sequence[Any], changes: Sequence[Any]) -> ndarray:
+        """Derivatives of `logit_functions` where the features change by `changes`, (n, M); levels do not change."""
+        z = np.zeros((len(values[0]), self.E))
+        about = self._about([v[:] for v in self.fit.packed(values)])
+        for (f, span), v, d in zip(self._spans(), about, self.fit.packed(changes)):
+            if not isinstance(f, FittedTable):
+                dT = _statistic_slopes(f, v, np.asarray(d[:], dtype=float))
+                whole = np.concatenate([np.zeros((*dT.shape[:2], 1)), dT], axis=2)
+                z[:, span] = whole.reshape(len(z), span.stop - span.start)
+        return np.hstack([np.zeros((len(z), 1)), z[:, self._places[1]]])
+
     def logit_influence(self, values: Sequence[Any], y: ndarray) -> ndarray:
         """N times the derivative of its coefficients in the weight of each row, (n, (K-1) M)."""
         psi = self.influence(y, [v[:] for v in self.fit.packed(values)])
@@ -181,6 +192,17 @@ def _about_mean(f: Fitted) -> Fitted:
 
 def _centre(f: FittedGaussian, v: ndarray) -> Any:
     return f.centre[0] if v.ndim == 1 else f.centre
+
+
+def _statistic_slopes(f: Fitted, v: ndarray, d: ndarray) -> ndarray:
+    """Derivative of `f.statistic(v)`, (n, p, m), where v changes by d: T = (x, x^2), (log x, x), or linear in x."""
+    family = f.family.name
+    if family == "gaussian":
+        X, D = (a if a.ndim == 2 else a[:, None] for a in (v, d))
+        return np.stack([D, 2.0 * X * D], axis=-1) if f.family.width == 2 else D[..., None]
+    if family == "gamma":
+        return np.stack([d / v, d], axis=-1)[:, None]
+    return d[:, None] if family == "multinomial" else d[:, None, None]
 
 
 @dataclass(frozen=True)

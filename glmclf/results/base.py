@@ -35,6 +35,7 @@ from glmclf.results.constrained import Constrained
 from glmclf.results.digits import Digits
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.influence import Influence
+from glmclf.results.margins import Margins
 from glmclf.results.profiles import Profiles
 from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_report
 from glmclf.results.separation import from_dict as separation_from
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from glmclf.core.separation import Cone
 
 
-class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
+class Results(Margins, Constrained, BiasReduction, Digits, Profiles, Kept):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -839,6 +840,22 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
             `hat_matrix_diag`, `cooks_distance`, `d_params`, `dfbetas`, `summary_frame()`.
         """
         return Influence(self)
+
+    def _margin_source(self):
+        from glmclf.results.margin_sources import Regression
+
+        return Regression(self)
+
+    def _influence_on(self, J: ndarray) -> ndarray:
+        """What a row of weight one does to estimates of gradient J (E, p) through the parameters, (n, E)."""
+        objective, fit = self._objective(), self._narrow_centred.fit
+        half = fit.evaluation.factor.inverse @ J[:, self._places].T
+        parts = []
+        for X, y, m, offset, _ in objective.blocks:
+            u = objective.score_factor(fit.theta, X, y, m, offset)
+            u = u.reshape(len(u), -1)
+            parts.append(np.einsum("nq,nk,qke->ne", u, X.toarray(), half.reshape(u.shape[1], -1, half.shape[1])))
+        return np.concatenate(parts)
 
     @row_property
     def _influences(self):

@@ -22,12 +22,13 @@ from glmclf.inference.prediction import Prediction, linear_se
 from glmclf.results import frames
 from glmclf.results.base import Results
 from glmclf.results.estimates import row_property
+from glmclf.results.inverse import InversePredictions
 from glmclf.results.separation import signs_of_rows, warn_of_unknown
 
 LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 
 
-class BinaryResults(Results):
+class BinaryResults(InversePredictions, Results):
     """Results of Logit, Probit and CLogLog."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")
@@ -215,7 +216,9 @@ class BinaryResults(Results):
         labels = self.model._response.decode(events, missing)
         return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
 
-    def get_prediction(self, newdata=None, which: str = "mean", offset=None) -> frames.PredictionResults:
+    def get_prediction(
+        self, newdata=None, which: str = "mean", offset=None, *, priors=None
+    ) -> frames.PredictionResults:
         """Predictions with delta-method standard errors and intervals that stay inside (0, 1).
 
         Parameters
@@ -223,6 +226,9 @@ class BinaryResults(Results):
         newdata, offset
             As in `predict`.
         which : {"mean", "linear"}
+        priors
+            As in `predict`; they are known, while the shares of the levels in the data that they replace are estimated
+            along with the model: rows are taken for a sample (Prentice & Pyke 1979).
 
         Returns
         -------
@@ -230,12 +236,30 @@ class BinaryResults(Results):
             `predicted, se, conf_int(alpha), summary_frame(alpha)`.
         """
         X, eta, index = self._linear(newdata, offset)
+        if priors is not None:
+            return self._prediction_for(priors, X, eta, index, which)
         V = self._cov.matrix
         parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X, size=rows_at_once(X))]
         se = np.concatenate(parts) if parts else np.zeros(0)
         if self._cone is not None:
             se = np.where(np.isfinite(eta), se, np.nan)
         return frames.PredictionResults(Prediction(eta, se, self.model.link, which), index)
+
+    def _prediction_for(self, priors, X: Columns, eta: ndarray, index: pd.Index, which: str):
+        """Log-odds of another prevalence: their variance is g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
+        from glmclf.core.links import Logit
+        from glmclf.results.prevalence import share_covariance
+
+        c, s = share_covariance(self)
+        V = self._cov.matrix
+        var = np.concatenate([np.zeros(0), *[np.einsum("ni,ij,nj->n", x, V, x) for x in _arrays(X)]])
+        with_shares = np.concatenate([np.zeros(0), *[x @ c[:, 0] for x in _arrays(X)]])
+        terms = self.model.link.terms(eta)
+        g = terms.r1 + terms.r0
+        var = g * g * var - 2.0 * g * with_shares + s[0, 0]
+        se = np.sqrt(np.where(var >= 0, var, np.nan))
+        moved = self._with_priors(eta, priors, which)
+        return frames.PredictionResults(Prediction(moved, se, Logit(), which), index)
 
     def _linear(self, newdata, offset) -> tuple[Columns, ndarray, pd.Index]:
         """Rows of the design in the fit's coordinates, linear predictors and their labels."""
@@ -412,6 +436,11 @@ class BinaryResults(Results):
         if newdata is None and self.model._rows.trials is not None:
             return stats.binom(self.model._rows.trials, p)
         return stats.bernoulli(p)
+
+
+def _arrays(X: Columns):
+    """Blocks of rows as arrays."""
+    return (x.toarray() for (x,) in Blocks(X))
 
 
 def _check_threshold(threshold) -> None:

@@ -296,6 +296,11 @@ class DiscriminantResults(GenerativeResults):
             raise NotImplementedError('compare_conditional() is for the maximum likelihood fit: divisor="mle"')
         self._check_priors("compare_conditional()")
 
+    def _margin_source(self):
+        from glmclf.results.margin_generative import Discriminant
+
+        return Discriminant(self)
+
     def _logit_form(self) -> LogitForm:
         law, f = self._law, self._fitted_classes
         return LogitForm(

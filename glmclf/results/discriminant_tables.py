@@ -71,6 +71,18 @@ def functions(law: Gaussian, D: ndarray) -> ndarray:
     return np.hstack(parts)
 
 
+def function_slopes(law: Gaussian, D: ndarray, d: ndarray) -> ndarray:
+    """Derivatives of `functions` where x changes by d, (n, m)."""
+    parts = [np.zeros((len(D), 1)), d]
+    if not law.pooled:
+        if law.kind == "spherical":
+            parts.append(2.0 * (D * d).sum(axis=1, keepdims=True))
+        else:
+            i, j = np.array(_products(law.kind, law.p), dtype=int).reshape(-1, 2).T
+            parts.append(d[:, i] * D[:, j] + D[:, i] * d[:, j])
+    return np.hstack(parts)
+
+
 # --------------------------------------------------------------------------------------------------------- tests
 def manova_table(found: manova.Manova) -> pd.DataFrame:
     """Wilks, Pillai, Hotelling-Lawley, Roy; Bartlett's test in ``attrs``."""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.inference.contrasts import check_adjust, share_of_alpha
 from glmclf.inference.prediction import Prediction
 from glmclf.inference.wald import TermTests, check_alpha
 
@@ -298,13 +299,15 @@ class PredictionResults:
         """Standard errors by row; the delta method's for probabilities."""
         return pd.Series(self._prediction.se, index=self._index, name="se")
 
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Pointwise intervals of level 1 - alpha.
+    def conf_int(self, alpha: float = 0.05, adjust: str = "none") -> pd.DataFrame:
+        """Intervals of level 1 - alpha.
 
         Parameters
         ----------
         alpha : float
             In (0, 1).
+        adjust : {"none", "bonferroni", "sidak"}
+            Whether they hold row by row, or for all rows together.
 
         Returns
         -------
@@ -316,15 +319,19 @@ class PredictionResults:
         ValueError
             If alpha is not in (0, 1).
         """
-        return pd.DataFrame(self._prediction.conf_int(alpha), index=self._index, columns=["ci_lower", "ci_upper"])
+        rows = max(int(np.isfinite(self._prediction.se).sum()), 1)
+        ends = self._prediction.conf_int(share_of_alpha(alpha, check_adjust(adjust), rows))
+        return pd.DataFrame(ends, index=self._index, columns=["ci_lower", "ci_upper"])
 
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+    def summary_frame(self, alpha: float = 0.05, adjust: str = "none") -> pd.DataFrame:
         """Predictions, standard errors and intervals.
 
         Parameters
         ----------
         alpha : float
             One minus the level of the intervals, in (0, 1).
+        adjust : {"none", "bonferroni", "sidak"}
+            As in `conf_int`.
 
         Returns
         -------
@@ -336,7 +343,7 @@ class PredictionResults:
         ValueError
             If alpha is not in (0, 1).
         """
-        return pd.concat([self.predicted, self.se, self.conf_int(alpha)], axis=1)
+        return pd.concat([self.predicted, self.se, self.conf_int(alpha, adjust)], axis=1)
 
     def __len__(self) -> int:
         return len(self._index)

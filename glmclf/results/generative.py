@@ -24,6 +24,7 @@ from glmclf.results.discriminant_tables import ErrorTables, warn_skipped
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.implied_logit import ImpliedLogit
 from glmclf.results.levels import LevelPredictions, beside, check_prediction, cross_table, drawn_labels, times_of
+from glmclf.results.margins import Margins
 
 ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
@@ -32,7 +33,7 @@ ROBUST = {
 WHICH = ("mean", "class", "linear", "joint")
 
 
-class GenerativeResults(Kept):
+class GenerativeResults(Margins, Kept):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes

@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from glmclf.data.frame import labels
 from glmclf.inference import wald
+from glmclf.inference.contrasts import check_adjust, share_of_alpha
 from glmclf.inference.prediction import level_logit_se
 from glmclf.results import frames
 from glmclf.results.estimates import Estimates
@@ -264,14 +265,39 @@ class LevelPredictions:
         """Delta-method standard errors, a column a level."""
         return self._frame(self._se)
 
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Intervals of level 1 - alpha: rows (row, level), columns ci_lower and ci_upper."""
-        return self.summary_frame(alpha)[["ci_lower", "ci_upper"]]
+    def conf_int(self, alpha: float = 0.05, adjust: str = "none") -> pd.DataFrame:
+        """Intervals of level 1 - alpha.
 
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """predicted, se, ci_lower and ci_upper by (row, level); also features_missing, where a row lacks some."""
-        half = wald.critical_value(alpha) * self._spread
+        Parameters
+        ----------
+        alpha : float
+            In (0, 1).
+        adjust : {"none", "bonferroni", "sidak"}
+            Whether they hold level by level, or for all levels of a row together: a box that holds the row's point of
+            the simplex. Of two levels one interval says both.
+
+        Returns
+        -------
+        DataFrame
+            Rows (row, level), columns ci_lower and ci_upper.
+        """
+        return self.summary_frame(alpha, adjust)[["ci_lower", "ci_upper"]]
+
+    def summary_frame(self, alpha: float = 0.05, adjust: str = "none") -> pd.DataFrame:
+        """predicted, se, ci_lower and ci_upper by (row, level); also features_missing, where a row lacks some.
+
+        Parameters
+        ----------
+        alpha, adjust
+            As in `conf_int`.
+
+        Returns
+        -------
+        DataFrame
+        """
         n, K = self._predicted.shape
+        family = K if K > 2 else 1
+        half = wald.critical_value(share_of_alpha(alpha, check_adjust(adjust), family)) * self._spread
         index = pd.MultiIndex.from_arrays(
             [self._index.repeat(K), pd.Index(self._levels * n, dtype=object)], names=[self._index.name, "level"]
         )

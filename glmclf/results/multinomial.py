@@ -444,7 +444,7 @@ class MultinomialResults(LevelEstimates, Results):
             raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
         return model._relative(align(column, name="offset", frame=table))
 
-    def get_prediction(self, newdata=None, which: str = "mean", offset=None) -> LevelPredictions:
+    def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> LevelPredictions:
         """Predicted probabilities with delta-method standard errors and intervals inside (0, 1).
 
         Parameters
@@ -453,6 +453,9 @@ class MultinomialResults(LevelEstimates, Results):
             As in `predict`.
         which : {"mean", "linear"}
             Probabilities, or log-odds against the reference, 0 for it.
+        priors
+            As in `predict`; they are known, while the shares of the levels in the data that they replace are estimated
+            along with the model: rows are taken for a sample (Prentice & Pyke 1979).
 
         Returns
         -------
@@ -465,6 +468,9 @@ class MultinomialResults(LevelEstimates, Results):
         parts = [self._log_odds_covariance(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
         q = eta.shape[1] - 1
         S, order = np.concatenate([np.zeros((0, q, q)), *parts]), self.model._order
+        if priors is not None:
+            eta = eta + np.append(0.0, self._prior_shift(priors))
+            S = S + self._share_covariance(X)
         if which == "linear":
             return LevelPredictions._of_log_odds(Multinomial.log_odds(eta), S, order, index, self.levels)
         log_p, p, complement = Multinomial.possible(eta)
@@ -472,6 +478,16 @@ class MultinomialResults(LevelEstimates, Results):
             possible = ~np.isneginf(eta)
             log_p = np.where(possible & (possible.sum(axis=1, keepdims=True) > 1), log_p, np.nan)
         return LevelPredictions._of_probabilities(log_p, p, complement, S, order, index, self.levels)
+
+    def _share_covariance(self, X) -> ndarray:
+        """What the estimated shares add to the covariance of log-odds that are divided by theirs, (n, K-1, K-1)."""
+        from glmclf.results.prevalence import share_covariance
+
+        C, S = share_covariance(self)
+        C = C.reshape(len(S), -1, len(S))
+        parts = [np.einsum("nk,akb->nab", x.toarray(), C) for (x,) in Blocks(X)]
+        cross = np.concatenate([np.zeros((0, *S.shape)), *parts])
+        return S - cross - cross.transpose(0, 2, 1)
 
     def _log_odds_covariance(self, X: ndarray) -> ndarray:
         """Covariance of the linear predictors of rows in the fit's coordinates, (n, K-1, K-1)."""

@@ -193,6 +193,11 @@ class NaiveBayesResults(GenerativeResults):
         if not np.isfinite(self._fit.coefficients()).all():
             raise ValueError("compare_conditional() needs finite log-odds: cells of some class are never seen")
 
+    def _margin_source(self):
+        from glmclf.results.margin_generative import Bayes
+
+        return Bayes(self)
+
     def _logit_form(self) -> LogitForm:
         parts = self._parts
         about_mean = parts.centred

@@ -456,7 +456,7 @@ class RegularizedResults(Results):
         return ["The model has no intercept."]
 
     # ---------------------------------------------------------------------------------------------- predicting
-    def get_prediction(self, newdata=None, which: str = "mean", offset=None):
+    def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None):
         """Predictions with posterior standard deviations and intervals that stay inside (0, 1); of a ridge alone.
 
         Parameters
@@ -464,6 +464,8 @@ class RegularizedResults(Results):
         newdata, offset
             As in `predict`.
         which : {"mean", "linear"}
+        priors
+            Not of a penalised estimate.
 
         Returns
         -------
@@ -476,7 +478,7 @@ class RegularizedResults(Results):
             After a lasso, and of a pseudo-likelihood: there is no covariance. `predict` has the predictions.
         """
         self._need_spread("get_prediction()")
-        return super().get_prediction(newdata, which, offset)  # type: ignore[misc]
+        return super().get_prediction(newdata, which, offset, priors=priors)  # type: ignore[misc]
 
     def pseudo_rsquared(self) -> pd.Series:
         """As of an unpenalised fit, at the penalised estimate; the adjusted one counts effective parameters.

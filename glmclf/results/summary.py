@@ -97,6 +97,18 @@ def summary(
     return result
 
 
+def estimates_summary(title: str, facts: list[tuple[str, str]], table: Any) -> Any:
+    """A summary of estimates other than coefficients: facts above, then a DataFrame with their labels."""
+    result = _classes()["Summary"]()
+    head = _classes()["Table"]([(text,) for _, text in facts], None, [label for label, _ in facts], title=title)
+    labels = [", ".join(map(str, row)) if isinstance(row, tuple) else str(row) for row in table.index]
+    rows = [tuple("" if np.isnan(v) else number(v, 4) for v in row) for row in table.to_numpy(dtype=float)]
+    body = _classes()["Table"](rows, [str(c) for c in table.columns], labels, title=None)
+    head.widths, body.widths = (LABEL_WIDTH, FACT_WIDTH), (LABEL_WIDTH, *[10] * table.shape[1])
+    result.tables.extend([head, body])
+    return result
+
+
 def _header(res: Any, yname: str, title: str) -> Any:
     """statsmodels' two-column table of the fit as a whole."""
     now = time.localtime()

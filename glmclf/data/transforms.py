@@ -1,0 +1,334 @@
+"""Basis functions for formulas, fixed by the training rows: poly, rbf, sigmoid, hinge, and the groups qcut and cut.
+
+Each follows patsy's protocol of stateful transforms: `memorize_chunk` and `memorize_finish` see the training rows,
+`transform` serves any rows. What is remembered is numbers and text (`glmclf.data.codec.STATES`). `derivative` gives
+that of `transform`, for `glmclf.data.derivatives`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from patsy.state import stateful_transform
+from scipy.special import expit
+
+
+class Refused(ValueError):
+    """What is wrong with the argument of a transform; the formula's factor is put before it."""
+
+
+class Basis:
+    """A transform whose state is fixed by the complete training rows at once."""
+
+    def memorize_chunk(self, x: Any, *args: Any, **kwargs: Any) -> None:
+        """Fix the state on the training rows."""
+        x = _column(x)
+        if not len(x):
+            raise Refused("there are no rows.")
+        try:
+            inspect.signature(self._fix).bind(x, *args, **kwargs)
+        except TypeError as error:
+            raise Refused(f"{error}.") from None
+        self._fix(x, *args, **kwargs)
+
+    def memorize_finish(self) -> None:
+        """Nothing is left to do."""
+
+    def transform(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """The basis at other rows."""
+        return self._at(_column(x))
+
+    def derivative(self, x: ndarray, left: ndarray) -> ndarray:
+        """d transform / dx, (n, columns); in the rows of `left` the derivative to the left."""
+        return np.zeros((len(x), 1))
+
+    def _fix(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError
+
+    def _at(self, x: ndarray) -> Any:
+        raise NotImplementedError
+
+
+def _column(x: Any) -> ndarray:
+    try:
+        values = np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Refused("needs numbers, found labels.") from None
+    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.ndim != 1:
+        raise Refused(f"takes one column, found an array of shape {values.shape}.")
+    return values
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _whole(value: Any, name: str, least: int) -> int:
+    if not _is_number(value) or not float(value).is_integer() or value < least:
+        raise Refused(f"{name}={value!r}: a whole number from {least} on.")
+    return int(value)
+
+
+def _places(values: Any, name: str) -> ndarray:
+    """Centres or knots as increasing numbers; none twice."""
+    try:
+        places = np.sort(np.atleast_1d(np.asarray(values, dtype=np.float64)))
+    except (TypeError, ValueError):
+        raise Refused(f"{name}={values!r}: a list of numbers.") from None
+    if places.ndim != 1 or not len(places) or not np.isfinite(places).all():
+        raise Refused(f"{name}={values!r}: a list of one or more finite numbers.")
+    if (np.diff(places) == 0).any():
+        raise Refused(f"{name}={values!r}: a number occurs more than once.")
+    return places
+
+
+def _varies(x: ndarray) -> None:
+    if x.min() == x.max():
+        raise Refused(f"the column is constant ({x[0]:g}) in the rows used: leave it out.")
+
+
+# -------------------------------------------------------------------------------------------------- polynomials
+class Polynomial(Basis):
+    """poly(x, degree): polynomials that are orthonormal over the training rows, as R's ``poly``.
+
+    Column j has degree j + 1 and a positive leading coefficient; on the training rows each has mean 0 and sum of
+    squares 1, and no two are correlated. Evaluated by the three-term recurrence (Kennedy & Gentle 1980, Statistical
+    Computing, section 8.5), about the mean in units of the largest deviation from it.
+
+    Parameters
+    ----------
+    x : column of numbers
+    degree : int
+        Highest degree, below the number of distinct values.
+    """
+
+    def _fix(self, x: ndarray, degree: int = 1) -> None:
+        degree = _whole(degree, "degree", 1)
+        _varies(x)
+        distinct = len(np.unique(x))
+        if degree >= distinct:
+            raise Refused(f"the column has {distinct} distinct values, which allow a degree of {distinct - 1} at most.")
+        self._centre = float(x.mean())
+        self._scale = float(np.abs(x - self._centre).max())
+        u = (x - self._centre) / self._scale
+        self._alpha, self._norm2 = np.zeros(degree), np.zeros(degree + 1)
+        last, z, last_norm = np.zeros(len(u)), np.ones(len(u)), 1.0
+        for j in range(degree + 1):
+            self._norm2[j] = norm = float(z @ z)
+            if j < degree:
+                self._alpha[j] = float(u @ (z * z)) / norm
+                last, z = z, (u - self._alpha[j]) * z - norm / last_norm * last
+                last_norm = norm
+
+    def _at(self, x: ndarray) -> ndarray:
+        return self._recurrence(x)[0]
+
+    def derivative(self, x: ndarray, left: ndarray) -> ndarray:
+        """Polynomials are smooth."""
+        return self._recurrence(x)[1]
+
+    def _recurrence(self, x: ndarray) -> tuple[ndarray, ndarray]:
+        """The polynomials and their derivatives, (n, degree) each."""
+        u, degree = (x - self._centre) / self._scale, len(self._alpha)
+        z, dz = np.empty((len(u), degree), order="F"), np.empty((len(u), degree), order="F")
+        last, dlast, here, dhere = np.zeros(len(u)), np.zeros(len(u)), np.ones(len(u)), np.zeros(len(u))
+        for j in range(degree):
+            shift, ratio = u - self._alpha[j], self._norm2[j] / self._norm2[j - 1] if j else 1.0
+            dlast, dhere = dhere, here + shift * dhere - ratio * dlast
+            last, here = here, shift * here - ratio * last
+            root = np.sqrt(self._norm2[j + 1])
+            z[:, j], dz[:, j] = here / root, dhere / (root * self._scale)
+        return z, dz
+
+
+# ------------------------------------------------------------------------------------------- bumps, steps, hinges
+class Local(Basis):
+    """Functions of (x - centre) / scale, one a centre, defined for any x.
+
+    Parameters
+    ----------
+    x : column of numbers
+    centers : list of numbers, optional
+        One column each.
+    df : int, optional
+        That many centres at equally spaced quantiles of the training rows: 1/(df + 1), ..., df/(df + 1).
+    scale : float, optional
+        In units of x; default the mean distance of neighbouring centres, with one centre the standard deviation of x.
+    """
+
+    def _fix(self, x: ndarray, centers: Any = None, df: Any = None, scale: Any = None) -> None:
+        _varies(x)
+        if (centers is None) == (df is None):
+            raise Refused("give either centers=, a list of numbers, or df=, how many.")
+        if centers is not None:
+            if np.ndim(centers) != 1:
+                raise Refused(f"centers={centers!r}: a list of numbers; for so many at quantiles write df=.")
+            self._centers = _places(centers, "centers")
+        else:
+            df = _whole(df, "df", 1)
+            self._centers = np.quantile(x, np.linspace(0.0, 1.0, df + 2)[1:-1])
+            if (np.diff(self._centers) == 0).any():
+                raise Refused(f"the column has too few distinct values ({len(np.unique(x))}) for df={df} centers.")
+        self._scale = self._width(x) if scale is None else scale
+        if not _is_number(self._scale) or not 0 < self._scale < np.inf:
+            raise Refused(f"scale={scale!r}: a positive number.")
+        self._scale = float(self._scale)
+
+    def _width(self, x: ndarray) -> float:
+        c = self._centers
+        return float((c[-1] - c[0]) / (len(c) - 1)) if len(c) > 1 else float(x.std())
+
+    def _units(self, x: ndarray) -> ndarray:
+        return (x[:, None] - self._centers) / self._scale
+
+
+class Gaussian(Local):
+    """rbf(x, centers= or df=, scale=): Gaussian radial basis functions, exp(-((x - centre) / scale)^2 / 2).
+
+    See `Local` for the arguments.
+    """
+
+    def _at(self, x: ndarray) -> ndarray:
+        return np.exp(-0.5 * self._units(x) ** 2)
+
+    def derivative(self, x: ndarray, left: ndarray) -> ndarray:
+        """-(x - centre) / scale^2 times the function."""
+        u = self._units(x)
+        return -u * np.exp(-0.5 * u * u) / self._scale
+
+
+class Sigmoid(Local):
+    """sigmoid(x, centers= or df=, scale=): logistic steps, 1 / (1 + exp(-(x - centre) / scale)).
+
+    See `Local` for the arguments.
+    """
+
+    def _at(self, x: ndarray) -> ndarray:
+        return expit(self._units(x))
+
+    def derivative(self, x: ndarray, left: ndarray) -> ndarray:
+        """F (1 - F) / scale."""
+        u = self._units(x)
+        return expit(u) * expit(-u) / self._scale
+
+
+class Hinge(Basis):
+    """hinge(x, knots): broken lines, max(0, x - knot), one a knot.
+
+    Parameters
+    ----------
+    x : column of numbers
+    knots : number or list of numbers
+        Inside the range of the training rows: with ``x + hinge(x, k)`` the slope changes at k.
+    """
+
+    def _fix(self, x: ndarray, knots: Any) -> None:
+        self._knots = _places(knots, "knots")
+        low, high = float(x.min()), float(x.max())
+        outside = self._knots[(self._knots <= low) | (self._knots >= high)]
+        if len(outside):
+            raise Refused(
+                f"the knots {outside.tolist()} are not inside the range of the rows used, {low:g} to {high:g}: the "
+                "line is not broken there."
+            )
+
+    def _at(self, x: ndarray) -> ndarray:
+        return np.maximum(x[:, None] - self._knots, 0.0)
+
+    def derivative(self, x: ndarray, left: ndarray) -> ndarray:
+        """1 beyond the knot, 0 before it; at the knot as the side says."""
+        x = x[:, None]
+        return np.where(left[:, None], x > self._knots, x >= self._knots).astype(np.float64)
+
+
+# -------------------------------------------------------------------------------------------------------- groups
+class Groups(Basis):
+    """Intervals of a number, as a factor whose levels are called like pandas' intervals."""
+
+    def _set(self, edges: ndarray, right: bool, lowest: bool) -> None:
+        """Edges of integers give labels of integers."""
+        self._edges, self._right, self._lowest = edges.astype(np.float64), bool(right), bool(lowest)
+        intervals = pd.cut(np.array([np.nan]), edges, right=self._right, include_lowest=self._lowest).categories
+        self._labels = [str(interval) for interval in intervals]
+
+    def _at(self, x: ndarray) -> pd.Categorical:
+        edges = self._edges
+        codes = np.searchsorted(edges, x, side="left" if self._right else "right") - 1
+        if self._lowest:
+            codes[x == edges[0]] = 0
+        missing = np.isnan(x)
+        outside = ((codes < 0) | (codes >= len(edges) - 1)) & ~missing
+        if outside.any():
+            found = ", ".join(f"{value:g}" for value in x[outside][:5])
+            rows = f"{int(outside.sum())} row{'s have' if outside.sum() > 1 else ' has'}"
+            raise Refused(
+                f"{rows} a value outside the intervals {self._labels[0]} to {self._labels[-1]} "
+                f"({found}). Leave them out, or give edges that reach further: cut(..., [-np.inf, ..., np.inf])."
+            )
+        codes[missing] = -1
+        return pd.Categorical.from_codes(codes, categories=self._labels)
+
+
+class Quantiles(Groups):
+    """qcut(x, n): groups of equal size, by the quantiles of the training rows, as ``pandas.qcut``.
+
+    Parameters
+    ----------
+    x : column of numbers
+    n : int
+        How many groups. A value beyond the training rows is in none of them: a DataError.
+    """
+
+    def _fix(self, x: ndarray, n: int) -> None:
+        n = _whole(n, "n", 2)
+        _varies(x)
+        edges = np.quantile(x, np.linspace(0.0, 1.0, n + 1))
+        if (np.diff(edges) == 0).any():
+            raise Refused(
+                f"two of the {n} groups have the same bounds, as too many rows share a value: take fewer groups, or "
+                "cut(x, edges)."
+            )
+        self._set(edges, True, True)
+
+
+class Intervals(Groups):
+    """cut(x, edges, right=True, include_lowest=False): groups between edges, as ``pandas.cut``.
+
+    Parameters
+    ----------
+    x : column of numbers
+    edges : list of numbers, or int
+        Increasing; -np.inf and np.inf may be the outer ones. An int asks for that many intervals of equal width over
+        the training rows. A value outside is in no group: a DataError.
+    right : bool
+        Whether an interval holds its right edge, (a, b], or its left one, [a, b).
+    include_lowest : bool
+        Whether the first interval holds its left edge.
+    """
+
+    def _fix(self, x: ndarray, edges: Any, right: bool = True, include_lowest: bool = False) -> None:
+        if np.ndim(edges) == 0:
+            _varies(x)
+            edges = pd.cut(x, _whole(edges, "edges", 1), right=right, include_lowest=include_lowest, retbins=True)[1]
+        edges = np.asarray(edges)
+        if edges.dtype.kind not in "iuf":
+            raise Refused(f"edges={edges.tolist()!r}: a list of numbers.")
+        if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
+            raise Refused(f"edges={edges.tolist()}: a list of two or more increasing numbers.")
+        self._set(edges, right, include_lowest)
+
+
+TRANSFORMS: dict[str, Any] = {
+    "poly": stateful_transform(Polynomial),
+    "rbf": stateful_transform(Gaussian),
+    "sigmoid": stateful_transform(Sigmoid),
+    "hinge": stateful_transform(Hinge),
+    "qcut": stateful_transform(Quantiles),
+    "cut": stateful_transform(Intervals),
+}

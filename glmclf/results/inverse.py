@@ -1,0 +1,77 @@
+"""Inverse prediction: the value of a variable at which the event has a given probability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+
+class InversePredictions:
+    """What binary results say of the value of a variable: `inverse_predict`."""
+
+    def inverse_predict(
+        self,
+        p: Any,
+        variable: str,
+        at: Mapping[str, Any] | None = None,
+        alpha: float = 0.05,
+        method: str = "fieller",
+    ) -> pd.DataFrame:
+        """The value of a variable at which the event has probability p: effective doses, thresholds.
+
+        Parameters
+        ----------
+        p : float or array_like
+            Probabilities, between 0 and 1.
+        variable : str
+            A variable that the linear predictor is linear in, or in one increasing or decreasing function of it
+            (``np.log(dose)``).
+        at : dict, optional
+            Values of other variables (of the offset, by its column); without one, a number is at its mean and a factor
+            at the shares of its levels.
+        alpha : float
+            One minus the level of the intervals.
+        method : {"fieller", "delta"}
+            Fieller's set, or the estimate -/+ z se in the function of the variable, transformed.
+
+        Returns
+        -------
+        DataFrame
+            By p: estimate, se (delta method, in units of the variable), ci_lower, ci_upper and shape. The set is an
+            "interval"; or "two rays", up to ci_lower and from ci_upper on, or the "whole line", where the slope does
+            not differ from 0 at level alpha.
+
+        Raises
+        ------
+        DataError
+            No such variable; p not between 0 and 1.
+        NotImplementedError
+            A variable in several functions (a polynomial, a spline), or a factor.
+        ValueError
+            An infinite or omitted slope.
+
+        Warns
+        -----
+        InferenceWarning
+            A set that is no interval.
+
+        References
+        ----------
+        Fieller (1954), Journal of the Royal Statistical Society B 16, 175-185. Finney (1971), Probit Analysis, section
+        4.4.
+
+        Examples
+        --------
+        >>> from glmclf import Probit, datasets
+        >>> res = Probit.from_formula("killed + survived ~ dose", datasets.load("beetles")).fit()
+        >>> res.inverse_predict([0.5, 0.9], "dose").iloc[:, :4].round(4)
+             estimate      se  ci_lower  ci_upper
+        p
+        0.5    1.7709  0.0038    1.7632    1.7782
+        0.9    1.8358  0.0057    1.8256    1.8486
+        """
+        from glmclf.results.inverse_sets import inverse_predict
+
+        return inverse_predict(self, p, variable, at, alpha, method)

@@ -1,0 +1,196 @@
+"""Sets of inverse prediction, labelled: the value of a variable at which the event has a given probability."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.frame import quoted
+from glmclf.errors import DataError, InferenceWarning, warn
+from glmclf.inference import inverse
+from glmclf.inference.inverse import INTERVAL, LINE
+from glmclf.inference.wald import check_alpha
+from glmclf.results.margin_rows import Typical, rows_of_fit, typical
+from glmclf.results.margin_sources import Source
+from glmclf.results.marginal_effects import check_word
+
+STRAIGHT = 1e-9  # of a column's size, that a line through the design may miss
+
+
+def inverse_predict(
+    res: Any, p: Any, variable: str, at: Mapping[str, Any] | None, alpha: float, method: str
+) -> pd.DataFrame:
+    """See `InversePredictions.inverse_predict`."""
+    check_word("method", method, ("fieller", "delta"))
+    if getattr(res, "_need_spread", None) is not None:
+        res._need_spread("inverse_predict()")
+    values = _probabilities(p)
+    source = res._margin_source()
+    row = _other_variables(source, source.check(variable), dict(at or {}))
+    line = _Line(source, row, variable)
+    table = [line.solve(q, check_alpha(alpha), method) for q in res.model.link.quantile(values)]
+    frame = pd.DataFrame(table, columns=["estimate", "se", "ci_lower", "ci_upper", "shape"])
+    odd = frame["shape"] != INTERVAL
+    if odd.any():
+        what = ", ".join(f"p = {v:g}: {s}" for v, s in zip(values[odd], frame["shape"][odd], strict=True))
+        warn(
+            f'the slope of "{variable}" does not differ from 0 at level {alpha:g}, so that the set of its values is '
+            f"no interval ({what}): two rays are all up to ci_lower and from ci_upper on",
+            InferenceWarning,
+        )
+    return frame.set_index(pd.Index(values, name="p"))
+
+
+def _probabilities(p: Any) -> ndarray:
+    try:
+        values = np.atleast_1d(np.asarray(p, dtype=float))
+    except (TypeError, ValueError):
+        values = np.full(1, np.nan)
+    if values.ndim != 1 or not len(values) or not ((values > 0) & (values < 1)).all():
+        raise DataError(f"p={p!r}: probabilities between 0 and 1")
+    return values
+
+
+def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typical:
+    """One row with the other variables at typical or given values."""
+    offset = getattr(source.model, "_offset_column", None)
+    if variable in at:
+        raise ValueError(f'at= sets "{variable}", which is what is asked for')
+    for name, value in at.items():
+        if name != offset:
+            source.check(name)
+        if not isinstance(value, (str, bytes)) and np.ndim(value):
+            raise ValueError(f'at= gives several values of "{name}": one is needed')
+    others = [name for name in source.design.variables if name != variable]
+    if set(others) <= set(at) and (offset in at or not source.model._has_offset):
+        row = Typical(source, [{variable: 1.0}], [{}], [None])
+        empty = pd.DataFrame({name: [at.get(name)] for name in source.design.variables})
+        for name in others:
+            levels = source.levels_of(name, empty)
+            if levels is None:
+                row.point[0][name] = at[name]
+            else:
+                row.shares[0][name] = ([at[name]], np.ones(1))
+        if source.levels_of(variable, empty) is not None:
+            row.shares[0][variable] = row.point[0].pop(variable), np.ones(1)
+    else:
+        row = typical(rows_of_fit(source), "mean")
+        for name, value in at.items():
+            row = row if name == offset else row.set(name, value)
+    if offset in at:
+        row = row.with_offset(at[offset])
+    if variable not in row.point[0]:
+        raise NotImplementedError(f'inverse_predict() of "{variable}", a factor: it has levels, no values between them')
+    return row
+
+
+class _Line:
+    """The design as a line x0 + t(v) x1 in a function t of one variable."""
+
+    def __init__(self, source: Source, row: Typical, name: str):
+        self.source, self.row, self.name = source, row, name
+        self.low, self.high = self._range()
+        ends = self._raw(self.low), self._raw(self.high)
+        middle = [self._raw(self.low + s * (self.high - self.low)) for s in (0.25, 0.6)]
+        self.first, self.step = ends[0], ends[1] - ends[0]
+        if not np.isfinite(np.concatenate([*ends, *middle])).all():
+            raise DataError(f'the design is not finite for "{name}" between {self.low:g} and {self.high:g}')
+        if not self.step.any():
+            raise DataError(f'the design does not move with "{name}" between {self.low:g} and {self.high:g}')
+        self._check_straight(middle)
+        if source.lost(self.step[None]) or source.lost(self.first[None]):
+            raise ValueError(
+                f'the slope of "{name}" is not estimable: its column was left out as a combination of others'
+            )
+        x0, x1 = source.rows(self.first[None]), source.rows(self.step[None])
+        eta = source.predictors(self.first[None], x0, row.offsets[0])
+        slope = source.steps(self.step[None], x1, eta)
+        self.A, self.B = float(eta[0]), float(slope[0, 0])
+        if not (np.isfinite(self.A) and np.isfinite(self.B)):
+            raise ValueError(f'the linear predictor is infinite in "{name}" ({source.res.separation}): no value has p')
+        X = np.vstack([-x0, x1])
+        self.V = X @ source.V @ X.T
+
+    def _range(self) -> tuple[float, float]:
+        """Two values of the variable in its domain."""
+        if self.source.model._rows_ is None:
+            return 1.0, 2.0
+        v = self.source.table()[self.name].to_numpy(dtype=float)
+        low, high = float(np.nanmin(v)), float(np.nanmax(v))
+        if self._finite(low):
+            return low, high
+        return float(np.nanmin(v[v > low])), high  # the log of 0
+
+    def _raw(self, v: float) -> ndarray:
+        with np.errstate(all="ignore"):
+            return self.row.set(self.name, float(v))._collapsed(0, self.source.raw)[0]
+
+    def _finite(self, v: float) -> bool:
+        return bool(np.isfinite(self._raw(v)).all())
+
+    def _check_straight(self, rows: list[ndarray]) -> None:
+        size = np.maximum(np.abs(self.first), np.abs(self.first + self.step))
+        ts = []
+        for row in rows:
+            t = self._place(row)
+            off = np.abs(row - self.first - t * self.step) > STRAIGHT * np.maximum(size, np.abs(row))
+            if off.any() or not 0 < t < 1:
+                raise NotImplementedError(
+                    f'inverse_predict() of "{self.name}", which enters by several functions or by one that is not '
+                    f"monotone (columns {quoted(np.array(self.source.model.exog_names)[self.step != 0].tolist())})"
+                )
+            ts.append(t)
+        self.linear = bool(np.allclose(ts, (0.25, 0.6), rtol=1e-12, atol=0.0))
+
+    def _place(self, row: ndarray) -> float:
+        """t of a row of the design: 0 at the first, 1 at the last value."""
+        scale = np.where(self.step == 0, 1.0, np.abs(self.step))
+        return float(((row - self.first) / scale) @ (self.step / scale) / ((self.step / scale) @ (self.step / scale)))
+
+    def solve(self, wanted: float, alpha: float, method: str) -> tuple[float, float, float, float, str]:
+        """Estimate, standard error, ends and shape of the set, in the variable's units."""
+        found = inverse.ratio(wanted - self.A, self.B, self.V, alpha, method)
+        v = self._value(found.estimate)
+        ends = [self._value(found.low), self._value(found.high)]
+        ends = ends if self.linear or found.shape == LINE or ends[0] <= ends[1] or np.isnan(ends).any() else ends[::-1]
+        return v, found.se / abs(self._slope(v)), ends[0], ends[1], found.shape
+
+    def _slope(self, v: float) -> float:
+        """dt/dv."""
+        if self.linear:
+            return 1.0 / (self.high - self.low)
+        if not np.isfinite(v):
+            return np.nan
+        moved = self.row.set(self.name, float(v))
+        d = moved._collapsed(0, lambda t: self.source.raw_slopes(t, self.name))[0]
+        return self._place(self.first + d)
+
+    def _value(self, t: float) -> float:
+        """The value v with t(v) = t; infinite, or the end of the domain, beyond its reach."""
+        if self.linear:
+            return self.low + t * (self.high - self.low)
+        if np.isnan(t):
+            return np.nan
+        from scipy.optimize import brentq
+
+        f: Callable[[float], float] = lambda v: self._place(self._raw(v)) - t  # noqa: E731
+        a, b = self.low, self.high
+        width = b - a
+        for _ in range(1100):
+            if f(b) >= 0:
+                break
+            b, width = b + width, 2 * width
+            if not self._finite(b):
+                return np.inf
+        for _ in range(1100):
+            if f(a) <= 0:
+                break
+            below = a - width if self._finite(a - width) else a / 2
+            if below == 0.0 or not self._finite(below):
+                return 0.0 if below == 0.0 else -np.inf
+            a, width = below, 2 * width
+        return float(brentq(f, a, b, xtol=1e-300, rtol=1e-14))

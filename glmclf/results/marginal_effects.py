@@ -1,0 +1,503 @@
+"""Marginal effects by variable of the formula, labelled: averages over rows, at typical rows, by groups."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.frame import matched, quoted
+from glmclf.errors import DataError, InferenceWarning, MissingDataError, UnseenLevelError
+from glmclf.inference import margins, wald
+from glmclf.inference.margins import Average
+from glmclf.results.margin_rows import Observed, Rows, rows_of_fit, typical
+from glmclf.results.margin_sources import Source
+
+METHODS = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx": "d(lny)/dx"}
+TYPICAL = ("mean", "median", "zero")
+COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # as statsmodels spells them
+MODEL_BASED = ("nonrobust", "expected")
+
+
+class Estimand(NamedTuple):
+    """An average with its labels: of the setting and the group, and of the variable."""
+
+    setting: tuple[Any, ...]
+    name: Any
+    average: Average
+    group: int
+
+
+def marginal_effects(
+    res: Any,
+    at: Any,
+    method: str,
+    atexog: Mapping[str, Any] | None,
+    dummy: bool,
+    count: bool,
+    variables: str | Sequence[str] | None,
+    over: Any,
+    contrast: str,
+    newdata: Any,
+    vcov: str | None,
+) -> MarginalEffects:
+    """See `Margins.get_margeff`."""
+    check_word("method", method, METHODS)
+    check_word("contrast", contrast, ("reference", "pairwise"))
+    if vcov is not None:
+        check_word("vcov", vcov, ("unconditional",))
+    res._check_margins("get_margeff()")
+    source = res._margin_source()
+    asked = asked_variables(source, variables)
+    found = Settings.read(res, source, at, atexog, over, newdata)
+    if vcov is not None:
+        found.check_unconditional(res)
+    effects = _Effects(source, method, dummy, count, contrast, variables is not None, vcov is not None)
+    estimands = [
+        Estimand((*setting, *group), label, averages[g], g)
+        for setting, rows in found.rows()
+        for by_variable in [effects.of(rows, asked, found.table)]
+        for g, group in enumerate(found.groups)
+        for label, averages in by_variable
+    ]
+    C = estimate_covariance(res, source, estimands, found, vcov)
+    return MarginalEffects(res, source, estimands, found.names, C, METHODS[method], found.at)
+
+
+def check_word(name: str, word: Any, known: Any) -> None:
+    """Refuse any word but the known ones."""
+    if not isinstance(word, str) or word not in known:
+        raise ValueError(f"{name}={word!r}: choose one of {', '.join(map(repr, known))}")
+
+
+def asked_variables(source: Source, variables: str | Sequence[str] | None) -> list[str]:
+    """The variables asked for, in the order of the formula if there is no other."""
+    if variables is None:
+        return source.variables
+    names = [variables] if isinstance(variables, str) else list(variables)
+    if not names:
+        raise ValueError("variables=[]: name at least one variable, or leave it out for all")
+    return list(dict.fromkeys(source.check(name) for name in names))
+
+
+class _Effects:
+    """Effects of variables on averages over rows."""
+
+    def __init__(self, source, method: str, dummy: bool, count: bool, contrast: str, named: bool, keep: bool):
+        self.source, self.log, self.scaled = source, method.startswith("ey"), method.endswith("ex")
+        self.dummy, self.count, self.pairwise, self.named, self.keep = dummy, count, contrast == "pairwise", named, keep
+
+    def of(self, rows: Rows, names: list[str], table: pd.DataFrame) -> list[tuple[str, list[Average]]]:
+        """Labelled averages, a list over the groups for each row of the table."""
+        out: list[tuple[str, list[Average]]] = []
+        for name in names:
+            levels = self.source.levels_of(name, table)
+            if levels is not None:
+                out += self._changes(rows, name, levels)
+            elif self.dummy and _is_dummy(table[name]):
+                low, high = (self._average(rows.set(name, v)) for v in (0, 1))
+                out.append((name, [b - a for a, b in zip(low, high, strict=True)]))
+            elif self.count and _is_count(table[name]):
+                low, high = (self._average(rows.shift(name, v)) for v in (-1, 1))
+                out.append((name, [(b - a).times(0.5) for a, b in zip(low, high, strict=True)]))
+            elif self._has_slope(name, table):
+                kind = "log_slope" if self.log else "slope"
+                out.append((name, rows.averages(kind, name, self.scaled, self.keep)))
+        if not out:
+            raise DataError("no variable of the model has a marginal effect")
+        return out
+
+    def _average(self, rows: Rows) -> list[Average]:
+        return rows.averages("log_level" if self.log else "level", keep=self.keep)
+
+    def _has_slope(self, name: str, table: pd.DataFrame) -> bool:
+        """Whether a number has a derivative; one that was asked for must have."""
+        try:
+            self.source.raw_slopes(table.iloc[:50], name)
+        except DataError as error:
+            if self.named:
+                raise
+            self.source._say(f'no effect of "{name}" is given: {error}')
+            return False
+        return True
+
+    def _changes(self, rows: Rows, name: str, levels: list[Any]) -> list[tuple[str, list[Average]]]:
+        at = {level: self._average(rows.set(name, level)) for level in levels}
+        pairs = [(a, b) for i, a in enumerate(levels) for b in levels[i + 1 :]] if self.pairwise else []
+        pairs = pairs or [(levels[0], level) for level in levels[1:]]
+        return [(f"{name}[{b} - {a}]", [y - x for x, y in zip(at[a], at[b], strict=True)]) for a, b in pairs]
+
+
+def _is_dummy(column: pd.Series) -> bool:
+    values = column.dropna().to_numpy()
+    return bool(len(values)) and bool(np.isin(values, (0, 1)).all())
+
+
+def _is_count(column: pd.Series) -> bool:
+    v = column.dropna().to_numpy(dtype=float)
+    return bool(len(v)) and bool((v >= 0).all() and (v == np.floor(v)).all() and v.min() < v.max() and v.max() > 1)
+
+
+# ------------------------------------------------------------------------------------------------------ settings
+class Settings:
+    """Over which rows, with which variables set to which values, by which groups.
+
+    Attributes
+    ----------
+    at : str
+        What it is called in a summary.
+    names : list of str
+        Names of the labels of an average: variables that are set, then the groups.
+    groups : list of tuple
+        Label of each group: () where there is one.
+    table : DataFrame
+        The rows that kinds of variables are read from.
+    """
+
+    def __init__(self, observed: Observed, base: Rows, grid: list[dict[str, Any]], at: str):
+        self.observed, self.base, self.grid, self.at = observed, base, grid, at
+        self.table = observed.table
+        self.groups: list[tuple[Any, ...]] = [()]
+        self.names: list[str] = list(grid[0]) if any(grid) else []
+        self.labels: list[tuple[Any, ...]] = [tuple(setting.values()) for setting in grid]
+
+    @classmethod
+    def read(cls, res: Any, source: Source, at: Any, atexog: Any, over: Any, newdata: Any, equal=False) -> Settings:
+        """What a user asked for, checked."""
+        if isinstance(at, pd.DataFrame):
+            if over is not None or atexog is not None or newdata is not None:
+                raise ValueError("at= is a DataFrame, a setting a row: give no over=, atexog= and newdata= beside it")
+            return cls._of_frame(res, source, at)
+        if not (isinstance(at, str) and at in ("overall", *TYPICAL)) and not isinstance(at, Mapping):
+            raise ValueError(f'at={at!r}: "overall", "mean", "median", "zero", a dict or a DataFrame')
+        observed = rows_of_fit(source, newdata)
+        labels = None
+        if over is not None:
+            observed.codes, labels = _groups(source, over, newdata)
+            observed.groups = len(labels)
+        given = dict(at) if isinstance(at, Mapping) else {}
+        grid = _grid(source, {**given, **dict(atexog or {})})
+        base: Rows = typical(observed, at, equal) if isinstance(at, str) and at in TYPICAL else observed
+        self = cls(observed, base, grid, at if isinstance(at, str) else "observed")
+        if labels is not None:
+            self.groups, name = [(label,) for label in labels], over if isinstance(over, str) else "over"
+            self.names = [*self.names, name]
+        return self
+
+    @classmethod
+    def _of_frame(cls, res: Any, source: Source, at: pd.DataFrame) -> Settings:
+        """Each row of a table a setting."""
+        if not len(at):
+            raise DataError("at= is a DataFrame without rows")
+        offset = getattr(source.model, "_offset_column", None)
+        lacking = [name for name in source.design.variables if name not in at.columns]
+        if not lacking and (offset is None) == (not getattr(source.model, "_has_offset", False)):
+            observed = rows_of_fit(source, at)
+            observed.codes, observed.groups = np.arange(len(at)), len(at)
+            self = cls(observed, observed, [{}], "rows")
+            self.groups = [(label,) for label in at.index]
+            self.names = [str(at.index.name or "row")]
+            return self
+        known = [name for name in at.columns if name in source.design.variables or name == offset]
+        if not known:
+            raise DataError(f"at= has none of the variables {quoted(source.variables)}")
+        observed = rows_of_fit(source)
+        grid = [dict(zip(known, values, strict=True)) for values in at[known].itertuples(index=False)]
+        self = cls(observed, observed, grid, "rows")
+        self.names, self.labels = [str(at.index.name or "row")], [(label,) for label in at.index]
+        return self
+
+    def rows(self):
+        """Labels of each setting and its rows."""
+        offset = getattr(self.observed.source.model, "_offset_column", None)
+        for labels, setting in zip(self.labels, self.grid, strict=True):
+            rows = self.base
+            for name, value in setting.items():
+                is_offset = name == offset and name not in self.observed.source.design.variables
+                rows = rows.with_offset(value) if is_offset else rows.set(name, value)
+            yield labels, rows
+
+    def check_unconditional(self, res: Any) -> None:
+        """Refuse what unconditional standard errors are not known for."""
+        name = type(res.model).__name__
+        if not isinstance(self.base, Observed) or self.at == "rows":
+            raise NotImplementedError(
+                f'vcov="unconditional" with at="{self.at}": only averages over the rows of a sample vary with it'
+            )
+        if not hasattr(res.model, "_objective"):
+            raise NotImplementedError(f'vcov="unconditional" of {name}: it is for Logit, Probit, CLogLog and MNLogit')
+        known = (*MODEL_BASED, "HC0", "HC1", "cluster")
+        cov, odd = res._cov.name, [w for w, f in _states(res) if f]
+        if cov not in known or (odd and cov not in MODEL_BASED):
+            raise NotImplementedError(f'vcov="unconditional" of {" and ".join(odd) or name} with cov_type="{cov}"')
+        if cov not in MODEL_BASED and self.observed.table is not None and res.model._rows_ is None:
+            raise DataError('vcov="unconditional" needs the rows of the fit')
+
+
+def _states(res: Any) -> list[tuple[str, bool]]:
+    return [
+        ("a separated fit", res._cone is not None),
+        ("a constrained fit", res._constraint is not None),
+        ("a bias-reduced fit", res._reduction is not None),
+        ("a penalised fit", res._regularised),
+    ]
+
+
+def _grid(source: Source, given: dict[Any, Any]) -> list[dict[str, Any]]:
+    """Settings of a dict: each combination of the values that lists give."""
+    offset = getattr(source.model, "_offset_column", None)
+    names, values, none = [], [], pd.DataFrame(columns=source.design.variables)
+    for name, value in given.items():
+        if isinstance(name, (int, np.integer)) and source.model.formula is None and name not in source.variables:
+            name = source.design.xnames[name]  # a column by place, as statsmodels
+        names.append(name if name == offset else source.check(name))
+        many = not isinstance(value, (str, bytes)) and np.ndim(value) == 1
+        some = list(value) if many else [value]
+        if not some:
+            raise ValueError(f'at= gives no value of "{name}"')
+        some = [v.item() if isinstance(v, np.generic) else v for v in some]
+        levels = source.levels_of(name, none) if name != offset else None
+        unknown = [v for v in some if levels and v not in levels]
+        if unknown:
+            raise UnseenLevelError(f'at=: "{name}" has no level {quoted(unknown)}; it has {quoted(levels or [])}')
+        values.append(some)
+    return [dict(zip(names, cell, strict=True)) for cell in itertools.product(*values)]
+
+
+def _groups(source: Source, over: Any, newdata: Any) -> tuple[ndarray, list[Any]]:
+    """Codes of the groups of rows, and their labels, sorted."""
+    model = source.model
+    given = model.data.frame
+    if newdata is None and not isinstance(over, str) and given is not None and np.shape(over) == (len(given),):
+        column = matched(over, name="over", frame=given).iloc[model._rows.positions]
+    else:
+        table = source.fit_table() if newdata is None else source.as_table(newdata)
+        column = matched(over, name="over", frame=table)
+    if column.isna().any():
+        raise MissingDataError(f"over= is missing in {int(column.isna().sum())} of {len(column)} rows")
+    codes, labels = pd.factorize(column, sort=True)
+    return codes, list(labels)
+
+
+# ----------------------------------------------------------------------------------------------------- covariance
+def estimate_covariance(
+    res: Any, source: Source, estimands: Sequence[Estimand], found: Settings, vcov: str | None
+) -> ndarray:
+    """Covariance of all averages, outcome by outcome within each, (E L, E L)."""
+    J = np.concatenate([e.average.gradient for e in estimands])
+    J = np.where(np.isfinite(np.concatenate([e.average.value for e in estimands]))[:, None], J, np.nan)
+    if getattr(res, "_cone", None) is not None:  # rows that are decided say nothing of how far they are from certain
+        J[~J.any(axis=1)] = np.nan
+    if vcov is None:
+        return margins.covariance(J, source.V)
+    w, frequency = found.observed.weights, source.model._frequency
+    codes = found.observed.codes
+    parts = []
+    for e in estimands:
+        member = np.ones(len(w)) if codes is None else (codes == e.group).astype(float)
+        assert e.average.rows is not None
+        parts.append(member[:, None] * (e.average.rows - e.average.value) / (w @ member))
+    U = np.hstack(parts)
+    if source.res._cov.name in MODEL_BASED:
+        return margins.covariance(J, source.V) + margins.of_sums(U, w, frequency)
+    clusters = _clusters(res) if res._cov.name == "cluster" else None
+    return margins.of_sums(U + res._influence_on(J), w, frequency, clusters)
+
+
+def _clusters(res: Any) -> ndarray:
+    """Codes of the clusters of the fit's covariance, from the column that it names."""
+    if len(res._cov.clusters) > 1:
+        raise NotImplementedError('vcov="unconditional" with two-way clusters')
+    name = res._group_names[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)  # of few clusters, said before
+        try:
+            found = res.model._cov_keywords("cluster", {"groups": name})
+            same = np.array_equal(res.with_cov("cluster", groups=name)._cov.matrix, res._cov.matrix)
+        except ValueError:
+            same = False
+    if not same:
+        raise NotImplementedError(
+            f'vcov="unconditional" with clusters that are no column of the table ("{name}"): add them as a column, and '
+            "give its name as groups="
+        )
+    return found.codes[0]
+
+
+# -------------------------------------------------------------------------------------------------------- results
+class LabelledEstimates:
+    """Estimates of averages with their covariance, labelled: what marginal effects and predictions share."""
+
+    _heading = "estimate"
+
+    def __init__(self, res: Any, source: Source, estimands: Sequence[Estimand], names: list[str], C: ndarray):
+        self.results, self._covariance = res, C
+        self._value = np.concatenate([e.average.value for e in estimands])
+        self._gradient = np.concatenate([e.average.gradient for e in estimands])
+        self._levels, self._source, self._names = source.levels, source, names
+        self._rows = [(*e.setting, e.name) for e in estimands]
+        self._order = self._display_order(len(estimands))
+
+    def _display_order(self, E: int) -> ndarray:
+        """Places of the numbers in tables: level by level of the response, in its own order."""
+        if not self._levels:
+            return np.arange(E)
+        L = len(self._levels)
+        return np.concatenate([np.arange(E) * L + k for k in self.results.model._order])
+
+    _last: str | None = "variable"
+
+    @cached_property
+    def _index(self) -> pd.Index:
+        """Labels of the rows of tables."""
+        rows, names = self._rows, [*self._names, *([self._last] if self._last else [])]
+        if self._levels:
+            levels = [self._levels[k] for k in self.results.model._order]
+            rows = [(level, *row) for level in levels for row in self._rows]
+            names = ["level", *names]
+        if not names:
+            return pd.RangeIndex(len(rows))
+        if len(names) == 1:
+            return pd.Index([row[0] for row in rows], dtype=object, name=names[0])
+        return pd.MultiIndex.from_tuples(rows, names=names)
+
+    @property
+    def _se(self) -> ndarray:
+        return margins.roots(np.diagonal(self._covariance))
+
+    def _shown(self, values: ndarray) -> ndarray:
+        return values[self._order]
+
+    def _series(self, values: ndarray, name: str) -> pd.Series:
+        return pd.Series(self._shown(values), index=self._index, name=name)
+
+    @property
+    def cov(self) -> pd.DataFrame:
+        """Covariance matrix of the estimates."""
+        C = self._covariance[np.ix_(self._order, self._order)]
+        return pd.DataFrame(C, index=self._index, columns=self._index)
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """A table of the estimates."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return repr(self.summary_frame())
+
+    def _repr_html_(self) -> str:
+        return self.summary_frame().to_html()
+
+
+class MarginalEffects(LabelledEstimates):
+    """Marginal effects with delta-method standard errors; made by `get_margeff`.
+
+    Rows are variables, ``g[b - a]`` for levels of a factor, below the values that were set and the groups; with several
+    classes below the levels of the response.
+    """
+
+    def __init__(self, res, source, estimands, names, C, heading: str, at: str):
+        super().__init__(res, source, estimands, names, C)
+        self._heading, self._at = heading, at
+        self._tested = not getattr(res, "_regularised", False)
+
+    def _table(self, values: ndarray, name: str) -> Any:
+        """A Series; with several classes a DataFrame with a column a level."""
+        series = self._series(values, name)
+        if not self._levels:
+            return series
+        E = len(self._rows)
+        index = series.index[:E].droplevel(0)
+        columns = pd.Index([self._levels[k] for k in self.results.model._order], dtype=object)
+        return pd.DataFrame(series.to_numpy().reshape(-1, E).T, index=index, columns=columns)
+
+    @property
+    def margeff(self) -> Any:
+        """The effects: by variable or, with several classes, also a column a level."""
+        return self._table(self._value, "margeff")
+
+    @property
+    def margeff_se(self) -> Any:
+        """Their standard errors."""
+        return self._table(self._se, "margeff_se")
+
+    @property
+    def _z(self) -> ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._value / self._se if self._tested else np.full(len(self._value), np.nan)
+
+    @property
+    def tvalues(self) -> Any:
+        """Effects over their standard errors; NaN of a regularised fit, which has no tests."""
+        return self._table(self._z, "tvalues")
+
+    @property
+    def pvalues(self) -> Any:
+        """Two-sided p-values that an effect is 0, from the normal distribution."""
+        return self._table(wald.z_pvalues(self._z), "pvalues")
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Intervals, effect -/+ z se.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            Columns 0 and 1: the ends; rows as in `summary_frame`.
+        """
+        ends = wald.intervals(self._value, self._se, alpha)
+        return pd.DataFrame(self._shown(ends), index=self._index, columns=[0, 1])
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Effects, standard errors, tests and intervals, in the columns of statsmodels.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            "dy/dx" (or "d(lny)/d(lnx)" and so on), "Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.".
+        """
+        ends = wald.intervals(self._value, self._se, alpha)
+        columns = (self._value, self._se, self._z, wald.z_pvalues(self._z), ends[:, 0], ends[:, 1])
+        data = {name: self._shown(c) for name, c in zip((self._heading, *COLUMNS), columns, strict=True)}
+        return pd.DataFrame(data, index=self._index)
+
+    def summary(self, alpha: float = 0.05):
+        """The table with what it is of.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, in (0, 1).
+
+        Returns
+        -------
+        Summary
+            `as_text, as_latex, as_html, as_csv, as_markdown`.
+        """
+        from glmclf.results.summary import estimates_summary
+
+        title = f"{type(self.results.model).__name__} Marginal Effects"
+        facts = [
+            ("Dep. Variable:", str(self.results.model.endog_names)),
+            ("Method:", self._heading),
+            ("At:", self._at),
+            ("Covariance Type:", str(self.results.cov_type)),
+        ]
+        return estimates_summary(title, facts, self.summary_frame(alpha))
