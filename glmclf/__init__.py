@@ -1,5 +1,6 @@
 """Statistical classification in the statsmodels style: exact likelihoods, honest errors, inference for everything."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from glmclf.models.binary import CLogLog, Logit, Probit
@@ -11,16 +12,21 @@ from glmclf.results.saving import load
 if TYPE_CHECKING:
     from glmclf.models.discriminant import LDA, QDA
     from glmclf.models.naive_bayes import NaiveBayes
+    from glmclf.results.comparisons import compare
+    from glmclf.results.pooling import pool
 
 __version__ = "0.1.0"
-__all__ = ["LDA", "QDA", "CLogLog", "Logit", "MNLogit", "NaiveBayes", "Probit", "detect_separation", "load"]
+__all__ = ["LDA", "QDA", "CLogLog", "Logit", "MNLogit", "NaiveBayes", "Probit"]
+__all__ += ["compare", "detect_separation", "load", "pool"]
+_LATE = {"compare": "glmclf.results.comparisons", "pool": "glmclf.results.pooling"}
 
 
 def __getattr__(name: str) -> Any:
-    """LDA, QDA and NaiveBayes, whose modules are imported when first asked for."""
+    """LDA, QDA, NaiveBayes, compare and pool, whose modules are imported when first asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, saving.model_class(name))
+    found = getattr(import_module(_LATE[name]), name) if name in _LATE else saving.model_class(name)
+    return globals().setdefault(name, found)
 
 
 def __dir__() -> list[str]:
