@@ -106,6 +106,7 @@ def _largest(z: ndarray, correlation: ndarray, alpha: float, df: float | None, s
     tail = JointTail(correlation, df, seed)
     sizes, places = np.unique(np.abs(z), return_inverse=True)
     p, error = tail.many(sizes)
+    p = np.minimum(np.maximum.accumulate(p[::-1])[::-1], 1.0)  # rounding of the integration near 1
     low, high = wald.critical_value(alpha, df), wald.critical_value(alpha / len(z), df)
     critical = low
     if tail(low)[0] > alpha:

@@ -131,7 +131,7 @@ def _spans(larger: Any, smaller: Any) -> bool:
         plain = res._constraint is None and not res._regularised and res.bias_reduction is None
         if not plain or res.model._has_offset:
             return False
-    links = [getattr(res.model.link, "name", "logit") for res in (larger, smaller)]
+    links = [getattr(getattr(res.model, "link", None), "name", "logit") for res in (larger, smaller)]
     if links[0] != links[1] or (links[0] == "cloglog" and coded_levels(larger) != coded_levels(smaller)):
         return False
     return not larger._not_spanned(smaller)

@@ -88,7 +88,8 @@ def _check_features(a: Any, b: Any, what: str, names: tuple[str, str]) -> None:
     """ValueError unless two joint likelihoods are of the same variables, in densities or in probabilities."""
     one, two = measures(a), measures(b)
     if one != two:
-        differ = [f"{name} ({kind})" for name, kind in {**one, **two}.items() if one.get(name) != two.get(name)]
+        apart = [name for name in {**one, **two} if one.get(name) != two.get(name)]
+        differ = [f"{name}: {one.get(name, 'absent')}; {two.get(name, 'absent')}" for name in apart]
         raise ValueError(
             f"{what}: {names[0]} and {names[1]} are joint likelihoods of different variables ({', '.join(differ)}): "
             "densities of one variable do not compare with those of another, nor with probabilities. term_tests() "
