@@ -198,7 +198,7 @@ class Walk:
         return out
 
     def _of(self, node: ast.expr) -> Dual:
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             return Dual(_float(node.value), None)
         if isinstance(node, ast.Name):
             return self._parameter(node)

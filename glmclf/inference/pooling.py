@@ -152,7 +152,7 @@ def joint_test(distances: ndarray, covariances: ndarray) -> PooledWald:
 
 
 def _f_tail(statistic: float, k: int, denominator: float) -> float:
-    """P(F > statistic), chi-squared where the denominator has so many degrees of freedom that it makes no difference."""
+    """P(F > statistic), by chi-squared where the denominator has more degrees of freedom than matter."""
     if denominator > 1e12:
         from scipy.special import chdtrc
 

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from glmclf.inference import wald
 from glmclf.inference.vuong import vuong
-from glmclf.results.same_data import coded_levels, check_likelihoods, check_result, is_joint
+from glmclf.results.same_data import check_likelihoods, check_result, coded_levels, is_joint
 
 LAWS = ["spherical", "diag", "full"]
 COLUMNS = ("model", "likelihood", "llf", "parameters", "nobs", "aic", "bic")
@@ -59,11 +59,15 @@ class NonNested:
 
         Examples
         --------
-        >>> from glmclf import CLogLog, Logit, datasets
+        >>> from glmclf import Logit, datasets
         >>> penguins = datasets.load("penguins").dropna()
-        >>> formula = "sex ~ body_mass_g + bill_length_mm"
-        >>> one, two = (M.from_formula(formula, penguins).fit() for M in (Logit, CLogLog))
-        >>> one.compare_vuong(two).round(3)
+        >>> weight = Logit.from_formula("sex ~ body_mass_g", penguins).fit()
+        >>> bill = Logit.from_formula("sex ~ bill_length_mm + bill_depth_mm", penguins).fit()
+        >>> weight.compare_vuong(bill).round(3)
+                     statistic  pvalue
+        uncorrected     -2.786   0.005
+        AIC             -2.710   0.007
+        BIC             -2.565   0.010
         """
         check_result(other, "compare_vuong()")
         res: Any = self
@@ -76,13 +80,10 @@ class NonNested:
             raise ValueError(
                 f"compare_vuong(): {which} the other model, where Vuong's statistic is not normal. Use compare_lr_test"
             )
-        found = vuong(*(row_loglikelihoods(r) for r in (res, other)), res.model._rows.weights, _sizes(res, other))
+        first, second = row_loglikelihoods(res), row_loglikelihoods(other)
+        found = vuong(first, second, res.model._rows.weights, (float(res._k_counted), float(other._k_counted)))
         index = pd.Index(["uncorrected", "AIC", "BIC"], dtype=object)
         return pd.DataFrame({"statistic": found.statistic, "pvalue": found.pvalue}, index=index)
-
-
-def _sizes(a: Any, b: Any) -> tuple[float, float]:
-    return float(a._k_counted), float(b._k_counted)
 
 
 def _check_maximum(res: Any) -> None:
@@ -140,7 +141,11 @@ def _spans(larger: Any, smaller: Any) -> bool:
 def _laws_nested(larger: Any, smaller: Any) -> bool:
     """Whether one normal law of the features holds another, where one of the two is naive Bayes."""
     laws = [_law(res) for res in (larger, smaller)]
-    if None in laws or not np.allclose(larger.priors, smaller.priors, rtol=1e-10):
+    if (
+        None in laws
+        or larger._priors_free != smaller._priors_free
+        or not np.allclose(larger.priors, smaller.priors, rtol=1e-10)
+    ):
         return False
     (a, a_pooled), (b, b_pooled) = laws
     return LAWS.index(b) <= LAWS.index(a) and (b_pooled or not a_pooled)
@@ -204,6 +209,10 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     >>> probit = Probit.from_formula("GRADE ~ GPA + PSI", spector).fit()
     >>> table = glmclf.compare(small, large, probit, names=["small", "large", "probit"])
     >>> table[["llf", "parameters", "aic", "delta_aic", "LR", "pvalue"]].round(3)
+               llf  parameters     aic  delta_aic     LR  pvalue
+    small  -16.209           2  36.418      4.385    NaN     NaN
+    large  -13.127           3  32.253      0.220  6.165   0.013
+    probit -13.017           3  32.033      0.000    NaN     NaN
     """
     if len(results) < 2:
         raise TypeError("compare() needs two fits or more: compare(res1, res2, ...)")

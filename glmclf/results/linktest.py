@@ -60,6 +60,10 @@ class LinkTest:
         >>> from glmclf import Logit, datasets
         >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
         >>> res.linktest()[["coef", "std err", "z", "P>|z|"]].round(3)
+                 coef  std err      z  P>|z|
+        _hat    0.955    0.383  2.491  0.013
+        _hatsq -0.045    0.188 -0.241  0.809
+        _cons   0.082    0.607  0.135  0.893
         """
         res: Any = self
         res._refuse_reduced("linktest()", "it compares maximum likelihood fits")

@@ -119,10 +119,11 @@ class NonlinearTests:
         Parameters
         ----------
         hypothesis : str or list of str
-            Functions, separated by commas, with the value of each under the hypothesis: ``"x1 / x2 = 1, exp(x3) = 2"``.
+            Functions, separated by commas, each with its value under the hypothesis: ``"x1 / x2 = 1, exp(x3) = 2"``.
             Without ``=`` it is 0; a right side with parameters is subtracted. Parameters go by the names that `t_test`
-            takes, in quotes if need be (``"`C(g)[T.b]` / x1 = 2"``). There are + - * / ** (or ^), brackets and exp, log,
-            log2, log10, log1p, expm1, sqrt, abs, sin, cos, tan, arctan, sinh, cosh, tanh, expit, logit, ndtr, ndtri.
+            takes, in quotes if need be (``"`C(g)[T.b]` / x1 = 2"``). There are + - * / ** (or ^), brackets, and
+            exp, log, log2, log10, log1p, expm1, sqrt, abs, sin, cos, tan, arctan, sinh, cosh, tanh, expit, logit, ndtr
+            and ndtri.
         use_t : bool, optional
             Student's t, and F for the joint test, instead of the normal distribution and chi-squared.
 
@@ -154,7 +155,7 @@ class NonlinearTests:
         >>> t = res.nonlinear_test("GPA / PSI = 1")
         >>> t.summary_frame()[["coef", "std err", "z", "P>|z|"]].round(3)
                         coef  std err      z  P>|z|
-        GPA / PSI = 1  1.311    0.698  0.446  0.656
+        GPA / PSI = 1  1.31    0.646  0.481  0.631
         """
         res: Any = self
         found = _read(hypothesis, res)
@@ -181,4 +182,3 @@ def _read(hypothesis: Any, res: Estimates) -> list[NonlinearFunction]:
     if twice:
         raise ValueError(f"the names {twice} stand for several parameters, so that text cannot tell them apart")
     return [f for text in texts for f in nonlinear.functions(text, names, res._theta)]
-

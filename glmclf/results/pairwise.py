@@ -71,7 +71,7 @@ class PairwiseComparisons:
         use_t: bool | None = None,
         seed: int = 0,
     ) -> PairwiseTests:
-        """Each level of a factor against each other one: differences of the linear predictor, adjusted for their number.
+        """Differences of the linear predictor between each two levels of a factor, adjusted for their number.
 
         Whatever the coding of the factor, a row is the difference of the linear predictors of two observations that
         differ in the level alone. With several equations all pairs in all equations are one family.
@@ -124,9 +124,9 @@ class PairwiseComparisons:
         >>> t = res.t_test_pairwise("species", method="tukey")
         >>> t.result_frame[["coef", "std err", "pvalue-tukey"]].round(3)
                           coef  std err  pvalue-tukey
-        Chinstrap-Adelie -0.214    0.332         0.791
-        Gentoo-Adelie    -7.912    1.078         0.000
-        Gentoo-Chinstrap -7.698    1.070         0.000
+        Chinstrap-Adelie -0.132    0.421         0.944
+        Gentoo-Adelie    -9.717    1.123         0.000
+        Gentoo-Chinstrap -9.585    1.127         0.000
         """
         if method not in pairwise.METHODS:
             raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, pairwise.METHODS))}")

@@ -172,7 +172,7 @@ class PooledResults(Estimates):
         return pd.DataFrame(ends, index=self._param_index, columns=[0, 1])
 
     # ------------------------------------------------------------------------------------------------------- tests
-    def t_test(self, r_matrix, *, use_t: bool | None = None) -> PooledTests:  # type: ignore[override]
+    def t_test(self, r_matrix, *, use_t: bool | None = None) -> PooledTests:
         """Test of each row of R theta = q, pooled as a scalar, with Student's t.
 
         Parameters
@@ -198,7 +198,7 @@ class PooledResults(Estimates):
         )
         return PooledTests(found, q, pd.Index([f"c{i}" for i in range(len(R))], dtype=object))
 
-    def wald_test(self, r_matrix, *, use_f: bool | None = None, scalar: bool = True) -> PooledWald:  # type: ignore[override]
+    def wald_test(self, r_matrix, *, use_f: bool | None = None, scalar: bool = True) -> PooledWald:
         """Joint test D1 of R theta = q (Li, Raghunathan & Rubin 1991), F.
 
         Parameters
@@ -213,7 +213,8 @@ class PooledResults(Estimates):
         Returns
         -------
         PooledWald
-            statistic (F), pvalue, df, df_denom and riv, the average relative increase in variance.
+            statistic (F), pvalue, df, df_denom and riv, the average relative increase in variance. D1 takes the
+            degrees of freedom of complete data to be infinite.
         """
         if use_f is False or not scalar:
             raise NotImplementedError("wald_test(use_f=False) and scalar=False of pooled fits: D1 is one F statistic")
@@ -375,6 +376,10 @@ def pool(results: Iterable[Any]) -> PooledResults:
     >>> drawn = [spector.assign(GPA=spector.GPA.where(spector.index > 3, rng.normal(3.1, 0.4, 32))) for _ in range(5)]
     >>> res = glmclf.pool([Logit.from_formula("GRADE ~ GPA + PSI", d).fit() for d in drawn])
     >>> res.summary_frame()[["coef", "std err", "P>|t|"]].assign(fmi=res.fmi).round(3)
+                 coef  std err  P>|t|    fmi
+    Intercept -11.393    4.284  0.013  0.082
+    GPA         2.966    1.238  0.024  0.091
+    PSI         2.433    1.046  0.028  0.072
     """
     fits = _read(results)
     _check_same(fits)
@@ -388,7 +393,7 @@ def _read(results: Any) -> list[Any]:
     for i, r in enumerate(fits, start=1):
         if not isinstance(r, Estimates) or isinstance(r, PooledResults):
             raise TypeError(f"pool(): number {i} is no fit of a model but {type(r).__name__}")
-        owner = getattr(r, "_parent", r)
+        owner: Any = getattr(r, "_parent", r)
         if owner._regularised:
             raise NotImplementedError(f"pool(): fit {i} is penalised: its standard errors ignore the bias. Use fit()")
         if not owner.converged:
@@ -453,5 +458,3 @@ def _states(design: Any) -> dict[str, str]:
         except DataError:  # a transform of the caller's, whose state is its own affair
             out[code] = ""
     return out
-
-

@@ -102,9 +102,9 @@ def test_refusals(toy):
 
 
 # R 4.2.2: m <- glm(terms(low ~ race + smoke + race:smoke + lwt + ht, keep.order = TRUE), binomial(link), birthwt,
-# control = glm.control(1e-15, 100)), race and smoke factors. Type 1: anova(m, test = "Rao" | "Chisq"); type 2: car 3.1-1,
-# Anova(m, type = 2, test = "LR" | "Wald"), and anova(m0, m1, test = "Rao") of the pairs of fits; type 3 (treatment
-# coding): Anova(m, type = 3, test = "Wald"), and fits without the columns of the term.
+# control = glm.control(1e-15, 100)), race and smoke factors. Type 1: anova(m, test = "Rao" | "Chisq"); type 2: car
+# 3.1-1, Anova(m, type = 2, test = "LR" | "Wald"), and anova(m0, m1, test = "Rao") of the pairs of fits; type 3
+# (treatment coding): Anova(m, type = 3, test = "Wald"), and fits without the columns of the term.
 TERMS = ["C(race)", "C(smoke)", "C(race):C(smoke)", "lwt", "ht"]
 FROM_R = {
     "Logit": {

@@ -34,7 +34,9 @@ def test_vuong_of_r(birthwt):
     assert_allclose(b.compare_vuong(a)["statistic"], -table["statistic"], rtol=1e-12)
 
 
-@pytest.mark.parametrize("pair", [("Logit", "CLogLog"), ("Probit", "Logit"), ("MNLogit", "MNLogit"), ("LDA", "NaiveBayes")])
+@pytest.mark.parametrize(
+    "pair", [("Logit", "CLogLog"), ("Probit", "Logit"), ("MNLogit", "MNLogit"), ("LDA", "NaiveBayes")]
+)
 def test_vuong_counts_repeated_rows(penguins, pair):
     f = penguins.index.to_numpy() % 4
     long = penguins.loc[penguins.index.repeat(f)]
@@ -112,7 +114,9 @@ def test_generative_fits_side_by_side(penguins):
     assert_allclose(table["LR"].iloc[1:], [2 * (qda.llf - lda.llf), 2 * (qda.llf - bayes.llf)], rtol=1e-9)
     assert_allclose(table["df"].iloc[1:], [6, 3])
     ladder = lda.ladder()
-    assert_allclose(table["aic"].iloc[:2], [ladder.loc[lambda t: np.isclose(t.llf, r.llf), "aic"].item() for r in (lda, qda)])
+    assert_allclose(
+        table["aic"].iloc[:2], [ladder.loc[np.isclose(ladder.llf, r.llf), "aic"].item() for r in (lda, qda)]
+    )
 
 
 def test_what_means_nothing_is_refused(penguins):

@@ -12,9 +12,16 @@ from glmclf.errors import DataError
 from glmclf.inference import pairwise
 
 # scipy 1.15: studentized_range.sf(sqrt(2) c, k, df), a one-dimensional integral: equal variances, uncorrelated levels
-RANGE = [(3, None, 1.0, 0.5768469553307594), (3, None, 2.3437, 0.05000007419681274), (3, None, 6.0, 5.917189738191553e-09),
-         (4, 12.0, 2.3437, 0.14229680298942626), (6, None, 3.5, 0.006196394137845007), (6, 12.0, 9.0, 1.2863228124326831e-05),
-         (10, None, 6.0, 8.85200597267044e-08), (10, 12.0, 3.5, 0.0824657872163701)]  # fmt: skip
+RANGE = [
+    (3, None, 1.0, 0.5768469553307594),
+    (3, None, 2.3437, 0.05000007419681274),
+    (3, None, 6.0, 5.917189738191553e-09),
+    (4, 12.0, 2.3437, 0.14229680298942626),
+    (6, None, 3.5, 0.006196394137845007),
+    (6, 12.0, 9.0, 1.2863228124326831e-05),
+    (10, None, 6.0, 8.85200597267044e-08),
+    (10, 12.0, 3.5, 0.0824657872163701),
+]
 
 
 def differences(k):
@@ -41,10 +48,10 @@ def test_far_tails_and_single_tests():
 
 
 def test_many_values_are_interpolated():
-    R, z = differences(8), np.linspace(0.2, 6, 28)
+    R, z = differences(7), np.linspace(0.2, 6, 21)
     tail = pairwise.JointTail(R @ R.T / 2, None, 0)
     p, error = tail.many(z)
-    assert_allclose(p[[3, 11, 25]], [tail(c)[0] for c in z[[3, 11, 25]]], rtol=3e-3)
+    assert_allclose(p[[3, 11, 18]], [tail(c)[0] for c in z[[3, 11, 18]]], rtol=3e-3)
     assert error.max() < 0.01
     found = pairwise.adjusted(z, R @ R.T / 2, "tukey", 0.05).pvalue
     assert (np.diff(found) <= 0).all() and found.max() <= 1
@@ -117,9 +124,16 @@ def test_any_coding_any_base(model):
     t = toy()
     fit = lambda formula: getattr(glmclf, model).from_formula(formula, t).fit()
     expected = fit("y ~ x + g").t_test_pairwise("g", "sidak").result_frame
-    codings = {"y ~ 0 + g + x": "g", "y ~ C(g, Sum) + x": "g", "y ~ x + C(g, Treatment('c'))": "g", "y ~ C(g, Poly) + x": "C(g, Poly)"}
+    codings = {
+        "y ~ 0 + g + x": "g",
+        "y ~ C(g, Sum) + x": "g",
+        "y ~ x + C(g, Treatment('c'))": "g",
+        "y ~ C(g, Poly) + x": "C(g, Poly)",
+    }
     for formula, name in codings.items():
-        assert_allclose(fit(formula).t_test_pairwise(name, "sidak").result_frame.astype(float), expected.astype(float), rtol=1e-6)
+        assert_allclose(
+            fit(formula).t_test_pairwise(name, "sidak").result_frame.astype(float), expected.astype(float), rtol=1e-6
+        )
 
 
 def test_interactions():
@@ -155,11 +169,18 @@ def test_equations_and_generative_models(tmp_path):
     again = glmclf.load(tmp_path / "kept.json").t_test_pairwise("g", "bonferroni").result_frame
     assert_allclose(again.astype(float), found.result_frame.astype(float), rtol=1e-9)
     lda = glmclf.LDA.from_formula("k ~ x + g", t).fit()
-    assert_allclose(lda.t_test_pairwise("g").result_frame.loc[("rail", "c-b"), "coef"],
-                    lda.discriminant.params.loc["g[T.c]", "rail"] - lda.discriminant.params.loc["g[T.b]", "rail"], rtol=1e-9)  # fmt: skip
+    assert_allclose(
+        lda.t_test_pairwise("g").result_frame.loc[("rail", "c-b"), "coef"],
+        lda.discriminant.params.loc["g[T.c]", "rail"] - lda.discriminant.params.loc["g[T.b]", "rail"],
+        rtol=1e-9,
+    )
     bayes = glmclf.NaiveBayes.from_formula("k ~ g", t).fit()  # one table: the saturated logit
     logit = glmclf.MNLogit.from_formula("k ~ g", t).fit()
-    assert_allclose(bayes.t_test_pairwise("g").result_frame.astype(float), logit.t_test_pairwise("g").result_frame.astype(float), rtol=1e-6)
+    assert_allclose(
+        bayes.t_test_pairwise("g").result_frame.astype(float),
+        logit.t_test_pairwise("g").result_frame.astype(float),
+        rtol=1e-6,
+    )
     with pytest.raises(NotImplementedError, match="QDA"):
         glmclf.QDA.from_formula("y ~ x + g", t).fit().t_test_pairwise("g")
     with pytest.raises(NotImplementedError, match="NaiveBayes"):
@@ -181,7 +202,10 @@ def test_what_has_no_test_does_not_count():
 def test_refusals():
     t = toy()
     res = glmclf.Logit.from_formula("y ~ x + g", t).fit()
-    for bad, why in (("x", "is a number, without levels"), ("nosuch", "no factor of the formula; the factors of the formula are g")):
+    for bad, why in (
+        ("x", "is a number, without levels"),
+        ("nosuch", "no factor of the formula; the factors of the formula are g"),
+    ):
         with pytest.raises(DataError, match=why):
             res.t_test_pairwise(bad)
     with pytest.raises(ValueError, match="choose one of"):

@@ -27,23 +27,94 @@ def pooled():
     return glmclf.pool([glmclf.Logit.from_formula(FORMULA, d).fit() for d in completed()])
 
 
-# R 4.2.2, mice 3.15.0: pool(as.mira(lapply(1:5, function(j) { d <- birthwt; d$lwt <- ifelse(i %% 4 == 0, d$lwt + 7 *
-# ((i*j) %% 5 - 2), d$lwt); glm(low ~ lwt + race + smoke + ht, binomial, d, control = glm.control(1e-15, 100)) }))), with
-# i <- 0:188 and race a factor; columns estimate, std.error, df, riv, lambda, fmi, p.value, 2.5 %, 97.5 %
-MICE = np.array([
-    [0.2813705207592, 0.92531403552436, 162.089376458, 0.04230606510221, 0.04058890811314, 0.0522118376132, 0.76145611188633, -1.545854129999, 2.10859517151785],
-    [-0.0174831700075, 0.00685913827674, 158.188596890, 0.04830643190335, 0.04608044979333, 0.0579165172151, 0.01175844681823, -0.031030474997, -0.00393586501788],
-    [1.2820189553510, 0.52240352691744, 179.409656031, 0.00691166743405, 0.00686422419919, 0.0177532944097, 0.01507927491940, 0.251173257050, 2.31286465365232],
-    [0.9531149538100, 0.42285851330009, 180.797710585, 0.00122909037643, 0.00122758156774, 0.0120957519628, 0.02539784283078, 0.118742417280, 1.78748749033989],
-    [1.0812154771901, 0.38819674607552, 179.594908909, 0.00625468325337, 0.00621580535968, 0.0171009302581, 0.00592301803317, 0.315201998621, 1.84722895575898],
-    [1.7271653701306, 0.69108230647393, 178.277658817, 0.01053361682001, 0.01042381633295, 0.0213416116104, 0.01335082579126, 0.363411291811, 3.09091944845030],
-])  # fmt: skip
+# R 4.2.2, mice 3.15.0: pool(as.mira(lapply(1:5, function(j) { d <- birthwt; d$lwt <- ifelse(i %% 4 == 0, d$lwt +
+# 7 * ((i*j) %% 5 - 2), d$lwt); glm(low ~ lwt + race + smoke + ht, binomial, d, control = glm.control(1e-15, 100))
+# }))), with i <- 0:188 and race a factor; columns estimate, std.error, df, riv, lambda, fmi, p.value, 2.5 %, 97.5 %
+MICE = np.array(
+    [
+        [
+            0.2813705207592,
+            0.92531403552436,
+            162.089376458,
+            0.04230606510221,
+            0.04058890811314,
+            0.0522118376132,
+            0.76145611188633,
+            -1.545854129999,
+            2.10859517151785,
+        ],
+        [
+            -0.0174831700075,
+            0.00685913827674,
+            158.188596890,
+            0.04830643190335,
+            0.04608044979333,
+            0.0579165172151,
+            0.01175844681823,
+            -0.031030474997,
+            -0.00393586501788,
+        ],
+        [
+            1.2820189553510,
+            0.52240352691744,
+            179.409656031,
+            0.00691166743405,
+            0.00686422419919,
+            0.0177532944097,
+            0.01507927491940,
+            0.251173257050,
+            2.31286465365232,
+        ],
+        [
+            0.9531149538100,
+            0.42285851330009,
+            180.797710585,
+            0.00122909037643,
+            0.00122758156774,
+            0.0120957519628,
+            0.02539784283078,
+            0.118742417280,
+            1.78748749033989,
+        ],
+        [
+            1.0812154771901,
+            0.38819674607552,
+            179.594908909,
+            0.00625468325337,
+            0.00621580535968,
+            0.0171009302581,
+            0.00592301803317,
+            0.315201998621,
+            1.84722895575898,
+        ],
+        [
+            1.7271653701306,
+            0.69108230647393,
+            178.277658817,
+            0.01053361682001,
+            0.01042381633295,
+            0.0213416116104,
+            0.01335082579126,
+            0.363411291811,
+            3.09091944845030,
+        ],
+    ]
+)
 
 
 def test_mice(pooled):
     ends = pooled.conf_int()
-    found = [pooled.params, pooled.bse, pooled.df, pooled.riv, pooled.variances["lambda"], pooled.fmi, pooled.pvalues,
-             ends[0], ends[1]]  # fmt: skip
+    found = [
+        pooled.params,
+        pooled.bse,
+        pooled.df,
+        pooled.riv,
+        pooled.variances["lambda"],
+        pooled.fmi,
+        pooled.pvalues,
+        ends[0],
+        ends[1],
+    ]
     for column, expected in zip(found, MICE.T, strict=True):
         assert_allclose(column[NAMES], expected, rtol=1e-6)
     assert pooled.df_complete == 183 and pooled.m == 5
@@ -164,12 +235,22 @@ def test_fits_that_do_not_belong_together():
 
 def test_bad_arguments(pooled):
     res = pooled.results[0]
-    for bad, why in ((res, "takes a list"), (3, "takes a list"), ([res], "two fits or more"), ([res, 3], "number 2 is no fit"),
-                     ([pooled, pooled], "number 1 is no fit")):  # fmt: skip
+    for bad, why in (
+        (res, "takes a list"),
+        (3, "takes a list"),
+        ([res], "two fits or more"),
+        ([res, 3], "number 2 is no fit"),
+        ([pooled, pooled], "number 1 is no fit"),
+    ):
         with pytest.raises(TypeError, match=why):
             glmclf.pool(bad)
-    for call in (lambda: pooled.nonlinear_test("lwt"), lambda: pooled.t_test_pairwise("race"), lambda: pooled.t_test("lwt", use_t=False),
-                 lambda: pooled.wald_test("lwt", use_f=False), lambda: pooled.conf_int(method="profile")):  # fmt: skip
+    for call in (
+        lambda: pooled.nonlinear_test("lwt"),
+        lambda: pooled.t_test_pairwise("race"),
+        lambda: pooled.t_test("lwt", use_t=False),
+        lambda: pooled.wald_test("lwt", use_f=False),
+        lambda: pooled.conf_int(method="profile"),
+    ):
         with pytest.raises(NotImplementedError, match="pooled fits"):
             call()
     with pytest.raises(ValueError, match="alpha"):
