@@ -14,19 +14,24 @@ if TYPE_CHECKING:
     from glmclf import formula as formula
     from glmclf.models.discriminant import LDA, QDA
     from glmclf.models.naive_bayes import NaiveBayes
+    from glmclf.results.comparisons import compare
+    from glmclf.results.pooling import pool
 
 __version__ = "0.1.0"
-__all__ = ["LDA", "QDA", "CLogLog", "Logit", "MNLogit", "NaiveBayes", "Probit", "detect_separation", "load"]
+__all__ = ["LDA", "QDA", "CLogLog", "Logit", "MNLogit", "NaiveBayes", "Probit"]
+__all__ += ["compare", "detect_separation", "load", "pool"]
+_LATE = {"compare": "glmclf.results.comparisons", "pool": "glmclf.results.pooling"}
 _submodules = ("datasets", "formula")
 
 
 def __getattr__(name: str) -> Any:
-    """LDA, QDA, NaiveBayes and submodules that nothing above needs, which are imported when first asked for."""
+    """What nothing above needs, models, functions and submodules, imported when first asked for."""
     if name in _submodules:
         return import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, saving.model_class(name))
+    found = getattr(import_module(_LATE[name]), name) if name in _LATE else saving.model_class(name)
+    return globals().setdefault(name, found)
 
 
 def __dir__() -> list[str]:

@@ -89,14 +89,14 @@ def critical_value(alpha: float, df: float | None = None) -> float:
     return float(-ndtri(tail) if df is None else -stdtrit(df, tail))
 
 
-def z_pvalues(z, df: float | None = None) -> ndarray:
+def z_pvalues(z, df: float | ndarray | None = None) -> ndarray:
     """Two-sided p-values 2 (1 - F(|z|)), as lower tails: right down to the smallest double.
 
     Parameters
     ----------
     z : array_like
         Ratios of estimate to standard error.
-    df : float, optional
+    df : float or ndarray, optional
         Degrees of freedom of Student's t; the normal distribution without.
 
     Returns

@@ -31,10 +31,12 @@ from glmclf.inference.influence import Influences, influence
 from glmclf.results import saving
 from glmclf.results.bias_reduction import BiasReduction
 from glmclf.results.collinearity import combination, new_rows_warning, omitted_note
+from glmclf.results.comparisons import NonNested
 from glmclf.results.constrained import Constrained
 from glmclf.results.digits import Digits
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.influence import Influence
+from glmclf.results.linktest import LinkTest
 from glmclf.results.margins import Margins
 from glmclf.results.profiles import Profiles
 from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_report
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from glmclf.core.separation import Cone
 
 
-class Results(Margins, Constrained, BiasReduction, Digits, Profiles, Kept):
+class Results(Margins, Constrained, BiasReduction, Digits, Profiles, LinkTest, NonNested, Kept):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
     Attributes

@@ -14,6 +14,8 @@ from glmclf.inference import wald
 from glmclf.inference.covariance import Covariance
 from glmclf.results import frames, saving
 from glmclf.results.hypotheses import constraints
+from glmclf.results.nonlinear import NonlinearTests
+from glmclf.results.pairwise import PairwiseComparisons
 
 ENDS = pd.Index([0, 1])  # columns of intervals
 
@@ -22,7 +24,7 @@ class row_property(cached_property):
     """A cached quantity with one entry a row; `remove_data` drops it."""
 
 
-class Estimates:
+class Estimates(NonlinearTests, PairwiseComparisons):
     """Labelled estimates and their covariance: standard errors, Wald tests, intervals and tables.
 
     Whoever builds one supplies `model`, which has the names of the parameters and what a table's head says, `_theta`,

@@ -20,6 +20,7 @@ from glmclf.inference import wald
 from glmclf.inference.covariance import Covariance
 from glmclf.results import decisions
 from glmclf.results.comparison import ConditionalComparison, LogitForm, compare_conditional
+from glmclf.results.comparisons import NonNested
 from glmclf.results.discriminant_tables import ErrorTables, warn_skipped
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.implied_logit import ImpliedLogit
@@ -33,7 +34,7 @@ ROBUST = {
 WHICH = ("mean", "class", "linear", "joint")
 
 
-class GenerativeResults(Margins, Kept):
+class GenerativeResults(Margins, NonNested, Kept):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes

@@ -45,6 +45,8 @@ REFUSED: dict[str, str] = {
     "anova": "its tests need a maximum of the likelihood. Compare aic, or use fit()",
     "wald_test_terms": "its tests need a maximum of the likelihood. Use fit()",
     "score_test": "the score is not zero at the estimate. Use fit()",
+    "linktest": "the estimate is not the maximum of the likelihood. Use fit()",
+    "compare_vuong": "the estimate is not the maximum of the likelihood. Compare aic, or use fit()",
     "gof_test": "its degrees of freedom need a maximum of the likelihood. Use fit()",
     "get_influence": "leverage and the change without a row are those of a maximum of the likelihood. Use fit()",
     "with_cov": "the covariance is the posterior's, or there is none. Use fit(cov_type=...)",
@@ -60,7 +62,8 @@ REFUSED: dict[str, str] = {
 }
 # the same of the maximum likelihood refit of what was selected
 REFUSED_OF_REFIT = dict.fromkeys(
-    ("llr", "llr_pvalue", "compare_lr_test", "anova", "wald_test_terms", "score_test", "gof_test", "constraint_test"),
+    ("llr", "llr_pvalue", "compare_lr_test", "anova", "wald_test_terms", "score_test", "gof_test", "constraint_test")
+    + ("linktest", "compare_vuong"),
     "the data chose the columns, so that a test of the model as a whole is none. wald_test ignores that, too; fit a "
     "model of the selected columns by fit() to have this one",
 ) | dict.fromkeys(
@@ -70,7 +73,7 @@ REFUSED_OF_REFIT = dict.fromkeys(
 )
 NOT_KEPT = ("_rounded", "_digits", "_flagged")  # facts of a maximum of the likelihood
 PROPERTIES = ("llr", "llr_pvalue", "equations", "hauck_donner", "digits")
-AFTER_REFIT = ("tvalues", "pvalues", "t_test", "wald_test", "f_test")
+AFTER_REFIT = ("tvalues", "pvalues", "t_test", "wald_test", "f_test", "nonlinear_test", "t_test_pairwise")
 
 
 class SpreadCovariance(Covariance):

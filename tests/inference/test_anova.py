@@ -99,3 +99,61 @@ def test_refusals(toy):
     for bad in ({"type": 4}, {"test": "F"}):
         with pytest.raises(ValueError, match="choose"):
             res.anova(**bad)
+
+
+# R 4.2.2: m <- glm(terms(low ~ race + smoke + race:smoke + lwt + ht, keep.order = TRUE), binomial(link), birthwt,
+# control = glm.control(1e-15, 100)), race and smoke factors. Type 1: anova(m, test = "Rao" | "Chisq"); type 2: car
+# 3.1-1, Anova(m, type = 2, test = "LR" | "Wald"), and anova(m0, m1, test = "Rao") of the pairs of fits; type 3
+# (treatment coding): Anova(m, type = 3, test = "Wald"), and fits without the columns of the term.
+TERMS = ["C(race)", "C(smoke)", "C(race):C(smoke)", "lwt", "ht"]
+FROM_R = {
+    "Logit": {
+        (1, "score"): [5.00481301090, 9.57594817070, 3.11813317914, 3.93212593006, 6.54412320002],
+        (1, "LR"): [5.01036601014, 9.68691964052, 3.15693666957, 4.20635540267, 6.06315510565],
+        (2, "score"): [8.4980894312, 7.98464231788, 1.69052178693, 6.66514122256, 6.54412320002],
+        (2, "LR"): [8.61030341051, 8.04742672284, 1.69915271372, 7.20900876426, 6.06315510565],
+        (2, "wald"): [7.24340445979, 6.8484754383, 1.6601393996, 6.25173306135, 5.74468990877],
+        (3, "score"): [6.58623677394, 6.88490954312, 1.69052178693, 6.66514122256, 6.54412320002],
+        (3, "LR"): [7.17674834469, 7.3931137144, 1.69915271372, 7.20900876426, 6.06315510565],
+        (3, "wald"): [5.93857326811, 6.21631684628, 1.6601393996, 6.25173306135, 5.74468990877],
+    },
+    "Probit": {
+        (1, "score"): [5.00481301090, 9.77306967988, 2.80380670007, 4.13826541720, 6.19505887145],
+        (1, "LR"): [5.01036601014, 10.02920688564, 2.81464942445, 4.49438001004, 5.76522133141],
+        (2, "score"): [8.64457781568, 8.30214511234, 1.48576050743, 6.76415197094, 6.19505887145],
+        (2, "LR"): [8.84617504837, 8.44345586978, 1.49842149206, 7.25528342493, 5.76522133141],
+        (3, "score"): [6.79393849226, 7.24319378662, 1.48576050743, 6.76415197094, 6.19505887145],
+        (3, "LR"): [7.32099826306, 7.66005757994, 1.49842149206, 7.25528342493, 5.76522133141],
+        (3, "wald"): [6.64610422487, 6.97208511484, 1.49353259766, 6.59209363778, 5.69912656455],
+    },
+    "CLogLog": {
+        (1, "score"): [5.00481301090, 9.20535293214, 3.80932339558, 3.78041625733, 6.70898608943],
+        (1, "LR"): [5.01036601014, 8.90704730454, 3.93680900555, 4.07670822286, 6.29297463407],
+        (2, "score"): [8.68578391083, 8.45083658993, 2.1039973449, 6.90901289165, 6.70898608943],
+        (2, "LR"): [8.68129449127, 8.33672616574, 2.14929305869, 7.07110262535, 6.29297463407],
+        (3, "score"): [6.93415864412, 7.35295322098, 2.1039973449, 6.90901289165, 6.70898608943],
+        (3, "LR"): [7.47986621317, 7.87061161426, 2.14929305869, 7.07110262535, 6.29297463407],
+        (3, "wald"): [5.69314258896, 6.1122701962, 1.96883554134, 5.77107742824, 7.5542237046],
+    },
+}
+
+
+@pytest.mark.parametrize("name", FROM_R)
+def test_tables_of_r(name):
+    data = references.reference("birthwt__logit")[1]
+    formula = "low ~ C(race)*C(smoke) + lwt + ht"
+    res = getattr(glmclf, name).from_formula(formula, data).fit(cov_type="expected")  # as R's glm
+    for (kind, test), expected in FROM_R[name].items():
+        table = res.anova(kind, test)
+        assert list(table.index) == TERMS
+        rtol = {"LR": 1e-9, "score": 1e-7, "wald": 1e-6}[test]  # what R's iterations leave
+        assert_allclose(table["statistic"], expected, rtol=rtol, err_msg=f"{kind} {test}")
+
+
+@pytest.mark.parametrize("test", ["LR", "wald", "score"])
+@pytest.mark.parametrize("kind", [1, 2, 3])
+def test_repeated_rows_are_frequency_weights(toy, kind, test):
+    f = np.random.default_rng(2).integers(0, 4, len(toy))
+    long = toy.loc[toy.index.repeat(f)]
+    a = glmclf.MNLogit.from_formula("y ~ x * g", toy, freq_weights=f).fit().anova(kind, test)
+    assert_allclose(a, glmclf.MNLogit.from_formula("y ~ x * g", long).fit().anova(kind, test), rtol=1e-7)

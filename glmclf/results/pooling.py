@@ -1,0 +1,460 @@
+"""Fits to several completed data sets as one: Rubin's rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.special import stdtrit
+
+from glmclf.errors import DataError
+from glmclf.inference import pooling, wald
+from glmclf.inference.pooling import Pooled, PooledWald
+from glmclf.results.estimates import Estimates
+
+
+class PooledTests:
+    """Combinations of pooled parameters, each tested by Student's t with its own degrees of freedom.
+
+    Attributes
+    ----------
+    effect, sd, tvalue, pvalue, df : (J,) ndarray
+        Estimate, standard error, (effect - value) / sd, two-sided p-value and Barnard and Rubin's degrees of freedom.
+    fmi, riv : (J,) ndarray
+        Fraction of missing information and relative increase in variance.
+    """
+
+    def __init__(self, found: Pooled, q: ndarray, index: pd.Index):
+        self.effect, self.sd, self.df = found.estimate, np.sqrt(found.total), found.df
+        self.fmi, self.riv, self._index = found.fmi, found.riv, index
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.tvalue = np.where(self.sd > 0, (self.effect - q) / self.sd, np.nan)
+        self.pvalue = wald.z_pvalues(self.tvalue, self.df)
+
+    def conf_int(self, alpha: float = 0.05) -> ndarray:
+        """Intervals effect -/+ t sd, (J, 2)."""
+        half = -stdtrit(self.df, 0.5 * wald.check_alpha(alpha)) * self.sd
+        return np.column_stack([self.effect - half, self.effect + half])
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """coef, std err, t, P>|t|, the interval, df, fmi and riv."""
+        low, high = self.conf_int(alpha).T
+        columns: dict[str, ndarray] = {
+            "coef": self.effect,
+            "std err": self.sd,
+            "t": self.tvalue,
+            "P>|t|": self.pvalue,
+            "Conf. Int. Low": low,
+            "Conf. Int. Upp.": high,
+            "df": self.df,
+            "fmi": self.fmi,
+            "riv": self.riv,
+        }
+        return pd.DataFrame(columns, index=self._index)
+
+    def __repr__(self) -> str:
+        return self.summary_frame().to_string()
+
+
+class PooledResults(Estimates):
+    """Estimates pooled over m completed data sets by Rubin's rules. Made by `glmclf.pool`.
+
+    With Q_j the estimates and U_j their covariances: the estimate is the mean of the Q_j, its covariance
+    U + (1 + 1/m) B, U the mean of the U_j and B the covariance of the Q_j.
+
+    Attributes
+    ----------
+    results : list
+        The fits.
+    m : int
+        How many there are.
+    params, bse : Series or DataFrame
+        As the fits have them.
+    df_complete : float
+        Degrees of freedom if no value were missing: the smallest df_resid of the fits, or clusters less one.
+    """
+
+    use_t = True
+    converged = True
+
+    def __init__(self, results: list[Any]):
+        self.results, self.m = results, len(results)
+        first = results[0]
+        self.model, self._cov = first.model, first._cov
+        self._omitted = first._omitted
+        self.df_complete = float(min(r._df(True) for r in results))
+        self._own = pooling.pooled(
+            np.array([r._theta for r in results]), np.array([r._se**2 for r in results]), self.df_complete
+        )
+        self._theta = self._own.estimate
+
+    @property
+    def nobs(self) -> float:
+        """Observations of each data set."""
+        return self.results[0].nobs
+
+    @property
+    def df_resid(self) -> float:
+        """Degrees of freedom if no value were missing."""
+        return self.df_complete
+
+    @property
+    def cov_type(self) -> str:
+        """Name of the covariance type of the fits."""
+        return self.results[0].cov_type
+
+    def _labelled(self, values) -> Any:
+        return self.results[0]._labelled(values)
+
+    @cached_property
+    def _V(self) -> ndarray:
+        between = np.cov(np.array([r._theta for r in self.results]), rowvar=False)
+        return np.mean([r._V for r in self.results], axis=0) + (1 + 1 / self.m) * np.atleast_2d(between)
+
+    @property
+    def _se(self) -> ndarray:
+        return np.sqrt(self._own.total)
+
+    @property
+    def df(self) -> Any:
+        """Barnard and Rubin's degrees of freedom of each parameter."""
+        return self._labelled(self._own.df)
+
+    @property
+    def fmi(self) -> Any:
+        """Fraction of missing information of each parameter."""
+        return self._labelled(self._own.fmi)
+
+    @property
+    def riv(self) -> Any:
+        """Relative increase in variance due to the missing values, (1 + 1/m) B / U."""
+        return self._labelled(self._own.riv)
+
+    @property
+    def variances(self) -> pd.DataFrame:
+        """The parts of each parameter's variance: within, between, total, and lambda, the share of the missing."""
+        p = self._own
+        columns = {"within": p.within, "between": p.between, "total": p.total, "lambda": p.share}
+        return pd.DataFrame(columns, index=self._param_index)
+
+    @property
+    def pvalues(self) -> Any:
+        """Two-sided p-values of the hypotheses that a parameter is 0, from Student's t with `df`."""
+        return self._labelled(wald.z_pvalues(self._z, self._own.df))
+
+    @property
+    def _z(self) -> ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self._se > 0, self._theta / self._se, np.nan)
+
+    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+        """Intervals estimate -/+ t se, Student's t with `df`: columns 0 and 1.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, in (0, 1).
+        method : {"wald"}
+
+        Returns
+        -------
+        DataFrame
+        """
+        if method != "wald":
+            raise NotImplementedError(f"conf_int(method={method!r}) of pooled fits: there is no pooled likelihood")
+        half = -stdtrit(self._own.df, 0.5 * wald.check_alpha(alpha)) * self._se
+        ends = np.column_stack([self._theta - half, self._theta + half])
+        return pd.DataFrame(ends, index=self._param_index, columns=[0, 1])
+
+    # ------------------------------------------------------------------------------------------------------- tests
+    def t_test(self, r_matrix, *, use_t: bool | None = None) -> PooledTests:
+        """Test of each row of R theta = q, pooled as a scalar, with Student's t.
+
+        Parameters
+        ----------
+        r_matrix : str, list of str, array_like or (R, q)
+            As in `t_test` of the fits.
+        use_t : bool, optional
+            False is refused: the distribution is Student's t.
+
+        Returns
+        -------
+        PooledTests
+            `effect, sd, tvalue, pvalue, df, fmi, riv, conf_int(alpha), summary_frame(alpha)`.
+        """
+        if use_t is False:
+            raise NotImplementedError("t_test(use_t=False) of pooled fits: their statistics have t distributions")
+        R, q = self._constraints(r_matrix)
+        tests = [r.t_test((R, q)) for r in self.results]
+        found = pooling.pooled(
+            np.array([np.atleast_1d(t.effect) for t in tests]),
+            np.array([np.atleast_1d(t.sd) ** 2 for t in tests]),
+            self.df_complete,
+        )
+        return PooledTests(found, q, pd.Index([f"c{i}" for i in range(len(R))], dtype=object))
+
+    def wald_test(self, r_matrix, *, use_f: bool | None = None, scalar: bool = True) -> PooledWald:
+        """Joint test D1 of R theta = q (Li, Raghunathan & Rubin 1991), F.
+
+        Parameters
+        ----------
+        r_matrix : str, list of str, array_like or (R, q)
+            As in `wald_test` of the fits.
+        use_f : bool, optional
+            False is refused: the distribution is F.
+        scalar : bool
+            False is refused.
+
+        Returns
+        -------
+        PooledWald
+            statistic (F), pvalue, df, df_denom and riv, the average relative increase in variance. D1 takes the
+            degrees of freedom of complete data to be infinite.
+        """
+        if use_f is False or not scalar:
+            raise NotImplementedError("wald_test(use_f=False) and scalar=False of pooled fits: D1 is one F statistic")
+        return self._joint(*wald.linear_restrictions(*self._constraints(r_matrix)))
+
+    def f_test(self, r_matrix) -> PooledWald:
+        """The same as `wald_test`."""
+        return self.wald_test(r_matrix)
+
+    def _joint(self, R: ndarray, q: ndarray) -> PooledWald:
+        for r in self.results:
+            r._check_joint(R)
+        d = np.array([r._contrasts(R)[0] - q for r in self.results])
+        return pooling.joint_test(d, np.array([r.cov_params(R) for r in self.results]))
+
+    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = True):
+        """Joint test D1 of each term.
+
+        Parameters
+        ----------
+        skip_constant : bool
+            Whether to leave the intercept out.
+        use_f : bool
+            False is refused.
+
+        Returns
+        -------
+        statsmodels WaldTestResults
+            With the numbers in ``.table``: statistic (F), pvalue, df_constraint and df_denom.
+        """
+        from statsmodels.stats.contrast import WaldTestResults
+
+        if not use_f:
+            raise NotImplementedError("wald_test_terms(use_f=False) of pooled fits: D1 is an F statistic")
+        self.results[0]._check_terms()
+        rows = {}
+        for name, where in self.model._terms.items():
+            at = np.arange(len(self._theta))[where]
+            at = at[np.isfinite(self._theta[at])]
+            if len(at) and not (skip_constant and name in wald.CONSTANTS):
+                t = self._joint(np.eye(len(self._theta))[at], np.zeros(len(at)))
+                rows[name] = (t.statistic, t.pvalue, t.df, t.df_denom)
+        columns = ["statistic", "pvalue", "df_constraint", "df_denom"]
+        table = pd.DataFrame(list(rows.values()), columns=columns, index=pd.Index(rows, dtype=object))
+        return WaldTestResults(None, "F", None, table=table)
+
+    def nonlinear_test(self, hypothesis, *, use_t=None):
+        """Not of pooled fits; see `pool`."""
+        raise NotImplementedError("nonlinear_test() of pooled fits: use t_test, or pool estimates of each fit by hand")
+
+    def t_test_pairwise(self, term_name, method="holm", alpha=0.05, **options):
+        """Not of pooled fits; see `pool`."""
+        raise NotImplementedError("t_test_pairwise() of pooled fits: use t_test of the differences")
+
+    # ------------------------------------------------------------------------------------------------ presentation
+    def summary(self, alpha: float = 0.05, exponentiate: bool = False):
+        """The pooled estimates in one table, with degrees of freedom and fractions of missing information.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals.
+        exponentiate : bool
+            Whether to show exp(params), their delta-method standard errors and exp of the intervals.
+
+        Returns
+        -------
+        Summary
+            `as_text, as_latex, as_html, as_csv, as_markdown`.
+        """
+        from glmclf.results import summary as layout
+
+        names, result = [str(name) for name in self.model.exog_names], layout._classes()["Summary"]()
+        result.tables.append(self._header_table(layout))
+        tables = layout._coefficients(self, names, alpha, exponentiate, str(self.model.endog_names))
+        for table in tables:
+            table.widths = (*layout.PARAM_WIDTHS, 9, 7)
+        result.tables.extend(tables)
+        result.add_extra_txt(["Notes:", f"[1] {self.results[0]._cov.description or self.cov_type}", f"[2] {RULES}"])
+        return result
+
+    def _header_table(self, layout: Any) -> Any:
+        owner = getattr(self.results[0], "_parent", self.results[0]).model
+        facts = [
+            ("Dep. Variable:", str(self.model.endog_names), "Data Sets:", str(self.m)),
+            ("Model:", type(owner).__name__, "No. Observations:", layout.count(self.nobs)),
+            ("Method:", "Rubin's rules", "Df Complete Data:", layout.count(self.df_complete)),
+            ("Covariance Type:", self.cov_type, "Largest FMI:", f"{np.nanmax(self._own.fmi):.4f}"),
+        ]
+        rows = [(value, f"  {key}", text) for _, value, key, text in facts]
+        title = f"{type(owner).__name__} Results, Pooled over {self.m} Data Sets"
+        table = layout._classes()["Table"](rows, None, [label for label, *_ in facts], title=title)
+        for row in table:
+            row[2].datatype = "stub"
+        table.widths = layout.TOP_WIDTHS
+        return table
+
+    def _table_cells(self, alpha: float, exponentiate: bool) -> tuple[list[str], list[tuple[str, ...]]]:
+        from glmclf.results.summary import _table_cells
+
+        heads, rows = _table_cells(self, alpha, exponentiate)
+        more = [(f"{df:9.2f}", f"{fmi:7.4f}") for df, fmi in zip(self._own.df, self._own.fmi, strict=True)]
+        gone = np.isnan(self._theta)
+        cells = [(*row, *(("", "") if out else extra)) for row, extra, out in zip(rows, more, gone, strict=True)]
+        return [*heads, "df", "fmi"], cells
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+
+RULES = (
+    "Standard errors have the variance between the data sets in them (Rubin 1987), t distributions the degrees of "
+    "freedom of Barnard & Rubin (1999)."
+)
+
+
+def pool(results: Iterable[Any]) -> PooledResults:
+    """One inference from fits of the same model to several completed (multiply imputed) data sets, by Rubin's rules.
+
+    Parameters
+    ----------
+    results : list of results
+        Two or more fits: the same class, names, levels, reference or event, covariance type and number of rows. Of
+        LDA, QDA and NaiveBayes the implied logits (`discriminant`) are pooled.
+
+    Returns
+    -------
+    PooledResults
+        `params, bse, tvalues, pvalues, df, fmi, riv, conf_int(), cov_params(), t_test, wald_test, wald_test_terms,
+        summary(), summary_frame(), tidy()`.
+
+    Raises
+    ------
+    TypeError
+        What is no fit, or fewer than two of them.
+    ValueError
+        Fits that differ in what has to be the same, that did not converge or are infinite, and transforms of the
+        formula that memorised other numbers in each data set (knots, means), so that coefficients of one name mean
+        different things. The message names the fits and what to do.
+    NotImplementedError
+        Penalised fits, which have no standard errors that count the bias.
+
+    Notes
+    -----
+    Robust covariances carry over, and with clusters the degrees of freedom of complete data are clusters less one.
+    Likelihoods are not pooled: joint tests are D1 (Wald).
+
+    References
+    ----------
+    Rubin (1987), Multiple Imputation for Nonresponse in Surveys. Barnard & Rubin (1999), Biometrika 86, 948-955. Li,
+    Raghunathan & Rubin (1991), JASA 86, 1065-1073.
+
+    Examples
+    --------
+    >>> import glmclf
+    >>> import numpy as np
+    >>> from glmclf import Logit, datasets
+    >>> spector, rng = datasets.load("spector"), np.random.default_rng(1)
+    >>> drawn = [spector.assign(GPA=spector.GPA.where(spector.index > 3, rng.normal(3.1, 0.4, 32))) for _ in range(5)]
+    >>> res = glmclf.pool([Logit.from_formula("GRADE ~ GPA + PSI", d).fit() for d in drawn])
+    >>> res.summary_frame()[["coef", "std err", "P>|t|"]].assign(fmi=res.fmi).round(3)
+                 coef  std err  P>|t|    fmi
+    Intercept -11.393    4.284  0.013  0.082
+    GPA         2.966    1.238  0.024  0.091
+    PSI         2.433    1.046  0.028  0.072
+    """
+    fits = _read(results)
+    _check_same(fits)
+    return PooledResults(fits)
+
+
+def _read(results: Any) -> list[Any]:
+    if isinstance(results, Estimates) or not isinstance(results, Iterable):
+        raise TypeError("pool() takes a list of fits: pool([res1, res2, ...])")
+    fits = [getattr(r, "discriminant", r) for r in results]
+    for i, r in enumerate(fits, start=1):
+        if not isinstance(r, Estimates) or isinstance(r, PooledResults):
+            raise TypeError(f"pool(): number {i} is no fit of a model but {type(r).__name__}")
+        owner: Any = getattr(r, "_parent", r)
+        if owner._regularised:
+            raise NotImplementedError(f"pool(): fit {i} is penalised: its standard errors ignore the bias. Use fit()")
+        if not owner.converged:
+            raise ValueError(f"pool(): fit {i} did not converge")
+        if np.isinf(r._theta).any() or getattr(owner, "separation", None) is not None:
+            raise ValueError(
+                f"pool(): the estimate of fit {i} is infinite, so that there is no mean. Fit all of them with "
+                'bias_reduction="firth", or leave the term out'
+            )
+    if len(fits) < 2:
+        raise TypeError(f"pool() needs two fits or more, found {len(fits)}")
+    return fits
+
+
+def _check_same(fits: list[Any]) -> None:
+    """ValueError unless all fits are of one model, but for the data."""
+    first, *others = [_described(r) for r in fits]
+    for i, other in enumerate(others, start=2):
+        for what, value in first.items():
+            if other[what] != value:
+                raise ValueError(f"pool(): fits 1 and {i} differ in {what}: {value}; {other[what]}")
+    states = [_states(getattr(r, "_parent", r).model._design) for r in fits]
+    for i, other in enumerate(states[1:], start=2):
+        differ = [code for code, state in states[0].items() if other[code] != state]
+        if differ:
+            raise ValueError(
+                f"pool(): {', '.join(differ)} memorised other numbers in fit {i} than in fit 1 (knots, means), so that "
+                "its coefficients mean something else. Fix them: bs(x, knots=[...], lower_bound=..., upper_bound=...), "
+                "or compute the column before"
+            )
+
+
+def _described(r: Any) -> dict[str, Any]:
+    """What fits that are pooled share."""
+    owner = getattr(r, "_parent", r)
+    model = owner.model
+    omitted = [] if r._omitted is None else np.flatnonzero(r._omitted).tolist()
+    levels = model._classes if hasattr(model, "_classes") else model._response.levels
+    return {
+        "model": type(model).__name__,
+        "the levels of the response, the reference first": [str(level) for level in levels],
+        "the names of the parameters": list(r._param_names),
+        "the number of observations": model.nobs,
+        "the covariance type": owner.cov_type,
+        "bias_reduction": getattr(owner, "bias_reduction", None),
+        "the constraints": getattr(owner, "constraints", []),
+        "the weights": (model._frequency, sorted(set(model._names) - {"offset"})),
+        "the offset": model._has_offset,
+        "columns left out as combinations of others": [r._param_names[j] for j in omitted],
+        "the options of the model": {n: v for n, v in getattr(model, "_options", {}).items() if np.ndim(v) == 0},
+    }
+
+
+def _states(design: Any) -> dict[str, str]:
+    """What the transforms of each factor memorised."""
+    from glmclf.data.codec import _factor_record, _packed
+
+    out = {}
+    for code, factor in getattr(design, "factors", {}).items():
+        try:
+            out[code] = json.dumps(_packed(_factor_record(factor)["transforms"]))
+        except DataError:  # a transform of the caller's, whose state is its own affair
+            out[code] = ""
+    return out

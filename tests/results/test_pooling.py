@@ -1,0 +1,257 @@
+"""Rubin's rules: R's mice, by-hand arithmetic, the shapes of every model, and fits that do not belong together."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import references
+from numpy.testing import assert_allclose
+
+import glmclf
+from glmclf import datasets
+from glmclf.inference import pooling
+from glmclf.results.frames import summary_frame
+
+NAMES = ["Intercept", "lwt", "C(race)[T.2]", "C(race)[T.3]", "smoke", "ht"]
+FORMULA = "low ~ lwt + C(race) + smoke + ht"
+
+
+def completed(m=5):
+    """birthwt with the weight of every fourth mother drawn m times, by a rule that R repeats."""
+    b = references.reference("birthwt__logit")[1]
+    i = np.arange(len(b))
+    return [b.assign(lwt=np.where(i % 4 == 0, b.lwt + 7 * ((i * j) % 5 - 2), b.lwt)) for j in range(1, m + 1)]
+
+
+@pytest.fixture(scope="module")
+def pooled():
+    return glmclf.pool([glmclf.Logit.from_formula(FORMULA, d).fit() for d in completed()])
+
+
+# R 4.2.2, mice 3.15.0: pool(as.mira(lapply(1:5, function(j) { d <- birthwt; d$lwt <- ifelse(i %% 4 == 0, d$lwt +
+# 7 * ((i*j) %% 5 - 2), d$lwt); glm(low ~ lwt + race + smoke + ht, binomial, d, control = glm.control(1e-15, 100))
+# }))), with i <- 0:188 and race a factor; columns estimate, std.error, df, riv, lambda, fmi, p.value, 2.5 %, 97.5 %
+MICE = np.array(
+    [
+        [
+            0.2813705207592,
+            0.92531403552436,
+            162.089376458,
+            0.04230606510221,
+            0.04058890811314,
+            0.0522118376132,
+            0.76145611188633,
+            -1.545854129999,
+            2.10859517151785,
+        ],
+        [
+            -0.0174831700075,
+            0.00685913827674,
+            158.188596890,
+            0.04830643190335,
+            0.04608044979333,
+            0.0579165172151,
+            0.01175844681823,
+            -0.031030474997,
+            -0.00393586501788,
+        ],
+        [
+            1.2820189553510,
+            0.52240352691744,
+            179.409656031,
+            0.00691166743405,
+            0.00686422419919,
+            0.0177532944097,
+            0.01507927491940,
+            0.251173257050,
+            2.31286465365232,
+        ],
+        [
+            0.9531149538100,
+            0.42285851330009,
+            180.797710585,
+            0.00122909037643,
+            0.00122758156774,
+            0.0120957519628,
+            0.02539784283078,
+            0.118742417280,
+            1.78748749033989,
+        ],
+        [
+            1.0812154771901,
+            0.38819674607552,
+            179.594908909,
+            0.00625468325337,
+            0.00621580535968,
+            0.0171009302581,
+            0.00592301803317,
+            0.315201998621,
+            1.84722895575898,
+        ],
+        [
+            1.7271653701306,
+            0.69108230647393,
+            178.277658817,
+            0.01053361682001,
+            0.01042381633295,
+            0.0213416116104,
+            0.01335082579126,
+            0.363411291811,
+            3.09091944845030,
+        ],
+    ]
+)
+
+
+def test_mice(pooled):
+    ends = pooled.conf_int()
+    found = [
+        pooled.params,
+        pooled.bse,
+        pooled.df,
+        pooled.riv,
+        pooled.variances["lambda"],
+        pooled.fmi,
+        pooled.pvalues,
+        ends[0],
+        ends[1],
+    ]
+    for column, expected in zip(found, MICE.T, strict=True):
+        assert_allclose(column[NAMES], expected, rtol=1e-6)
+    assert pooled.df_complete == 183 and pooled.m == 5
+
+
+def test_joint_test_by_hand(pooled):
+    """R 4.2.2 arithmetic of Li, Raghunathan & Rubin (1991) on the fits above, race = 0 and ht = 0."""
+    t = pooled.wald_test("C(race)[T.2] = 0, C(race)[T.3] = 0, ht = 0")
+    assert_allclose([t.statistic, t.riv, t.pvalue], [4.71041052995, 0.00650167562896, 0.00273274856237], rtol=1e-7)
+    assert_allclose(t.df_denom, 133487.424153, rtol=1e-6)
+    table = pooled.wald_test_terms().table
+    assert list(table.index) == ["Intercept", "C(race)", "lwt", "smoke", "ht"]
+    assert table.loc["C(race)", "df_constraint"] == 2
+    one = pooled.f_test("ht = 0")
+    assert_allclose(one.statistic, pooled.tvalues["ht"] ** 2, rtol=1e-10)
+
+
+def test_few_degrees_of_freedom():
+    """k (m - 1) <= 4: the formula of Rubin (1987, 3.3) in numbers."""
+    d = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]])
+    U = np.array([np.diag([1.0, 4.0])] * 3)
+    r = 4 / 3 * (1 + 1 / 4) / 2
+    expected = (4 + 1) / (2 * (1 + r)), 0.5 * 4 * 1.5 * (1 + 1 / r) ** 2
+    assert_allclose(pooling.joint_test(d, U)[0:4:3], expected, rtol=1e-12)
+
+
+def test_combinations_are_pooled_as_scalars(pooled):
+    t = pooled.t_test("smoke - ht = 0.5, lwt = 0")
+    effects = [r.params["smoke"] - r.params["ht"] for r in pooled.results]
+    u = [r.cov_params([[0, 0, 0, 0, 1, -1]]).item() for r in pooled.results]
+    p = pooling.pooled(np.array(effects)[:, None], np.array(u)[:, None], 183)
+    assert_allclose([t.effect[0], t.sd[0], t.df[0]], [p.estimate[0], np.sqrt(p.total[0]), p.df[0]], rtol=1e-10)
+    assert_allclose(t.tvalue[0], (t.effect[0] - 0.5) / t.sd[0])
+    assert_allclose(t.summary_frame().iloc[1, :6], summary_frame(pooled).loc["lwt"], rtol=1e-9)
+    V = pooled.cov_params()
+    assert_allclose(np.sqrt(np.diag(V)), pooled.bse, rtol=1e-12)
+
+
+def test_equal_data_sets_are_one_fit():
+    d = completed()[0]
+    res = glmclf.Logit.from_formula(FORMULA, d).fit()
+    pooled = glmclf.pool([res, res, glmclf.Logit.from_formula(FORMULA, d).fit(method="newton")])
+    assert_allclose(pooled.params, res.params, rtol=1e-12)
+    assert_allclose(pooled.bse, res.bse, rtol=1e-10)
+    assert_allclose(pooled.df, 184 / 186 * 183)  # Barnard & Rubin's, which counts the estimation of the variance
+    assert_allclose(pooled.wald_test("lwt, ht").statistic, res.f_test("lwt, ht").statistic, rtol=1e-8)
+
+
+def test_every_model():
+    p, rng = datasets.load("penguins").dropna().reset_index(drop=True), np.random.default_rng(0)
+    lost = rng.random(len(p)) < 0.3
+    data = [p.assign(body_mass_g=p.body_mass_g.where(~lost, rng.normal(4200, 600, len(p)))) for _ in range(4)]
+    f = p.index.to_numpy() % 3
+    for model in ("Logit", "Probit", "CLogLog", "MNLogit", "LDA", "QDA", "NaiveBayes"):
+        formula = ("sex" if model in ("Logit", "Probit", "CLogLog") else "island") + " ~ body_mass_g + bill_depth_mm"
+        make = getattr(glmclf, model).from_formula
+        fits = [make(formula, d, freq_weights=f).fit(cov_type="HC0") for d in data]
+        res = glmclf.pool(fits)
+        long = glmclf.pool([make(formula, d.loc[d.index.repeat(f)]).fit(cov_type="HC0") for d in data])
+        for name in ("params", "bse", "pvalues", "df", "fmi"):
+            assert_allclose(getattr(res, name), getattr(long, name), rtol=1e-6, atol=1e-12, err_msg=f"{model} {name}")
+        shown = [getattr(r, "discriminant", r) for r in fits]
+        assert_allclose(res.params, np.mean([r.params for r in shown], axis=0), rtol=1e-10)
+        assert type(res.params) is type(shown[0].params)
+        text = res.summary().as_text()
+        assert f"{model} Results, Pooled over 4 Data Sets" in text and "fmi" in text and "HC0" in text
+        assert len(res.tidy()) == np.size(res.params) and res.summary().as_latex()
+
+
+def test_clusters_constraints_and_kept_results(tmp_path):
+    data = [d.assign(g=np.arange(len(d)) % 25) for d in completed()]
+    make = glmclf.Logit.from_formula
+    res = glmclf.pool([make(FORMULA, d).fit(cov_type="cluster", cov_kwds={"groups": "g"}) for d in data])
+    assert res.df_complete == 24 and res.cov_type == "cluster"
+    held = glmclf.pool([make(FORMULA, d).fit_constrained("ht = 1.5") for d in data])
+    assert held.params["ht"] == 1.5 and held.bse["ht"] == 0 and np.isnan(held.pvalues["ht"])
+    kept = []
+    for i, fit in enumerate(res.results):
+        fit.save(tmp_path / f"{i}.json")
+        kept.append(glmclf.load(tmp_path / f"{i}.json"))
+    pd.testing.assert_frame_equal(glmclf.pool(kept).summary_frame(), res.summary_frame())
+
+
+def test_fits_that_do_not_belong_together():
+    data, make = completed(), glmclf.Logit.from_formula
+    fits = [make(FORMULA, d).fit() for d in data[:2]]
+    pairs = {
+        "model: Logit; Probit": glmclf.Probit.from_formula(FORMULA, data[1]).fit(),
+        "names of the parameters": make("low ~ lwt + smoke + ht", data[1]).fit(),
+        "number of observations: 189; 188": make(FORMULA, data[1].iloc[1:]).fit(),
+        "covariance type: nonrobust; HC1": make(FORMULA, data[1]).fit(cov_type="HC1"),
+        "the levels": make(FORMULA, data[1], event=0).fit(),
+        "bias_reduction: None; firth": make(FORMULA, data[1]).fit(bias_reduction="firth", cov_type="nonrobust"),
+        "constraints": make(FORMULA, data[1]).fit_constrained("ht = 1"),
+        "offset": make(FORMULA, data[1], offset="ptl").fit(),
+    }
+    for why, other in pairs.items():
+        with pytest.raises(ValueError, match=f"fits 1 and 2 differ in.*{why}"):
+            glmclf.pool([fits[0], other])
+    with pytest.raises(ValueError, match=r"standardize\(lwt\) memorised other numbers in fit 2"):
+        glmclf.pool([make("low ~ standardize(lwt)", d).fit() for d in data])
+    with pytest.raises(ValueError, match="memorised other numbers"):
+        glmclf.pool([make("low ~ bs(lwt, df=4)", d).fit() for d in data])
+    fixed = "low ~ bs(lwt, df=4, knots=[120], lower_bound=50, upper_bound=300)".replace("df=4, ", "")
+    assert np.isfinite(glmclf.pool([make(fixed, d).fit() for d in data]).bse).all()
+    with pytest.raises(NotImplementedError, match="fit 2 is penalised"):
+        glmclf.pool([fits[0], make(FORMULA, data[1]).fit_regularized(0.1)])
+    apart = data[1].assign(low=(data[1].lwt > 120).astype(int))
+    with pytest.warns(glmclf.errors.SeparationWarning):
+        infinite = make(FORMULA, apart).fit()
+    with pytest.raises(ValueError, match="fit 2 is infinite"):
+        glmclf.pool([fits[0], infinite])
+    with pytest.warns(glmclf.errors.ConvergenceWarning):
+        short = make(FORMULA, data[1]).fit(maxiter=1)
+    with pytest.raises(ValueError, match="fit 2 did not converge"):
+        glmclf.pool([fits[0], short])
+
+
+def test_bad_arguments(pooled):
+    res = pooled.results[0]
+    for bad, why in (
+        (res, "takes a list"),
+        (3, "takes a list"),
+        ([res], "two fits or more"),
+        ([res, 3], "number 2 is no fit"),
+        ([pooled, pooled], "number 1 is no fit"),
+    ):
+        with pytest.raises(TypeError, match=why):
+            glmclf.pool(bad)
+    for call in (
+        lambda: pooled.nonlinear_test("lwt"),
+        lambda: pooled.t_test_pairwise("race"),
+        lambda: pooled.t_test("lwt", use_t=False),
+        lambda: pooled.wald_test("lwt", use_f=False),
+        lambda: pooled.conf_int(method="profile"),
+    ):
+        with pytest.raises(NotImplementedError, match="pooled fits"):
+            call()
+    with pytest.raises(ValueError, match="alpha"):
+        pooled.conf_int(2)
