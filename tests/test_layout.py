@@ -194,15 +194,19 @@ def public(owner):
 def results_classes():
     from glmclf.results import (
         binary,
+        calibration,
         comparison,
         discriminant,
         discriminant_tables,
         implied_logit,
+        judging,
         levels,
         multinomial,
         naive_bayes,
         regularization,
         regularized,
+        roc,
+        validation,
     )
 
     return [
@@ -220,6 +224,12 @@ def results_classes():
         regularized.RegularizedMultinomialResults,
         regularization.RegularizationPath,
         regularization.RegularizationCV,
+        judging.ClassificationReport,
+        roc.RocCurve,
+        roc.MulticlassRoc,
+        roc.PrecisionRecall,
+        calibration.Calibration,
+        validation.Validation,
     ]
 
 
