@@ -17,7 +17,7 @@ from glmclf.core.objective import Objective
 from glmclf.inference.accuracy import Outcomes
 
 KNOTS = {4: (0.05, 0.35, 0.65, 0.95), 3: (0.1, 0.5, 0.9)}  # quantiles (Harrell 2015, table 2.3)
-MOST_STEPS, TOL, LARGEST = 100, 1e-22, 1e3
+MOST_STEPS, TOL, FLAT, FAR = 100, 1e-22, 1e-10, 10.0
 
 
 class Score(NamedTuple):
@@ -80,7 +80,7 @@ def recalibrate(log_p: ndarray, outcomes: Outcomes, slope: bool = True) -> Recal
     """Maximum likelihood recalibration of predicted probabilities; intercepts alone, with slope 1, on request.
 
     Standard errors are from the inverse information or, of rows as units, a sandwich (HC0). NaN throughout where a
-    probability of 0 or 1 has no finite logit.
+    probability of 0 or 1 has no finite logit, or a class has no observation.
 
     References
     ----------
@@ -88,18 +88,23 @@ def recalibrate(log_p: ndarray, outcomes: Outcomes, slope: bool = True) -> Recal
     """
     K = log_p.shape[1]
     lost = np.full(K - 1, np.nan)
-    if not np.isfinite(log_p).all():
+    if not np.isfinite(log_p).all() or not (outcomes.sizes > 0).all():
         return Recalibration(lost, lost, np.nan, np.nan, np.nan)
     z, C = log_p - log_p[:, :1], outcomes.totals
     free = np.r_[np.ones(K - 1, dtype=bool), slope]
     theta = np.r_[np.zeros(K - 1), 1.0]
     value, s, H = _evaluate(theta, z, C)
+    unit = np.sqrt(np.diag(H))
+    if slope and _least(H, unit) < FLAT:  # a constant predictor has no slope
+        return Recalibration(lost, lost, np.nan, np.nan, np.nan)
+    sign = _separated(z, outcomes) if slope else 0
+    if sign:
+        return Recalibration(lost, lost, sign * np.inf, np.nan, np.nan)
     for _ in range(MOST_STEPS):
-        try:
-            step = np.linalg.solve(H[np.ix_(free, free)], s[free])
-        except np.linalg.LinAlgError:
-            break
+        step = np.linalg.lstsq(H[np.ix_(free, free)], s[free], rcond=None)[0]
         if s[free] @ step <= TOL * max(1.0, len(z)):
+            if slope and _least(H, unit) < FLAT:
+                break
             return _recalibrated(theta, free, value, z, outcomes, H)
         new = theta.copy()
         for _ in range(40):
@@ -109,11 +114,25 @@ def recalibrate(log_p: ndarray, outcomes: Outcomes, slope: bool = True) -> Recal
                 break
             step = step / 2
         theta, (value, s, H) = new, found
-        if abs(theta[-1]) > LARGEST:  # separated
-            break
-    if not slope or abs(theta[-1]) <= LARGEST / 50:  # a constant predictor has no slope
-        return Recalibration(lost, lost, np.nan, np.nan, np.nan)
-    return Recalibration(lost, lost, float(np.copysign(np.inf, theta[-1])), np.nan, float(value))
+    far = theta[-1] if abs(theta[-1]) > FAR else np.nan
+    return Recalibration(lost, lost, float(np.sign(far) * np.inf), np.nan, np.nan)
+
+
+def _least(H: ndarray, unit: ndarray) -> float:
+    """Least eigenvalue of an information in units that make another one's diagonal 1."""
+    if not (unit > 0).all():
+        return 0.0
+    return float(np.linalg.eigvalsh(H / unit / unit[:, None])[0])
+
+
+def _separated(z: ndarray, outcomes: Outcomes) -> int:
+    """1 where no event of two classes has a lower probability than another observation, -1 the other way round."""
+    if z.shape[1] > 2:
+        return 0
+    no, yes = (z[outcomes.totals[:, k] > 0, 1] for k in (0, 1))
+    if not (len(no) and len(yes)):
+        return 0
+    return 1 if no.max() <= yes.min() else -1 if yes.max() <= no.min() else 0
 
 
 def _probabilities(theta: ndarray, z: ndarray) -> tuple[ndarray, ndarray]:
@@ -155,14 +174,14 @@ def quantiles(x: ndarray, weights: ndarray, q: ndarray) -> ndarray:
     order = np.argsort(x, kind="stable")
     value, count = x[order], np.cumsum(weights[order])
     h = (count[-1] - 1) * np.asarray(q)
-    count = count * (1 + 1e-13)  # sums of weights that are no whole numbers
+    count = count * (1 - 1e-13)  # a sum of weights may round to more than it is
     last = len(x) - 1
     low, high = (value[np.minimum(np.searchsorted(count, i, side="right"), last)] for i in (np.floor(h), np.ceil(h)))
     return low + (h - np.floor(h)) * (high - low)
 
 
 def spline(x: ndarray, knots: ndarray) -> ndarray:
-    """Restricted cubic spline, linear beyond the outer knots: x and two columns less than knots (Harrell 2015, 2.24)."""
+    """Restricted cubic spline, linear beyond the outer knots: one column less than knots (Harrell 2015, 2.24)."""
     t, last, before = knots, knots[-1], knots[-2]
     scale = (last - t[0]) ** 2
 

@@ -75,7 +75,7 @@ class Calibration:
         outcomes, p, smoothed = self._of(k), self._p[:, k], self._smoothed[k]
         large = calibration.recalibrate(self._two(k), outcomes, slope=False)
         both = calibration.recalibrate(self._two(k), outcomes)
-        found = [np.nan] * 4 if smoothed is None else list(calibration.distances(p, smoothed, outcomes))
+        found: list[float] = [np.nan] * 4 if smoothed is None else list(calibration.distances(p, smoothed, outcomes))
         b = calibration.brier(p, outcomes, self._code[k])
         q = np.exp(self._two(k)[:, 0])
         z = calibration.spiegelhalter(p, q, outcomes)
@@ -206,7 +206,7 @@ class Calibration:
         rows = {((level, name) if several else name): v for level, f in self._found.items() for name, v in f.items()}
         if several:
             rows[("all", "Brier")] = self._brier
-        rows[("all", "log score") if several else "log score"] = tuple(self._log_score)
+        rows[("all", "log score") if several else "log score"] = (self._log_score.value, self._log_score.se)
         index = pd.MultiIndex.from_tuples(rows, names=["level", "measure"]) if several else pd.Index(rows)
         table = pd.DataFrame(list(rows.values()), index=index, columns=["estimate", "se"])
         half = z * table["se"]
