@@ -52,6 +52,13 @@ class Outcomes(NamedTuple):
         times = np.ones(len(self.counts)) if self.weights is None or not self.frequency else self.weights
         return times @ (self.counts > 0)
 
+    @property
+    def powers(self) -> ndarray:
+        """What the square of a row's influence counts, of rows as units: frequency, or squared sampling weight."""
+        if self.weights is None:
+            return np.ones(len(self.counts))
+        return self.weights if self.frequency else self.weights**2
+
     def one_against_rest(self, k: int) -> Outcomes:
         """Two columns: other classes, and class k."""
         own = self.counts[:, k]
@@ -80,9 +87,7 @@ class Outcomes(NamedTuple):
         if not self.rowwise:
             return float((self.totals * first * second).sum())
         one, two = ((self.counts * u).sum(axis=1) for u in (first, second))
-        if self.weights is None:
-            return float(one @ two)
-        return float((self.weights if self.frequency else self.weights**2) @ (one * two))
+        return float(self.powers @ (one * two))
 
     def variance(self, influence: ndarray) -> float:
         """Variance of a statistic from its influence."""

@@ -224,11 +224,24 @@ def net_benefit(p: ndarray, outcomes: Outcomes, thresholds: ndarray) -> tuple[nd
     ----------
     Vickers & Elkin (2006), Medical Decision Making 26, 565-574.
     """
-    n, odds = outcomes.sizes.sum(), thresholds / (1 - thresholds)
-    values, errors = [], []
-    for t, w in zip(thresholds, odds, strict=True):
-        U = np.where((p > t)[:, None], np.array([[-w, 1.0]], dtype=float), 0.0) / n
-        value = float((outcomes.totals * U).sum())
-        values.append(value)
-        errors.append(np.sqrt(outcomes.variance(U - value / n)))
-    return np.array(values), np.array(errors)
+    order = np.argsort(-p, kind="stable")
+    last = np.searchsorted(-p[order], -thresholds, side="left")  # how many rows are above
+    n, w = outcomes.sizes.sum(), thresholds / (1 - thresholds)
+    fp, tp = (_sums_to(t[order], last) for t in outcomes.totals.T)
+    value = (tp - w * fp) / n
+    if not outcomes.rowwise:
+        return value, np.sqrt((tp + w**2 * fp) / n**2 - value**2 / n)
+    no, yes = outcomes.counts.T
+    m, t = no + yes, outcomes.powers
+    yy, yn, nn, ym, nm = (_sums_to((t * a * b)[order], last) for a, b in _products(no, yes, m))
+    squares = yy - 2 * w * yn + w**2 * nn - 2 * value * (ym - w * nm) + value**2 * (t @ m**2)
+    return value, np.sqrt(np.maximum(squares, 0.0)) / n
+
+
+def _products(no: ndarray, yes: ndarray, m: ndarray):
+    return (yes, yes), (yes, no), (no, no), (yes, m), (no, m)
+
+
+def _sums_to(values: ndarray, last: ndarray) -> ndarray:
+    """Sums of the first values, as many as `last` says."""
+    return np.r_[0.0, np.cumsum(values)][last]

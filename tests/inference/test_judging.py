@@ -1,4 +1,4 @@
-"""Reports, ROC curves, calibration and validation: certified values, R, statsmodels, scikit-learn's definitions, mpmath."""
+"""Reports, ROC curves, calibration and validation against certified values, R, statsmodels, scikit-learn and mpmath."""
 
 import mpmath
 import numpy as np
@@ -24,8 +24,11 @@ def test_certified_classification(name):
     assert_allclose([r.auc, r.se], [v["auc"], v["auc_se_delong"]], rtol=1e-12)
     assert_allclose(r.conf_int(), v["auc_ci_delong"], rtol=1e-12)
     assert_allclose(report.table, v["pred_table_0.5"])
-    assert_allclose(report.overall["estimate"][["accuracy", "sensitivity", "specificity"]],
-                    [v[n] for n in ("accuracy", "sensitivity", "specificity")], rtol=1e-13)
+    assert_allclose(
+        report.overall["estimate"][["accuracy", "sensitivity", "specificity"]],
+        [v[n] for n in ("accuracy", "sensitivity", "specificity")],
+        rtol=1e-13,
+    )
     assert_allclose([c.brier, c.log_score], [v["brier"], v["log_loss"]], rtol=1e-11)
     assert (r.n_event, r.n_other) == (v["n_event"], v["n_nonevent"])
 
@@ -62,8 +65,11 @@ def test_delong_comparison_as_pROC(birthwt):
     v, res, data = birthwt
     other = glmclf.Logit.from_formula(v["smaller"], data).fit()
     found = res.compare_roc(other)
-    assert_allclose(found[["auc", "other_auc", "statistic", "pvalue"]],
-                    [v["auc"], v["smaller_auc"], v["delong_z"], v["delong_p"]], rtol=1e-8)
+    assert_allclose(
+        found[["auc", "other_auc", "statistic", "pvalue"]],
+        [v["auc"], v["smaller_auc"], v["delong_z"], v["delong_p"]],
+        rtol=1e-8,
+    )
     back = other.compare_roc(res)
     assert_allclose(back[["statistic", "pvalue"]], [-v["delong_z"], v["delong_p"]], rtol=1e-8)
 
@@ -82,16 +88,18 @@ def test_calibration_as_R():
     c = res.calibration()
     found = c.summary_frame()
     assert_allclose([c.intercept, c.intercept_se], [v["large"], v["large_se"]], rtol=1e-6)
-    assert_allclose(found.loc["intercept", ["estimate", "se"]], [v["intercept"], v["intercept_se"]], rtol=1e-6,
-                    atol=1e-8)
+    assert_allclose(
+        found.loc["intercept", ["estimate", "se"]], [v["intercept"], v["intercept_se"]], rtol=1e-6, atol=1e-8
+    )
     assert_allclose([c.slope, c.slope_se], [v["slope"], v["slope_se"]], rtol=1e-8)
-    assert_allclose(found["estimate"][["ICI", "E50", "E90", "Emax"]], [v[n] for n in ("ICI", "E50", "E90", "Emax")],
-                    rtol=1e-6)
+    assert_allclose(
+        found["estimate"][["ICI", "E50", "E90", "Emax"]], [v[n] for n in ("ICI", "E50", "E90", "Emax")], rtol=1e-6
+    )
     assert_allclose(c.brier, v["Brier"], rtol=1e-10)
     assert_allclose(found["estimate"]["Spiegelhalter z"], v["spiegelhalter_z"], rtol=1e-7)
     assert_allclose(found["estimate"]["Spiegelhalter p"], v["spiegelhalter_p"], rtol=1e-8)
     apparent = res.validate(seed=1, reps=2).table["apparent"]
-    assert_allclose(apparent[["R2", "slope", "intercept"]], [v["R2"], v["slope"], v["intercept"]], rtol=1e-6)
+    assert_allclose(apparent[["R2", "slope", "intercept"]], [v["R2"], v["slope"], v["intercept"]], rtol=1e-6, atol=1e-8)
 
 
 def test_several_classes_as_pROC():
@@ -197,8 +205,9 @@ def test_hand_till_error_is_close_to_a_jackknife():
     y = rng.integers(0, 3, 80)
     scores = rng.normal(size=(80, 3)) + 0.8 * np.eye(3)[y]
     found = roc.hand_till(scores, Outcomes(np.eye(3)[y]))
-    without = np.array([roc.hand_till(np.delete(scores, i, 0), Outcomes(np.eye(3)[np.delete(y, i)])).auc
-                        for i in range(80)])
+    without = np.array(
+        [roc.hand_till(np.delete(scores, i, 0), Outcomes(np.eye(3)[np.delete(y, i)])).auc for i in range(80)]
+    )
     assert_allclose(found.se, np.sqrt(79 / 80 * ((without - without.mean()) ** 2).sum()), rtol=0.02)
 
 
@@ -255,3 +264,13 @@ def test_net_benefit_written_out():
     for t, v, e in zip((0.3, 0.5), value, se):
         gain = np.repeat((p > t) * (y - (1 - y) * t / (1 - t)), f.astype(int))
         assert_allclose([v, e], [gain.mean(), gain.std() / np.sqrt(len(gain))], rtol=1e-12)
+
+
+def test_net_benefit_of_weighted_rows():
+    """As the mean of a weighted sample of rows, linearised."""
+    s, y, f = toy(150, 7)
+    p, w = 1 / (1 + np.exp(-s)), f / 1.7
+    value, se = roc.net_benefit(p, Outcomes(np.column_stack([1 - y, y]), w, False, True), np.array([0.4]))
+    gain = (p > 0.4) * (y - (1 - y) * 0.4 / 0.6)
+    mean = w @ gain / w.sum()
+    assert_allclose([value[0], se[0]], [mean, np.sqrt((w**2 * (gain - mean) ** 2).sum()) / w.sum()], rtol=1e-12)

@@ -41,9 +41,15 @@ def frames(res, **rows):
     event = None if len(res.model._response.levels) == 2 else "car"
     r, c = res.roc(**rows), res.calibration(6, **rows)
     return [
-        res.classification_report(**rows).summary_frame(), [r.auc, r.se], res.roc(event="car" if event else None, **rows).curve,
-        c.summary_frame(), c.curve, c.smooth_frame(), res.precision_recall(event=event, **rows).curve,
-        res.precision_recall(event=event, **rows).average_precision, res.decision_curve([0.2, 0.4], event=event, **rows),
+        res.classification_report(**rows).summary_frame(),
+        [r.auc, r.se],
+        res.roc(event="car" if event else None, **rows).curve,
+        c.summary_frame(),
+        c.curve,
+        c.smooth_frame(),
+        res.precision_recall(event=event, **rows).curve,
+        res.precision_recall(event=event, **rows).average_precision,
+        res.decision_curve([0.2, 0.4], event=event, **rows),
         res.lift(5, event=event, **rows),
     ]
 
@@ -65,7 +71,9 @@ def test_repeated_rows(model):
 def test_new_data_that_are_the_rows_of_the_fit(model):
     res = fit(model, freq_weights="f")
     same(frames(res), frames(res, newdata=DF))
-    same(frames(res), frames(res, newdata=DF.drop(columns=["f", LEFT[model]]), endog=DF[LEFT[model]], freq_weights=DF.f))
+    same(
+        frames(res), frames(res, newdata=DF.drop(columns=["f", LEFT[model]]), endog=DF[LEFT[model]], freq_weights=DF.f)
+    )
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -112,7 +120,9 @@ def test_the_event_turned_round(model):
         other = fit(model, event="no")
         assert_allclose([other.roc().auc, other.calibration().brier], [a.auc, res.calibration().brier])
         x, y = (r.classification_report().overall["estimate"] for r in (res, other))
-        assert_allclose(x[["sensitivity", "specificity", "kappa", "MCC"]], y[["specificity", "sensitivity", "kappa", "MCC"]])
+        assert_allclose(
+            x[["sensitivity", "specificity", "kappa", "MCC"]], y[["specificity", "sensitivity", "kappa", "MCC"]]
+        )
 
 
 @pytest.mark.parametrize("model", SEVERAL)
@@ -307,7 +317,10 @@ def test_options_that_make_no_sense():
 def test_validation_is_reproducible_and_that_of_expanded_rows(model):
     expanded = DF.loc[DF.index.repeat(DF.f)].reset_index(drop=True)
     for method in ("bootstrap", ".632+"):
-        a, b, c = (r.validate(method, seed=5, reps=3).table for r in (fit(model, freq_weights="f"),) * 2 + (fit(model, expanded),))
+        a, b, c = (
+            r.validate(method, seed=5, reps=3).table
+            for r in (fit(model, freq_weights="f"),) * 2 + (fit(model, expanded),)
+        )
         assert_allclose(a, b)
         assert_allclose(a, c, rtol=1e-5, atol=1e-7)
 
@@ -349,14 +362,20 @@ def test_whole_clusters_are_drawn():
 def test_kinds_of_fits_are_repeated():
     model = glmclf.Logit.from_formula("y ~ x + z", DF)
     for res in (
-        model.fit(bias_reduction="firth"), model.fit(bias_reduction="firth", flic=True), model.fit_constrained("x = 2*z"),
-        model.fit_regularized(0.1), model.fit_regularized(0.05, 1.0), fit("Logit", weights="w"), fit("Probit", offset="w"),
+        model.fit(bias_reduction="firth"),
+        model.fit(bias_reduction="firth", flic=True),
+        model.fit_constrained("x = 2*z"),
+        model.fit_regularized(0.1),
+        model.fit_regularized(0.05, 1.0),
+        fit("Logit", weights="w"),
+        fit("Probit", offset="w"),
         glmclf.MNLogit.from_formula("c ~ x + z", DF).fit_regularized(0.05, symmetric=True),
         glmclf.LDA.from_formula("c ~ x + z", DF).fit(bias_reduction="exact"),
     ):
         found = res.validate(seed=1, reps=4)
         assert found.n_used == 4 and not found.failures
-        everything = res._repeated(res.model._reweighted(np.ones(len(DF)) if res.model._rows.weights is None else res.model._rows.weights))
+        own = res.model._rows.weights
+        everything = res._repeated(res.model._reweighted(np.ones(len(DF)) if own is None else own))
         assert_allclose(everything._log_p_beside(res), res._log_p(None, None)[0], rtol=1e-6, atol=1e-8)
     ridge = model.fit_regularized(0.5).validate(seed=1, reps=4).table
     assert ridge.loc["slope", "apparent"] > 1.1
