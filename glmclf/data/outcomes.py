@@ -12,7 +12,7 @@ from numpy import ndarray
 from glmclf.data.arrays import is_sparse, read_endog
 from glmclf.data.design import read_formula, table_of
 from glmclf.data.frame import matched, quoted, read_column, row_labels
-from glmclf.errors import DataError, UnseenLevelError
+from glmclf.errors import DataError, FormulaError, UnseenLevelError
 
 
 class NewOutcomes(NamedTuple):
@@ -76,7 +76,10 @@ def read_outcomes(
     def keep_values(codes: list[str], values: list[Any]) -> None:
         found.extend(zip(names or codes, values, strict=True))
 
-    sample = read_formula(f"{left} ~ 1", table, extras=weights, response=keep_values, restricted=True)
+    try:
+        sample = read_formula(f"{left} ~ 1", table, extras=weights, response=keep_values, restricted=True)
+    except FormulaError as error:
+        raise FormulaError(f"the response of the new data: {error} Or give it as endog=, one value a row") from None
     counts = _counts(response, [name for name, _ in found], [v for _, v in found], sample.index)
     some = counts.sum(axis=1) > 0
     keep = sample.keep.copy()

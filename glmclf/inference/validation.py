@@ -42,6 +42,8 @@ class Validated:
         Replications with an estimate.
     reasons : dict
         Why others have none, and how many.
+    undefined : dict
+        Measures that are not finite in some replications, and in how many.
     """
 
     names: list[str]
@@ -51,6 +53,7 @@ class Validated:
     corrected: ndarray
     used: int
     reasons: dict[str, int]
+    undefined: dict[str, int]
 
 
 def measures(log_p: ndarray, outcomes: Outcomes) -> ndarray:
@@ -155,7 +158,9 @@ def by_bootstrap(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator
             test.append(measures(log_p, outcomes))
     apparent = measures(own, outcomes)
     one, two = _mean(training, apparent), _mean(test, apparent)
-    return _validated(own, apparent, one, two, apparent - (one - two), reasons)
+    with np.errstate(invalid="ignore"):
+        corrected = apparent - (one - two)
+    return _validated(own, apparent, one, two, corrected, reasons, [*training, *test])
 
 
 def by_632(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator[Draw], weigh) -> Validated:
@@ -181,13 +186,13 @@ def by_632(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator[Draw]
             test.append(measures(log_p, rest))
     apparent, none = measures(own, outcomes), without_information(own, outcomes)
     one, two = _mean(training, apparent), _mean(test, apparent)
-    away, most = two - apparent, none - apparent
     with np.errstate(divide="ignore", invalid="ignore"):
+        away, most = two - apparent, none - apparent
         R = np.where(away * most > 0, np.minimum(away / most, 1.0), np.where(np.isnan(away * most), np.nan, 0.0))
     w = SHARE / (1 - (1 - SHARE) * R)
     beyond = np.abs(away) > np.abs(most)
     two_bounded = np.where(beyond & (R == 1), none, two)
-    return _validated(own, apparent, one, two, (1 - w) * apparent + w * two_bounded, reasons)
+    return _validated(own, apparent, one, two, (1 - w) * apparent + w * two_bounded, reasons, [*training, *test])
 
 
 def by_folds(refit: Refit, own: ndarray, outcomes: Outcomes, repetitions: Iterator[Iterator[Draw]], weigh) -> Validated:
@@ -217,14 +222,18 @@ def by_folds(refit: Refit, own: ndarray, outcomes: Outcomes, repetitions: Iterat
             test.append(measures(np.concatenate([p for p, _ in apart]), joint))
     apparent = measures(own, outcomes)
     one, two = _mean(training, apparent), _mean(test, apparent)
-    return _validated(own, apparent, one, two, two, reasons)
+    return _validated(own, apparent, one, two, two, reasons, [*training, *test])
 
 
 def _mean(found: list[ndarray], like: ndarray) -> ndarray:
-    return np.mean(found, axis=0) if found else np.full(len(like), np.nan)
+    with np.errstate(invalid="ignore"):
+        return np.mean(found, axis=0) if found else np.full(len(like), np.nan)
 
 
-def _validated(own, apparent, training, test, corrected, reasons: list[str]) -> Validated:
+def _validated(own, apparent, training, test, corrected, reasons: list[str], found: list[ndarray]) -> Validated:
     names = list(OF_EVENT if own.shape[1] == 2 else OF_CLASSES)
     lost = {why: reasons.count(why) for why in sorted(set(reasons)) if why}
-    return Validated(names, apparent, training, test, corrected, len(reasons) - sum(lost.values()), lost)
+    wild = (~np.isfinite(found)).sum(axis=0) if found else np.zeros(len(names), dtype=int)
+    undefined = {name: int(n) for name, n in zip(names, wild, strict=True) if n}
+    used = len(reasons) - sum(lost.values())
+    return Validated(names, apparent, training, test, corrected, used, lost, undefined)

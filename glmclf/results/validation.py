@@ -46,7 +46,8 @@ class Validation:
     def __init__(self, found: validation.Validated, method: str):
         self.method, self.failures, self.n_used = method, dict(found.reasons), found.used
         self.n_replications = found.used + sum(found.reasons.values())
-        optimism = found.training - found.test if method == "bootstrap" else found.apparent - found.corrected
+        with np.errstate(invalid="ignore"):
+            optimism = found.training - found.test if method == "bootstrap" else found.apparent - found.corrected
         columns = {"apparent": found.apparent, "training": found.training, "test": found.test}
         columns |= {"optimism": optimism, "corrected": found.corrected}
         self.table = pd.DataFrame(columns, index=pd.Index(found.names, name="measure"))
@@ -154,6 +155,13 @@ def _reported(found: validation.Validated, method: str) -> Validation:
         warn(
             f"{lost} of {total} fits have no estimate ({words}) and are not in the means, which are those of data that "
             "have one: they may look better than they are",
+            InferenceWarning,
+        )
+    if found.undefined:
+        counts = ", ".join(f"{name} in {n}" for name, n in found.undefined.items())
+        warn(
+            f"measures that are infinite or undefined on some resamples, and so are their means: {counts}. Predicted "
+            "probabilities of 0 or 1 do this (NaiveBayes: use smoothing=), and predictions that separate the classes",
             InferenceWarning,
         )
     return Validation(found, method)

@@ -412,3 +412,41 @@ def test_nothing_given_is_modified():
     penguins = datasets.load("penguins")
     names = glmclf.LDA.from_formula("species ~ bill_length_mm", penguins).fit().roc().table.index
     assert list(names) == sorted(penguins.species.unique())
+
+
+@pytest.mark.parametrize("labels", ["bool", "boolean", "category", "Int64", "string"])
+def test_kinds_of_labels(labels):
+    numbers = DF.assign(y=(DF.y == "yes").astype({"category": str, "string": str}.get(labels, int)).astype(labels))
+    res = fit("Logit", numbers)
+    same(frames(res, newdata=numbers.assign(y=numbers.y)), frames(fit("Logit")))
+    assert_allclose(fit("LDA", numbers, left="y").roc(numbers).auc, fit("LDA", left="y").roc().auc)
+
+
+def test_other_tables():
+    res = fit("NaiveBayes")
+    repeated = TEST.set_axis(np.repeat([1, 2], 60))
+    assert_allclose([res.roc(repeated).auc, res.roc(TEST.to_dict("list")).auc], [res.roc(TEST).auc] * 2)
+    polars = pytest.importorskip("polars")
+    assert_allclose(res.roc(polars.DataFrame(TEST.to_dict("list"))).auc, res.roc(TEST).auc)
+
+
+def test_a_function_of_the_caller_on_the_left_side():
+    def is_car(c):
+        return (c == "car").astype(int)
+
+    res = glmclf.Logit.from_formula("is_car(c) ~ x + z", DF).fit()
+    with pytest.raises(DataError, match="endog="):
+        res.roc(TEST)
+    assert_allclose(res.roc(TEST, endog=is_car(TEST.c)).auc, fit("Logit").roc(TEST).auc)
+
+
+def test_probabilities_of_zero_in_resamples_are_said():
+    rare = DF.assign(k=np.where((DF.c == "rail") & (DF.index < 60), "r", np.where(DF.index % 2, "p", "q")))
+    rare.loc[rare.index[rare.c != "rail"][:1], "k"] = "r"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        res = glmclf.NaiveBayes.from_formula("c ~ x + C(k)", rare).fit()
+    with pytest.warns(InferenceWarning, match="smoothing="):
+        res.validate(seed=1, reps=10)
+    smooth = glmclf.NaiveBayes.from_formula("c ~ x + C(k)", rare, smoothing=0.5).fit()
+    assert np.isfinite(smooth.validate(seed=1, reps=10).table).all(axis=None)
