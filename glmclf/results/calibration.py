@@ -79,7 +79,6 @@ class Calibration:
         b = calibration.brier(p, outcomes, self._code[k])
         q = np.exp(self._two(k)[:, 0])
         z = calibration.spiegelhalter(p, q, outcomes)
-        rates = outcomes.sizes / outcomes.sizes.sum()
         none = np.nan
         return {
             "calibration in the large": (float(large.intercepts[0]), float(large.intercepts_se[0])),
@@ -90,7 +89,7 @@ class Calibration:
             "E90": (found[2], none),
             "Emax": (found[3], none),
             "Brier": (b.score, b.se),
-            "scaled Brier": (1 - b.score / (rates[0] * rates[1]), none),
+            "scaled Brier": (1 - b.score / b.uncertainty if b.uncertainty > 0 else none, none),
             "reliability": (b.reliability, none),
             "resolution": (b.resolution, none),
             "uncertainty": (b.uncertainty, none),

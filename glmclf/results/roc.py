@@ -15,8 +15,8 @@ from glmclf.inference.accuracy import Outcomes
 
 RULES = ("youden", "closest", "cost")
 NO_INTERVAL = (
-    "the standard error of the area is 0 or not defined (scores that separate the classes, or one observation of a "
-    "class): there is no interval"
+    "the standard error of the area is 0 or not defined (scores that separate the classes or are all equal, or "
+    "one observation of a class): there is no interval"
 )
 
 

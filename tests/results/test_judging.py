@@ -450,3 +450,24 @@ def test_probabilities_of_zero_in_resamples_are_said():
         res.validate(seed=1, reps=10)
     smooth = glmclf.NaiveBayes.from_formula("c ~ x + C(k)", rare, smoothing=0.5).fit()
     assert np.isfinite(smooth.validate(seed=1, reps=10).table).all(axis=None)
+
+
+def test_one_class_in_new_data():
+    """What needs no second class is there; what does is NaN."""
+    res = fit("Logit")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = res.calibration(newdata=TEST[TEST.y == "yes"]).summary_frame()["estimate"]
+    assert table[["calibration in the large", "slope", "scaled Brier"]].isna().all()
+    assert_allclose(table["Brier"], ((1 - res.predict(TEST[TEST.y == "yes"])) ** 2).mean())
+
+
+def test_accuracy_of_a_weighted_sample():
+    res = fit("Logit", weights="w")
+    right = (res.predict(which="class") == DF.y).astype(float)
+    share = np.average(right, weights=DF.w)
+    se = np.sqrt((DF.w**2 * (right - share) ** 2).sum()) / DF.w.sum()
+    found = res.classification_report().overall.loc["accuracy"]
+    assert_allclose(found[["estimate", "se"]], [share, se])
+    n, z2 = share * (1 - share) / se**2, 1.959963984540054**2
+    assert_allclose(found["lower"] + found["upper"], (2 * share + z2 / n) / (1 + z2 / n))
