@@ -225,10 +225,12 @@ def results_classes():
     from glmclf.results import (
         adjusted_predictions,
         binary,
+        calibration,
         comparison,
         discriminant,
         discriminant_tables,
         implied_logit,
+        judging,
         levels,
         marginal_effects,
         multinomial,
@@ -238,6 +240,8 @@ def results_classes():
         pooling,
         regularization,
         regularized,
+        roc,
+        validation,
     )
 
     return [
@@ -262,6 +266,12 @@ def results_classes():
         regularized.RegularizedMultinomialResults,
         regularization.RegularizationPath,
         regularization.RegularizationCV,
+        judging.ClassificationReport,
+        roc.RocCurve,
+        roc.MulticlassRoc,
+        roc.PrecisionRecall,
+        calibration.Calibration,
+        validation.Validation,
     ]
 
 

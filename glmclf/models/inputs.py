@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -191,6 +191,21 @@ class Inputs:
         if sample.pieces is not None:
             return from_pieces(sample.pieces, len(sample))
         return Sparse(sample.X) if is_sparse(sample.X) else Dense(np.asarray(sample.X))
+
+    def _reweighted(self, weights: ndarray):
+        """The same model of the rows that have a weight, with these weights in place of its own."""
+        r, rows = self._rows, np.flatnonzero(weights)
+        cached = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, cached_property)}
+        other = object.__new__(type(self))
+        other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in cached - {"k_constant"}}
+        y = r.y[rows]
+        trials, offset = (None if a is None else a[rows] for a in (r.trials, r.offset))
+        other._response = replace(self._response, y=y, trials=trials)
+        places = rows if isinstance(r.positions, slice) else r.positions[rows]
+        w = weights[rows]
+        other._rows_ = Rows(r.X.subset(rows), y, trials, offset, w, r.index[rows], places)
+        other._weight_sum, other.nobs = float(w.sum()), other._count(w)
+        return other
 
     def _count(self, weights) -> int | float:
         return len(self._rows) if weights is None or not self._frequency else int(weights.sum())

@@ -48,6 +48,10 @@ class FeatureValues:
         """Rows, and columns if the features were side by side."""
         return len(self.values[0]), sum(1 if v.ndim == 1 else v.shape[1] for v in self.values)
 
+    def subset(self, rows: ndarray) -> FeatureValues:
+        """Some rows."""
+        return FeatureValues([v[rows] for v in self.values])
+
     def toarray(self) -> ndarray:
         """The features side by side, NaN where missing."""
         return np.column_stack([np.where(v < 0, np.nan, v) if v.dtype.kind == "i" else v for v in self.values])

@@ -23,12 +23,13 @@ from glmclf.results import frames
 from glmclf.results.base import Results
 from glmclf.results.estimates import row_property
 from glmclf.results.inverse import InversePredictions
+from glmclf.results.judging import JudgedRegression
 from glmclf.results.separation import signs_of_rows, warn_of_unknown
 
 LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 
 
-class BinaryResults(InversePredictions, Results):
+class BinaryResults(InversePredictions, JudgedRegression, Results):
     """Results of Logit, Probit and CLogLog."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")
@@ -316,30 +317,24 @@ class BinaryResults(InversePredictions, Results):
         return float(event), float(other)
 
     # ------------------------------------------------------------------------------------------------- tables
-    def pred_table(self, threshold: float = 0.5) -> pd.DataFrame:
-        """Observed against predicted classes of the rows of the fit.
+    _most_probable: ClassVar[bool] = False
 
-        Parameters
-        ----------
-        threshold : float
-            The event is predicted where its probability is above this.
+    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
+        own = newdata is None and offset is None
+        eta, index = (self._eta, self.model._rows.index) if own else self._linear(newdata, offset)[1:]
+        link = self.model.link
+        log_p = np.column_stack([link.logsf(eta), link.logcdf(eta)])
+        return log_p, np.column_stack([link.sf(eta), link.cdf(eta)]), index
 
-        Returns
-        -------
-        DataFrame
-            2 x 2, rows observed, columns predicted, non-event first; observations are counted with their weights,
-            counts by successes and failures.
-        """
-        _check_threshold(threshold)
+    def _log_p_beside(self, original) -> ndarray:
+        r, link = original.model._rows, self.model.link
+        eta = self._predictor(r.X, self._rotated(r.X), r.offset)
+        return np.column_stack([link.logsf(eta), link.logcdf(eta)])
+
+    @property
+    def _counts(self) -> ndarray:
         r = self.model._rows
-        m = np.ones(len(r)) if r.trials is None else r.trials
-        predicted = (self.model.link.cdf(self._eta) > threshold).astype(int)
-        failures, successes = (
-            np.bincount(predicted, weights=self.model._weighted(count), minlength=2) for count in (m - r.y, r.y)
-        )
-        levels = self.model._response.levels
-        index, columns = pd.Index(levels, name="observed"), pd.Index(levels, name="predicted")
-        return pd.DataFrame([failures, successes], index=index, columns=columns)
+        return np.column_stack([(1.0 if r.trials is None else r.trials) - r.y, r.y])
 
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it, in the column names of R's broom.

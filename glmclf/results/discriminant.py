@@ -320,6 +320,9 @@ class DiscriminantResults(GenerativeResults):
         self._check_finite(X, index)
         return X, index
 
+    def _repeated(self, model) -> Any:
+        return model.fit(bias_reduction=None if self._reduced is None else "exact", n_threads=1)
+
     def _check_finite(self, X: ndarray, index: pd.Index) -> None:
         if sums_up(X):
             return

@@ -24,7 +24,8 @@ from glmclf.results.comparisons import NonNested
 from glmclf.results.discriminant_tables import ErrorTables, warn_skipped
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.implied_logit import ImpliedLogit
-from glmclf.results.levels import LevelPredictions, beside, check_prediction, cross_table, drawn_labels, times_of
+from glmclf.results.judging import Judged
+from glmclf.results.levels import LevelPredictions, beside, check_prediction, drawn_labels, times_of
 from glmclf.results.margins import Margins
 
 ROBUST = {
@@ -34,7 +35,7 @@ ROBUST = {
 WHICH = ("mean", "class", "linear", "joint")
 
 
-class GenerativeResults(Margins, NonNested, Kept):
+class GenerativeResults(Judged, Margins, NonNested, Kept):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -439,20 +440,28 @@ class GenerativeResults(Margins, NonNested, Kept):
         """Posterior probabilities of the rows of the fit, a column a level."""
         return self.predict()
 
-    def pred_table(self) -> pd.DataFrame:
-        """Observed against predicted (most probable) levels of the rows of the fit, weighted.
+    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
+        if offset is not None:
+            raise NotImplementedError(f"offset= of {type(self.model).__name__}, which has no linear predictor")
+        values, index = self._values(newdata)
+        with np.errstate(invalid="ignore"):
+            log_p = log_softmax(self._log_scores(values))[:, self.model._order]
+        return log_p, np.exp(log_p), index
 
-        Returns
-        -------
-        DataFrame
-            Rows observed, columns predicted, in the order of `levels`.
-        """
-        r, K = self.model._rows, len(self.levels)
-        o = np.array(self.model._order)
-        joint = self._log_scores(self._values(None)[0])[:, o]
-        observed, predicted = np.argsort(o)[r.y], joint.argmax(axis=1)
-        table = np.bincount(observed * K + predicted, r.weights, minlength=K * K).reshape(K, K).astype(float)
-        return cross_table(table, self.levels)
+    def _log_p_beside(self, original) -> ndarray:
+        with np.errstate(invalid="ignore"):
+            return log_softmax(self._log_scores(original._values(None)[0]))[:, self.model._order]
+
+    @property
+    def _counts(self) -> ndarray:
+        return np.eye(len(self.levels))[self.model.endog]
+
+    @property
+    def _event_place(self) -> int:
+        return self.levels.index(self.model._equations[0])
+
+    def _repeated(self, model) -> Any:
+        return model.fit(n_threads=1)
 
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.

@@ -28,12 +28,12 @@ from glmclf.results import decisions
 from glmclf.results.base import Results
 from glmclf.results.constrained import said
 from glmclf.results.estimates import row_property
+from glmclf.results.judging import JudgedRegression
 from glmclf.results.levels import (
     LevelEstimates,
     LevelPredictions,
     beside,
     check_prediction,
-    cross_table,
     drawn_labels,
     times_of,
 )
@@ -42,7 +42,7 @@ from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 3)
 
 
-class MultinomialResults(LevelEstimates, Results):
+class MultinomialResults(JudgedRegression, LevelEstimates, Results):
     """Results of MNLogit."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_level_shares", "_saturated_value")
@@ -496,16 +496,26 @@ class MultinomialResults(LevelEstimates, Results):
         return np.einsum("ni,aibj,nj->nab", X, V, X, optimize=True)
 
     # ------------------------------------------------------------------------------------------------- tables
-    def pred_table(self) -> pd.DataFrame:
-        """Observed against predicted (most probable) levels of the rows of the fit, weighted.
+    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
+        own = newdata is None and offset is None
+        eta, index = (self._eta, self.model._rows.index) if own else self._linear(newdata, offset)[1:]
+        with np.errstate(invalid="ignore"):
+            log_p, p, _ = Multinomial.possible(eta)
+        return log_p[:, self.model._order], p[:, self.model._order], index
 
-        Returns
-        -------
-        DataFrame
-            Rows observed, columns predicted, in the order of `levels`.
-        """
-        predicted = np.eye(len(self.levels))[self.model._transform(self._eta, "mean").argmax(axis=1)]
-        return cross_table(self.model._weighted(self.model.wendog).T @ predicted, self.levels)
+    def _log_p_beside(self, original) -> ndarray:
+        r = original.model._rows
+        X = r.X if self._basis is None else r.X.rotated(self._basis, self._exact)
+        eta = self._predictor(r.X, X, r.offset)
+        return Multinomial.softmax(np.column_stack([np.zeros(len(eta)), eta]))[0][:, self.model._order]
+
+    @property
+    def _counts(self) -> ndarray:
+        return self.model.wendog
+
+    @property
+    def _event_place(self) -> int:
+        return self.levels.index(self.model._equations[0])
 
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.

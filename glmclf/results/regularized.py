@@ -176,6 +176,18 @@ class RegularizedResults(Results):
     def _refuse_reduced(self, what: str, why: str) -> None:
         raise NotImplementedError(f"{what} of a penalised fit: {why}")
 
+    def _repeated(self, model) -> Any:
+        free = model._constant_column()
+        d, k = len(self._b), len(model.exog_names)
+        penalized = free is not None and bool(self._penalty.alpha[np.arange(d) % k == free].any())
+        return model.fit_regularized(
+            *(self.alpha, self.L1_wt),
+            penalize_intercept=penalized,
+            **({"symmetric": True} if self.symmetric else {}),
+            refit=self.refit,
+            n_threads=1,
+        )
+
     @property
     def _has_spread(self) -> bool:
         return self._cov.name != NONE

@@ -489,7 +489,8 @@ KEPT = {
     *("llf_penalized", "llnull", "load", "nobs", "null_deviance", "odds_ratios", "params", "pred_table", "predict"),
     *("prsquared", "pseudo_rsquared", "reference", "remove_data", "resid_dev", "resid_generalized"),
     *("resid_misclassified", "resid_pearson", "resid_response", "resid_working", "save", "simulate", "summary"),
-    *("summary_frame", "tidy", "use_t", "bias_reduction", "constraints"),
+    *("summary_frame", "tidy", "use_t", "bias_reduction", "constraints", "classification_report", "roc"),
+    *("compare_roc", "precision_recall", "decision_curve", "lift", "calibration", "validate"),
 }
 
 

@@ -1,0 +1,276 @@
+"""Reports, ROC curves, calibration and validation against certified values, R, statsmodels, scikit-learn and mpmath."""
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+import references
+from numpy.testing import assert_allclose
+
+import glmclf
+from glmclf.inference import accuracy, calibration, roc
+from glmclf.inference.accuracy import Outcomes
+
+
+def fit(case, data):
+    return getattr(glmclf, case["model"]).from_formula(case["formula"], data, **case["keywords"]).fit()
+
+
+@pytest.mark.parametrize("name", references.names("classification"))
+def test_certified_classification(name):
+    case, data = references.reference(name)
+    v, res = case["values"], fit(case, data)
+    r, report, c = res.roc(), res.classification_report(), res.calibration()
+    assert_allclose([r.auc, r.se], [v["auc"], v["auc_se_delong"]], rtol=1e-12)
+    assert_allclose(r.conf_int(), v["auc_ci_delong"], rtol=1e-12)
+    assert_allclose(report.table, v["pred_table_0.5"])
+    assert_allclose(
+        report.overall["estimate"][["accuracy", "sensitivity", "specificity"]],
+        [v[n] for n in ("accuracy", "sensitivity", "specificity")],
+        rtol=1e-13,
+    )
+    assert_allclose([c.brier, c.log_score], [v["brier"], v["log_loss"]], rtol=1e-11)
+    assert (r.n_event, r.n_other) == (v["n_event"], v["n_nonevent"])
+
+
+# ------------------------------------------------------------------------------------------------------------------ R
+@pytest.fixture(scope="module")
+def birthwt():
+    case, data = references.reference("birthwt__logit_judging")
+    return case["values"], fit(case, data), data
+
+
+def test_partial_areas_as_pROC(birthwt):
+    v, res, _ = birthwt
+    r = res.roc()
+    for low, high, on in ((0.0, 0.1, "fpr"), (0.8, 1.0, "tpr")):
+        name = f"partial_{on}_{low:g}_{high:g}"
+        assert_allclose(r.partial_auc(low, high, on), v[name], rtol=1e-10)
+        assert_allclose(r.partial_auc(low, high, on, standardized=True), v[name + "_standardized"], rtol=1e-10)
+    assert_allclose([r.partial_auc(), r.partial_auc(on="tpr")], [r.auc] * 2, rtol=1e-13)
+
+
+def test_cut_points_as_pROC(birthwt):
+    v, res, _ = birthwt
+    names = ["threshold", "sensitivity", "specificity"]
+    cuts = res.roc().cut_points()
+    assert_allclose(cuts.loc["youden", names], v["youden"], rtol=1e-8)
+    assert_allclose(cuts.loc["closest", names], v["closest"], rtol=1e-8)
+    assert_allclose(res.roc().cut_points(3, 0.2).loc["cost", names], v["cost_3_prevalence_0.2"], rtol=1e-8)
+    cut = res.classification_report(cuts.loc["youden", "threshold"]).overall["estimate"]
+    assert_allclose(cut[["sensitivity", "specificity"]], cuts.loc["youden", names[1:]])
+
+
+def test_delong_comparison_as_pROC(birthwt):
+    v, res, data = birthwt
+    other = glmclf.Logit.from_formula(v["smaller"], data).fit()
+    found = res.compare_roc(other)
+    assert_allclose(
+        found[["auc", "other_auc", "statistic", "pvalue"]],
+        [v["auc"], v["smaller_auc"], v["delong_z"], v["delong_p"]],
+        rtol=1e-8,
+    )
+    back = other.compare_roc(res)
+    assert_allclose(back[["statistic", "pvalue"]], [-v["delong_z"], v["delong_p"]], rtol=1e-8)
+
+
+def test_validation_as_rms(birthwt):
+    """Two bootstraps of other random numbers: 4,000 replications in R."""
+    v, res, _ = birthwt
+    found = res.validate(seed=3, reps=150).table["corrected"]
+    for name, value in v["validate_4000"].items():
+        assert abs(found[name] - value) < {"slope": 0.04, "intercept": 0.05}.get(name, 0.012), name
+
+
+def test_calibration_as_R():
+    case, data = references.reference("birthwt__probit_judging")
+    v, res = case["values"], fit(case, data)
+    c = res.calibration()
+    found = c.summary_frame()
+    assert_allclose([c.intercept, c.intercept_se], [v["large"], v["large_se"]], rtol=1e-6)
+    assert_allclose(
+        found.loc["intercept", ["estimate", "se"]], [v["intercept"], v["intercept_se"]], rtol=1e-6, atol=1e-8
+    )
+    assert_allclose([c.slope, c.slope_se], [v["slope"], v["slope_se"]], rtol=1e-8)
+    assert_allclose(
+        found["estimate"][["ICI", "E50", "E90", "Emax"]], [v[n] for n in ("ICI", "E50", "E90", "Emax")], rtol=1e-6
+    )
+    assert_allclose(c.brier, v["Brier"], rtol=1e-10)
+    assert_allclose(found["estimate"]["Spiegelhalter z"], v["spiegelhalter_z"], rtol=1e-7)
+    assert_allclose(found["estimate"]["Spiegelhalter p"], v["spiegelhalter_p"], rtol=1e-8)
+    apparent = res.validate(seed=1, reps=2).table["apparent"]
+    assert_allclose(apparent[["R2", "slope", "intercept"]], [v["R2"], v["slope"], v["intercept"]], rtol=1e-6, atol=1e-8)
+
+
+def test_several_classes_as_pROC():
+    case, data = references.reference("iris__lda_judging")
+    v, res = case["values"], fit(case, data)
+    r = res.roc()
+    assert_allclose(r.auc, v["hand_till"], rtol=1e-12)
+    pairs = pd.DataFrame(v["pairs"]).replace("NA", np.nan).astype(float)
+    assert_allclose(r.pairs, pairs, rtol=1e-12)
+    assert_allclose(r.table[["auc", "se"]], np.column_stack([v["auc"], v["se"]]), rtol=1e-10)
+
+
+# ------------------------------------------------------------------------------------------------ tables by other means
+TABLE = np.array([[75, 1, 4], [5, 4, 1], [0, 0, 10]])  # Fleiss (1981), of which statsmodels' kappa has the SAS output
+
+
+def judge(T, alpha=0.05):
+    observed, predicted = np.repeat(np.indices(T.shape).reshape(2, -1), T.ravel(), axis=1)
+    return accuracy.Judge(Outcomes(np.eye(len(T))[observed]), predicted, alpha)
+
+
+def test_kappa_as_statsmodels():
+    from statsmodels.stats.inter_rater import cohens_kappa
+
+    theirs, ours = cohens_kappa(TABLE), judge(TABLE).agreement()["kappa"]
+    assert_allclose(ours, [theirs.kappa, theirs.std_kappa, theirs.kappa_low, theirs.kappa_upp], rtol=1e-10)
+
+
+@pytest.mark.parametrize("p, n", [(0.0, 12), (0.3, 10), (1.0, 7)])
+def test_wilson_as_statsmodels(p, n):
+    from statsmodels.stats.proportion import proportion_confint
+
+    assert_allclose(accuracy.wilson(p, n, 0.1), proportion_confint(p * n, n, 0.1, "wilson"), atol=1e-15)
+
+
+def mcc(*cells):
+    K = int(len(cells) ** 0.5)
+    T = mpmath.matrix(K, K)
+    for i, c in enumerate(cells):
+        T[i // K, i % K] = c
+    r = [mpmath.fsum(T[k, j] for j in range(K)) for k in range(K)]
+    c = [mpmath.fsum(T[k, j] for k in range(K)) for j in range(K)]
+    n, trace = mpmath.fsum(r), mpmath.fsum(T[k, k] for k in range(K))
+    top = n * trace - mpmath.fsum(a * b for a, b in zip(r, c))
+    return top / mpmath.sqrt((n**2 - mpmath.fsum(a**2 for a in r)) * (n**2 - mpmath.fsum(b**2 for b in c)))
+
+
+def f1_of_last(*cells):
+    K = int(len(cells) ** 0.5)
+    own, called = cells[-K:], cells[K - 1 :: K]
+    return 2 * cells[-1] / (mpmath.fsum(own) + mpmath.fsum(called))
+
+
+@pytest.mark.parametrize("T", [TABLE, np.array([[20, 3], [5, 9]])])
+def test_delta_method_by_mpmath(T):
+    """The multinomial delta method with derivatives taken in 30 digits."""
+    found, cells = judge(T), [int(c) for c in T.ravel()]
+    with mpmath.workdps(30):
+        for f, ours in ((mcc, found.agreement()["MCC"]), (f1_of_last, found.by_class(len(T) - 1)["F1"])):
+            n = sum(cells)
+            g = [mpmath.diff(f, tuple(cells), tuple(int(i == j) for i in range(len(cells)))) for j in range(len(cells))]
+            mean = sum(a * c for a, c in zip(g, cells)) / n
+            se = mpmath.sqrt(sum(c * (a - mean) ** 2 for a, c in zip(g, cells)))
+            assert_allclose([ours.estimate, ours.se], [float(f(*cells)), float(se)], rtol=1e-10)
+
+
+def test_two_classes_are_a_case_of_several():
+    """MCC is the phi coefficient; the weighted recall is the accuracy."""
+    T = np.array([[20, 3], [5, 9]])
+    chi2 = 37 * (20 * 9 - 15) ** 2 / (23 * 14 * 25 * 12)
+    assert_allclose(judge(T).agreement()["MCC"].estimate, np.sqrt(chi2 / 37))
+    averages = judge(TABLE).averages()
+    assert_allclose(averages["weighted", "sensitivity"][:2], judge(TABLE).accuracy()[:2])
+    assert_allclose(averages["macro", "sensitivity"][:2], judge(TABLE).agreement()["balanced accuracy"][:2])
+
+
+def test_what_is_never_predicted_has_no_ppv():
+    found = judge(np.array([[8, 0], [2, 0]])).by_class(1)
+    assert np.isnan(found["PPV"]).all() and found["sensitivity"][:2] == (0.0, 0.0) and found["F1"].estimate == 0
+    assert found["sensitivity"].upper > 0.6 and np.isnan(judge(np.array([[8, 0], [2, 0]])).agreement()["MCC"].estimate)
+
+
+# ---------------------------------------------------------------------------------------------------- areas written out
+def toy(n, seed, ties=True):
+    rng = np.random.default_rng(seed)
+    score = rng.normal(size=n).round(1 if ties else 9)
+    return score, (rng.random(n) < 1 / (1 + np.exp(-score))).astype(float), rng.integers(1, 4, n).astype(float)
+
+
+def test_area_and_delong_written_out():
+    s, y, f = toy(90, 0)
+    o = Outcomes(np.column_stack([1 - y, y]), f)
+    found = roc.area(roc.ranks(s, o), o)
+    x, z = np.repeat(s[y == 1], f[y == 1].astype(int)), np.repeat(s[y == 0], f[y == 0].astype(int))
+    wins = (x[:, None] > z) + 0.5 * (x[:, None] == z)
+    assert_allclose(found.auc, wins.mean(), rtol=1e-13)
+    V = wins.mean(axis=1).var(ddof=1) / len(x) + wins.mean(axis=0).var(ddof=1) / len(z)
+    assert_allclose(roc.standard_error(found, o) ** 2, V, rtol=1e-12)
+
+
+def test_hand_till_error_is_close_to_a_jackknife():
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 3, 80)
+    scores = rng.normal(size=(80, 3)) + 0.8 * np.eye(3)[y]
+    found = roc.hand_till(scores, Outcomes(np.eye(3)[y]))
+    without = np.array(
+        [roc.hand_till(np.delete(scores, i, 0), Outcomes(np.eye(3)[np.delete(y, i)])).auc for i in range(80)]
+    )
+    assert_allclose(found.se, np.sqrt(79 / 80 * ((without - without.mean()) ** 2).sum()), rtol=0.02)
+
+
+def test_equal_rows_tie_though_rounding_parts_them():
+    s = np.array([0.3, 0.1 + 0.2, np.inf, -np.inf, np.inf])
+    o = Outcomes(np.array([[1.0, 0], [0, 1], [0, 1], [1, 0], [1, 0]]))
+    found = roc.ranks(s, o)
+    assert found.yes.tolist() == [1, 1, 0] and found.no.tolist() == [1, 1, 1]
+    assert_allclose(roc.area(found, o).auc, (2.5 + 1.5) / 6)
+
+
+def test_average_precision_as_defined_by_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    s, y, f = toy(200, 1)
+    o = Outcomes(np.column_stack([1 - y, y]), f)
+    assert_allclose(roc.average_precision(roc.ranks(s, o)), metrics.average_precision_score(y, s, sample_weight=f))
+
+
+def test_brier_decomposition_adds_up():
+    s, y, f = toy(300, 2)
+    p, o = 1 / (1 + np.exp(-s)), Outcomes(np.column_stack([1 - y, y]), f)
+    for method in ("quantile", "uniform"):
+        b = calibration.brier(p, o, calibration.bins_of(p, o, 7, method))
+        assert_allclose(b.reliability - b.resolution + b.uncertainty + b.within, b.score, rtol=1e-13)
+    exact = calibration.brier(p, o, np.unique(p, return_inverse=True)[1])
+    assert abs(exact.within) < 1e-15
+    assert_allclose(b.score, f @ (p - y) ** 2 / f.sum())
+
+
+def test_recalibration_is_a_logit():
+    s, y, f = toy(300, 5, ties=False)
+    log_p = np.column_stack([-np.logaddexp(0, s), -np.logaddexp(0, -s)])
+    o = Outcomes(np.column_stack([1 - y, y]), f)
+    res = glmclf.Logit(y, np.column_stack([np.ones(300), s]), freq_weights=f).fit()
+    found = calibration.recalibrate(log_p, o)
+    assert_allclose([*found.intercepts, found.slope], res.params, rtol=1e-9)
+    assert_allclose([*found.intercepts_se, found.slope_se], res.bse, rtol=1e-8)
+    weighted = glmclf.Logit(y, np.column_stack([np.ones(300), s]), weights=f).fit()
+    found = calibration.recalibrate(log_p, o._replace(frequency=False, rowwise=True))
+    assert_allclose([*found.intercepts_se, found.slope_se], weighted.bse, rtol=1e-8)
+
+
+def test_predictions_that_separate_have_an_infinite_slope():
+    log_p = np.log(np.array([[0.8, 0.2], [0.6, 0.4], [0.4, 0.6], [0.3, 0.7]]))
+    o = Outcomes(np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]))
+    assert calibration.recalibrate(log_p, o).slope == np.inf
+    assert np.isnan(calibration.recalibrate(np.log(np.full((4, 2), 0.5)), o).slope)
+
+
+def test_net_benefit_written_out():
+    s, y, f = toy(150, 6)
+    p, o = 1 / (1 + np.exp(-s)), Outcomes(np.column_stack([1 - y, y]), f)
+    value, se = roc.net_benefit(p, o, np.array([0.3, 0.5]))
+    for t, v, e in zip((0.3, 0.5), value, se):
+        gain = np.repeat((p > t) * (y - (1 - y) * t / (1 - t)), f.astype(int))
+        assert_allclose([v, e], [gain.mean(), gain.std() / np.sqrt(len(gain))], rtol=1e-12)
+
+
+def test_net_benefit_of_weighted_rows():
+    """As the mean of a weighted sample of rows, linearised."""
+    s, y, f = toy(150, 7)
+    p, w = 1 / (1 + np.exp(-s)), f / 1.7
+    value, se = roc.net_benefit(p, Outcomes(np.column_stack([1 - y, y]), w, False, True), np.array([0.4]))
+    gain = (p > 0.4) * (y - (1 - y) * 0.4 / 0.6)
+    mean = w @ gain / w.sum()
+    assert_allclose([value[0], se[0]], [mean, np.sqrt((w**2 * (gain - mean) ** 2).sum()) / w.sum()], rtol=1e-12)
