@@ -13,6 +13,7 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.core.gaussian import log_softmax, softmax
+from glmclf.core.moments import class_sizes
 from glmclf.data.arrays import sums_up
 from glmclf.data.frame import as_frame
 from glmclf.errors import DataWarning, warn
@@ -33,6 +34,7 @@ ROBUST = {
     "HC1": "Standard errors hold if the laws are not as modelled (HC1: sandwich of influences times n/(n-p)).",
 }
 WHICH = ("mean", "class", "linear", "joint")
+AT_ONCE = 2**14  # rows whose posteriors are held together, where their sum is all that is asked for
 
 
 class GenerativeResults(Judged, Margins, NonNested, Kept):
@@ -216,14 +218,19 @@ class GenerativeResults(Judged, Margins, NonNested, Kept):
     def llf_conditional(self) -> float:
         """Conditional log-likelihood of the response given the features, sum of f log p(y | x): what MNLogit
         maximises."""
-        r = self.model._rows
-        own = log_softmax(self._log_scores(self._values(None)[0]))[np.arange(len(r.y)), r.y]
-        return float(own.sum() if r.weights is None else r.weights @ own)
+        r, values, total = self.model._rows, self._values(None)[0], 0.0
+        for start in range(0, len(r.y), AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            some = values[rows] if isinstance(values, ndarray) else [v[rows] for v in values]
+            y = r.y[rows]
+            own = log_softmax(self._log_scores(some))[np.arange(len(y)), y]
+            total += float(own.sum() if r.weights is None else r.weights[rows] @ own)
+        return total
 
     @cached_property
     def _conditional_null(self) -> float:
         r = self.model._rows
-        n = np.bincount(r.y, r.weights, minlength=len(self.levels))
+        n = class_sizes(r.y, r.weights, len(self.levels))
         return float(n @ np.log(n / n.sum()))
 
     @property
