@@ -34,6 +34,7 @@ from glmclf.results.collinearity import combination, new_rows_warning, omitted_n
 from glmclf.results.constrained import Constrained
 from glmclf.results.digits import Digits
 from glmclf.results.estimates import Kept, row_property
+from glmclf.results.fit_tests import FitTests
 from glmclf.results.influence import Influence
 from glmclf.results.profiles import Profiles
 from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_report
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from glmclf.core.separation import Cone
 
 
-class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
+class Results(FitTests, Constrained, BiasReduction, Digits, Profiles, Kept):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -766,66 +767,6 @@ class Results(Constrained, BiasReduction, Digits, Profiles, Kept):
     def _rsquared_of_rows(self) -> dict[str, float]:
         """Coefficients that only some models have."""
         return {}
-
-    def gof_test(self, groups: int = 10) -> pd.DataFrame:
-        """Goodness of fit: Pearson and deviance by covariate pattern, and Hosmer-Lemeshow, by groups of fitted risk.
-
-        Parameters
-        ----------
-        groups : int
-            Of the Hosmer-Lemeshow test, 3 or more: cut at the quantiles i/groups of the fitted probability of the event
-            or, with several classes, of one minus that of the reference (Fagerland, Hosmer & Bofin).
-
-        Returns
-        -------
-        DataFrame
-            Rows Pearson, deviance and Hosmer-Lemeshow (Fagerland-Hosmer with several classes), columns statistic, df,
-            pvalue and groups (patterns, or groups after ties). The first two are chi-squared with (K-1) patterns - p
-            degrees of freedom where patterns repeat; with less than two observations a pattern their p-values are NaN.
-
-        Raises
-        ------
-        ValueError
-            A pseudo-likelihood, or fewer than three groups asked for.
-
-        Warns
-        -----
-        InferenceWarning
-            Ties leave fewer than three groups: the test is NaN.
-
-        References
-        ----------
-        Hosmer & Lemeshow (1980), Communications in Statistics A9, 1043-1069. Fagerland, Hosmer & Bofin (2008),
-        Statistics in Medicine 27, 4238-4253.
-        """
-        self._check_likelihood("gof_test()", "calibration plots and predictions")
-        if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)) or groups < 3:
-            raise ValueError(f"groups={groups!r}: a whole number, 3 or more")
-        counts, p, risk = self._observed_and_fitted()
-        pearson, deviance, patterns = gof.by_pattern(counts, p, self._patterns())
-        df = patterns * (p.shape[1] - 1) - self._size
-        usable = df > 0 and counts.sum() >= 2 * patterns
-        rows = [(v, df, float(chdtrc(df, v)) if usable else np.nan, patterns) for v in (pearson, deviance)]
-        try:
-            t = gof.hosmer_lemeshow(counts, p, risk, int(groups))
-            rows.append((t.statistic, t.df, t.pvalue, len(t.observed)))
-        except ValueError as error:
-            warn(str(error), InferenceWarning)
-            rows.append((np.nan, 0, np.nan, 0))
-        index = pd.Index(["Pearson", "deviance", self._risk_test], dtype=object)
-        return pd.DataFrame(rows, columns=["statistic", "df", "pvalue", "groups"], index=index)
-
-    _risk_test: ClassVar[str] = "Hosmer-Lemeshow"
-
-    def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
-        """Observations and probabilities of each class, (n, K), and the risk that groups are by."""
-        raise NotImplementedError
-
-    def _patterns(self) -> ndarray:
-        """Number of each row's covariate pattern, the offset included."""
-        r = self.model._rows
-        X = r.X.toarray() if r.offset is None else np.column_stack([r.X.toarray(), r.offset])
-        return np.unique(X + 0.0, axis=0, return_inverse=True)[1].ravel()
 
     def get_influence(self) -> Influence:
         """Leverage, Cook's distance and the change of the estimate without each row.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -156,6 +156,9 @@ class BinaryResults(Results):
     def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
         link, eta = self.model.link, self._eta
         return self.model._cells, np.column_stack([link.sf(eta), link.cdf(eta)]), link.cdf(eta)
+
+    def _class_names(self) -> list[Any]:
+        return list(self.model._response.levels)
 
     def _rsquared_of_rows(self) -> dict[str, float]:
         model, link, eta = self.model, self.model.link, self._eta

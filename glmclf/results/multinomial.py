@@ -244,6 +244,9 @@ class MultinomialResults(LevelEstimates, Results):
         _, p, q = Multinomial.softmax(self._eta)
         return self.model._cells, p, q[:, 0]
 
+    def _class_names(self) -> list[Any]:
+        return self.model._classes
+
     def iia_test(self, method: str = "hausman-mcfadden", seed=None) -> pd.DataFrame:
         """Independence of irrelevant alternatives: does leaving a level out change how the others compare?
 
