@@ -108,7 +108,7 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
         flat = counts.ravel(), (counts.sum(axis=1)[:, None] * o.p).ravel()
         return *flat, moments(o).reshape(-1, c), np.einsum("njq,nqd->njd", o.score, Z).reshape(-1, root.shape[1])
 
-    def covered(*block):
+    def explained(*block):
         _, expected, d, s = parts(*block)
         return (d * expected[:, None]).T @ s
 
@@ -118,7 +118,7 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
         there = seen > 0
         return Moments(e[there].T @ seen[there], _triangle(e * np.sqrt(expected)[:, None]), expected @ d**2)
 
-    G = blocks.sum(covered)
+    G = blocks.sum(explained)
     return blocks.sum(left).test()
 
 
@@ -261,42 +261,48 @@ def orthogonal(objective: Any) -> ndarray:
     return triangular_inverse(found.factor) * np.sqrt(found.total)
 
 
+def covered(o: Outcomes, d: ndarray, times: ndarray) -> ndarray:
+    """G = sum_ij m_i p_ij d_ij s_ij' of a logit in the columns of `o.X`, (c, p); additive over blocks."""
+    G: Any = 0.0
+    for j in range(o.p.shape[1]):
+        s = (o.score[:, j, :, None] * o.X[:, None, :]).reshape(len(o.X), -1)
+        G = G + (d[:, j] * (times * o.p[:, j])[:, None]).T @ s
+    return G
+
+
 def estimated_otherwise(
-    counts: ndarray, o: Outcomes, d: ndarray, influence: Callable[[int], ndarray], n: float
-) -> MomentTest:
-    """The test with an estimate that is not the conditional likelihood's: e_ij = d_ij - G psi_ij / n.
+    counts: ndarray, o: Outcomes, d: ndarray, G: ndarray, influence: Callable[[int], ndarray], n: float
+) -> Moments:
+    """Moments with an estimate that is not the conditional likelihood's: e_ij = d_ij - G psi_ij / n.
 
     Parameters
     ----------
-    counts : (n, K) ndarray
+    counts : (m, K) ndarray
+        Observations of each class in some rows.
     o : Outcomes
-        X with the functions that the log-odds are linear in.
-    d : (n, K, c) ndarray
+        Theirs, X with the functions that the log-odds are linear in.
+    d : (m, K, c) ndarray
         Moments.
+    G : (c, p) ndarray
+        `covered` of all rows.
     influence : callable
-        j -> (n, p) influence of each row on the coefficients, had it been of class j.
+        j -> (m, p) influence of each row on the coefficients, had it been of class j.
     n : float
-        Observations.
+        All observations.
 
     References
     ----------
     Andrews (1988), Chi-square diagnostic tests for econometric models, Journal of Econometrics 37, 135-156.
     """
-    times, K = counts.sum(axis=1), counts.shape[1]
-    G: Any = 0.0
-    for j in range(K):
-        s = (o.score[:, j, :, None] * o.X[:, None, :]).reshape(len(o.X), -1)
-        G = G + (d[:, j] * (times * o.p[:, j])[:, None]).T @ s
     found: Any = None
-    for j in range(K):
-        e, expected = d[:, j] - influence(j) @ G.T / n, times * o.p[:, j]
+    for j in range(counts.shape[1]):
+        e, expected = d[:, j] - influence(j) @ G.T / n, counts.sum(axis=1) * o.p[:, j]
         part = Moments(counts[:, j] @ d[:, j], _triangle(e * np.sqrt(expected)[:, None]), expected @ d[:, j] ** 2)
         found = part if found is None else found + part
-    return found.test()
+    return found
 
 
-def group_moments(o: Outcomes, group: ndarray) -> ndarray:
+def group_moments(o: Outcomes, group: ndarray, n_groups: int) -> ndarray:
     """Observed less expected counts of every class but the first in each group, (n, K, groups (K-1))."""
-    n_groups = int(group.max()) + 1
     members = (group[:, None] == np.arange(n_groups)).astype(float)
     return (o.score[:, :, None, :] * members[:, None, :, None]).reshape(*o.p.shape, -1)

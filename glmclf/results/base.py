@@ -741,8 +741,8 @@ class Results(FitTests, Constrained, BiasReduction, Digits, Profiles, Kept):
         return self._limit.with_columns(extra.to_numpy())
 
     def pseudo_rsquared(self) -> pd.Series:
-        """Coefficients that resemble R-squared: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke; of binary models
-        also Tjur, Efron and McKelvey-Zavoina.
+        """Coefficients that resemble R-squared: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke, Tjur, Efron; of
+        binary models also McKelvey-Zavoina, which needs one latent variable.
 
         Returns
         -------
@@ -755,6 +755,9 @@ class Results(FitTests, Constrained, BiasReduction, Digits, Profiles, Kept):
         -----
         With l and l0 the log-likelihoods of the model and of that without regressors, n observations, p parameters:
         McFadden 1 - l/l0, adjusted 1 - (l - p)/l0, Cox-Snell R = 1 - exp(2 (l0 - l)/n), Nagelkerke R/(1 - exp(2 l0/n)).
+        With y_k the indicator of class k: Tjur sum_k Cov(y_k, p_k) / sum_k Var(y_k), of two classes the mean fitted
+        probability of the events less that of the others; Efron 1 - sum (y_k - p_k)^2 / sum (y_k - mean y_k)^2.
+        McKelvey-Zavoina Var(eta) / (Var(eta) + v), v the variance of the latent error.
         """
         n = float(self.model._cells.sum())
         found = gof.from_loglikelihoods(self._value, self._null_value, n, self._size)

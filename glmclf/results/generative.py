@@ -22,6 +22,7 @@ from glmclf.results import decisions
 from glmclf.results.comparison import ConditionalComparison, LogitForm, compare_conditional
 from glmclf.results.discriminant_tables import ErrorTables, warn_skipped
 from glmclf.results.estimates import Kept, row_property
+from glmclf.results.generative_fit import PosteriorTests
 from glmclf.results.implied_logit import ImpliedLogit
 from glmclf.results.levels import LevelPredictions, beside, check_prediction, cross_table, drawn_labels, times_of
 
@@ -32,7 +33,7 @@ ROBUST = {
 WHICH = ("mean", "class", "linear", "joint")
 
 
-class GenerativeResults(Kept):
+class GenerativeResults(PosteriorTests, Kept):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes

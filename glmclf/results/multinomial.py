@@ -22,7 +22,7 @@ from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
 from glmclf.data.priors import read_priors
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
-from glmclf.inference import iia, level_residuals
+from glmclf.inference import gof, iia, level_residuals
 from glmclf.inference.influence import Influences
 from glmclf.results import decisions
 from glmclf.results.base import Results
@@ -243,6 +243,10 @@ class MultinomialResults(LevelEstimates, Results):
     def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
         _, p, q = Multinomial.softmax(self._eta)
         return self.model._cells, p, q[:, 0]
+
+    def _rsquared_of_rows(self) -> dict[str, float]:
+        _, p, q = Multinomial.softmax(self._eta)
+        return gof.of_class_probabilities(self.model._cells, p, q)
 
     def _class_names(self) -> list[Any]:
         return self.model._classes
