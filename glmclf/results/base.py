@@ -27,7 +27,7 @@ from glmclf.errors import CollinearityError, DataWarning, EstimationError, Infer
 from glmclf.inference import anova, gof, score, wald
 from glmclf.inference.anova import Comparison
 from glmclf.inference.covariance import Context, Covariance
-from glmclf.inference.influence import Influences, influence
+from glmclf.inference.influence import Influences, influence, of_patterns
 from glmclf.results import saving
 from glmclf.results.bias_reduction import BiasReduction
 from glmclf.results.collinearity import combination, new_rows_warning, omitted_note
@@ -35,7 +35,8 @@ from glmclf.results.constrained import Constrained
 from glmclf.results.digits import Digits
 from glmclf.results.estimates import Kept, row_property
 from glmclf.results.fit_tests import FitTests
-from glmclf.results.influence import Influence
+from glmclf.results.inflation import Inflation
+from glmclf.results.influence import Influence, PatternInfluence
 from glmclf.results.profiles import Profiles
 from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_report
 from glmclf.results.separation import from_dict as separation_from
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from glmclf.core.separation import Cone
 
 
-class Results(FitTests, Constrained, BiasReduction, Digits, Profiles, Kept):
+class Results(FitTests, Inflation, Constrained, BiasReduction, Digits, Profiles, Kept):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -771,48 +772,90 @@ class Results(FitTests, Constrained, BiasReduction, Digits, Profiles, Kept):
         """Coefficients that only some models have."""
         return {}
 
-    def get_influence(self) -> Influence:
-        """Leverage, Cook's distance and the change of the estimate without each row.
+    def get_influence(self, by: str = "row") -> Influence:
+        """Leverage, residuals, Cook's distance and the change of the estimate without each row or covariate pattern.
+
+        Parameters
+        ----------
+        by : {"row", "pattern"}
+            What goes: a row (one of those that a frequency weight stands for), or all observations that agree in every
+            regressor and the offset, added up as Hosmer & Lemeshow do.
 
         Returns
         -------
         Influence
-            `hat_matrix_diag`, `cooks_distance`, `d_params`, `dfbetas`, `summary_frame()`.
+            `hat_matrix_diag`, `cooks_distance`, `d_params`, `dfbetas`, `d_fittedvalues`, `resid_studentized`,
+            `delta_chi2`, `delta_deviance`, `summary_frame()`; by pattern also `patterns`.
+
+        Raises
+        ------
+        NotImplementedError
+            A separated fit of several classes.
+        DataError
+            The rows were removed, or not saved.
+
+        References
+        ----------
+        Pregibon (1981), Annals of Statistics 9, 705-724. Lesaffre & Albert (1989), Applied Statistics 38, 425-440.
+        Hosmer & Lemeshow (2000), Applied Logistic Regression, section 5.3.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+        >>> found = res.get_influence()
+        >>> found.delta_deviance.nlargest(2).round(2)
         """
-        return Influence(self)
+        if by not in ("row", "pattern"):
+            raise ValueError(f'by={by!r}: choose "row" or "pattern"')
+        if by == "row":
+            return Influence(self)
+        return PatternInfluence(self, self._patterns())
 
     @row_property
     def _influences(self):
+        return self._influences_by(None)
+
+    def _influences_by(self, pattern: ndarray | None) -> Influences:
+        """Influence of each row, or of all rows of each pattern."""
         if self._cone is not None:
-            return self._influences_at_the_limit()
-        if self._constraint is not None:
-            return self._constrained_influences()
+            return self._influences_at_the_limit(pattern)
+        frequency = self.model._frequency
         objective, fit = self._objective(), self._narrow_centred.fit
         evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
-        found = influence(objective, fit.theta, evaluation, self.model._frequency)
+        if pattern is not None:
+            objective = of_patterns(objective, pattern)
+        if self._constraint is not None:
+            return self._constrained_influences(objective, fit.theta, evaluation)
+        found = influence(objective, fit.theta, evaluation, frequency)
         if not self._combinations:
             return found
         change = np.zeros((len(found.change), len(self._theta)))
         change[:, self._places] = found.change
         return found._replace(change=change)
 
-    def _influences_at_the_limit(self):
+    def _influences_at_the_limit(self, pattern: ndarray | None):
         """Influence on the finite parameters; rows that are decided have none."""
         if self._limit is None or self.model._likelihood.n_eta > 1:
             raise NotImplementedError(
                 "influence of rows on a separated fit of several classes, whose outcomes are in part ruled out: use "
                 'bias_reduction="firth"'
             )
-        limit, n, p = self._limit, len(self.model._rows), len(self._theta)
-        full = Influences(np.zeros(n), np.zeros(n), np.zeros((n, p)))
+        limit, p = self._limit, len(self._theta)
+        of_rows = np.arange(len(self.model._rows)) if pattern is None else pattern
+        n = int(of_rows.max()) + 1
+        full = Influences(np.zeros(n), np.zeros(n), np.zeros((n, p)), np.zeros(n))
         if not len(limit.kept) or not len(limit.rows):
             return full
         basis, fit = limit.inner.basis, limit.inner.fit
         objective = limit.objective if basis is None else limit.objective.rotated(basis)
         evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
+        at, inner = np.unique(of_rows[limit.rows], return_inverse=True)
+        if pattern is not None:
+            objective = of_patterns(objective, inner)
         found = influence(objective, fit.theta, evaluation, self.model._frequency)
-        full.leverage[limit.rows], full.cooks[limit.rows] = found.leverage, found.cooks
-        full.change[np.ix_(limit.rows, limit.kept)] = from_basis(basis, found.change.T).T
+        full.leverage[at], full.cooks[at], full.gain[at] = found.leverage, found.cooks, found.gain
+        full.change[np.ix_(at, limit.kept)] = from_basis(basis, found.change.T).T
         return full
 
     # ------------------------------------------------------------------------------------------- covariance

@@ -22,12 +22,14 @@ from glmclf.inference.prediction import Prediction, linear_se
 from glmclf.results import frames
 from glmclf.results.base import Results
 from glmclf.results.estimates import row_property
+from glmclf.results.partial_residuals import PartialResiduals
+from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import signs_of_rows, warn_of_unknown
 
 LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 
 
-class BinaryResults(Results):
+class BinaryResults(QuantileResiduals, PartialResiduals, Results):
     """Results of Logit, Probit and CLogLog."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")
@@ -151,6 +153,16 @@ class BinaryResults(Results):
     def resid_working(self) -> pd.Series:
         """(y/m - p) / f(eta): the residuals of the weighted least squares fit at convergence."""
         return self._residual(residuals.working)
+
+    def _log_probabilities(self) -> ndarray:
+        link = self.model.link
+        return np.column_stack([link.logsf(self._eta), link.logcdf(self._eta)])
+
+    def _observed_classes(self) -> tuple[ndarray, ndarray | None]:
+        r = self.model._rows
+        if self.model._response.kind == "fraction":
+            raise NotImplementedError("resid_quantile() needs a distribution; a fractional response has a mean only")
+        return (r.y.astype(np.intp) if r.trials is None else r.y), r.trials
 
     # ------------------------------------------------------------------------------------------ goodness of fit
     def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:

@@ -242,7 +242,7 @@ class FitTests:
         evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
         if res._constraint is None:
             return objective, fit.theta, evaluation.factor.root, res._narrow.basis
-        from glmclf.core.subspace import root_within
+        from glmclf.inference.constrained import root_within
 
         return objective, fit.theta, root_within(res._constraint.Q, evaluation.information), res._narrow.basis
 

@@ -25,6 +25,7 @@ from glmclf.results.estimates import Kept, row_property
 from glmclf.results.generative_fit import PosteriorTests
 from glmclf.results.implied_logit import ImpliedLogit
 from glmclf.results.levels import LevelPredictions, beside, check_prediction, cross_table, drawn_labels, times_of
+from glmclf.results.quantile_residuals import QuantileResiduals
 
 ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
@@ -33,7 +34,7 @@ ROBUST = {
 WHICH = ("mean", "class", "linear", "joint")
 
 
-class GenerativeResults(PosteriorTests, Kept):
+class GenerativeResults(PosteriorTests, QuantileResiduals, Kept):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -469,6 +470,13 @@ class GenerativeResults(PosteriorTests, Kept):
         new = beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
         table = self.model._fit_table() if newdata is None else as_frame(newdata, empty=True, scalars=True)
         return table.assign(**new)
+
+    def _log_probabilities(self) -> ndarray:
+        with np.errstate(invalid="ignore"):
+            return log_softmax(self._log_scores(self._values(None)[0]))[:, self.model._order]
+
+    def _observed_classes(self) -> tuple[ndarray, ndarray | None]:
+        return np.argsort(self.model._order)[self.model._rows.y], None
 
     # -------------------------------------------------------------------------------------------------- drawing
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:

@@ -37,12 +37,14 @@ from glmclf.results.levels import (
     drawn_labels,
     times_of,
 )
+from glmclf.results.partial_residuals import PartialResiduals
+from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 
-_NO_INFLUENCE = Influences(*[np.array(np.nan)] * 3)
+_NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
 
-class MultinomialResults(LevelEstimates, Results):
+class MultinomialResults(LevelEstimates, QuantileResiduals, PartialResiduals, Results):
     """Results of MNLogit."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_level_shares", "_saturated_value")
@@ -236,6 +238,23 @@ class MultinomialResults(LevelEstimates, Results):
         no = level_residuals.shares(r.y, r.trials, model.J)[1][:, model._order]
         best = model._transform(self._eta, "mean").argmax(axis=1)
         return pd.Series(no[np.arange(len(r)), best], index=r.index)
+
+    @row_property
+    def resid_working(self) -> pd.DataFrame:
+        """y_j/(m p_j) - y_0/(m p_0) of each level j that has an equation, 0 the reference: the residuals of the
+        weighted least squares fit at convergence, W^-1 (y - m p)."""
+        r, model = self.model._rows, self.model
+        values = level_residuals.working(r.y, r.trials, self._eta)
+        return pd.DataFrame(values, index=r.index, columns=pd.Index(model._equations, dtype=object))
+
+    def _log_probabilities(self) -> ndarray:
+        return Multinomial.softmax(self._eta)[0][:, self.model._order]
+
+    def _observed_classes(self) -> tuple[ndarray, ndarray | None]:
+        y, o = self.model._rows.y, np.array(self.model._order)
+        if y.ndim == 2:
+            return y[:, o], y.sum(axis=1)
+        return np.argsort(o)[y], None
 
     # ---------------------------------------------------------------------------------------- tests of the fit
     _risk_test: ClassVar[str] = "Fagerland-Hosmer"
