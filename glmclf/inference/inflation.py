@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy import ndarray
 
@@ -10,11 +12,10 @@ from glmclf.core.blocks import Blocks
 
 def design_factor(blocks: Blocks) -> ndarray:
     """R with R'R = X' diag(times) X of blocks ``(X, times)``."""
-    R = None
+    R: Any = None
     for X, times in blocks:
         A = X.toarray() * np.sqrt(times)[:, None]
         R = np.linalg.qr(A if R is None else np.vstack([R, A]), mode="r")
-    assert R is not None
     return R
 
 
@@ -44,7 +45,8 @@ def generalised(F: ndarray, groups: list[ndarray], constants: ndarray) -> ndarra
     Fox & Monette (1992), Generalized collinearity diagnostics, JASA 87, 178-183.
     """
     slopes = np.setdiff1d(np.arange(F.shape[1]), constants)
-    S = np.linalg.qr(F[:, np.r_[constants, slopes]], mode="r")[len(constants) :, len(constants) :]
+    R: Any = np.linalg.qr(F[:, np.r_[constants, slopes]], mode="r")
+    S = R[len(constants) :, len(constants) :]
     length = np.linalg.norm(S, axis=0)
     S = S / np.where(length > 0, length, 1.0)
     place = {int(j): i for i, j in enumerate(slopes)}

@@ -158,7 +158,8 @@ class Moments(NamedTuple):
 
 def _triangle(A: ndarray) -> ndarray:
     """R of A = QR."""
-    return np.linalg.qr(A, mode="r") if np.isfinite(A).all() else np.full((1, A.shape[1]), np.nan)
+    R: Any = np.linalg.qr(A, mode="r") if np.isfinite(A).all() else np.full((1, A.shape[1]), np.nan)
+    return R
 
 
 def counted(y: ndarray, m: ndarray | None, K: int) -> ndarray:

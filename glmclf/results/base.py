@@ -805,6 +805,9 @@ class Results(FitTests, Inflation, Constrained, BiasReduction, Digits, Profiles,
         >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
         >>> found = res.get_influence()
         >>> found.delta_deviance.nlargest(2).round(2)
+        31    5.24
+        13    4.02
+        dtype: float64
         """
         if by not in ("row", "pattern"):
             raise ValueError(f'by={by!r}: choose "row" or "pattern"')

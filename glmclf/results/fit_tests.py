@@ -75,10 +75,10 @@ class FitTests:
                             statistic  df  pvalue  groups
         Pearson                27.257  28     NaN      32
         deviance               25.779  28     NaN      32
-        Hosmer-Lemeshow         7.219   8   0.513      10
-        sum of squares          0.030   1   0.863       0
-        Stukel                  1.105   2   0.575       0
-        information matrix      6.107   9   0.729       0
+        Hosmer-Lemeshow         6.095   8   0.637      10
+        sum of squares          0.036   1   0.850       0
+        Stukel                  0.062   2   0.970       0
+        information matrix     10.542   9   0.308       0
         """
         res: Any = self
         res._check_likelihood("gof_test()", "calibration plots and predictions")
@@ -125,23 +125,24 @@ class FitTests:
         >>> res.gof_groups(4)[["low", "high", "n", "observed_1", "expected_1"]].round(3)
                  low   high    n  observed_1  expected_1
         group
-        1      0.025  0.063  8.0         0.0       0.347
-        2      0.064  0.194  8.0         1.0       0.980
-        3      0.241  0.569  8.0         4.0       2.952
-        4      0.590  0.945  8.0         6.0       6.721
+        1      0.024  0.052  8.0         0.0       0.259
+        2      0.054  0.193  8.0         2.0       0.967
+        3      0.242  0.590  8.0         2.0       3.402
+        4      0.635  0.945  8.0         7.0       6.372
         """
         res: Any = self
         res._check_likelihood("gof_groups()", "calibration plots and predictions")
         check_groups(groups, least=2)
-        return group_table(*res._observed_and_fitted(), groups, res._class_names())
+        counts, p, risk = res._observed_and_fitted()
+        return group_table(counts, p, risk, groups, res._class_names())
 
     def information_matrix_test(self, diagonal: bool = False) -> MomentTest:
         """White's information matrix test, in Orme's form: are the variances what the likelihood implies?
 
-        The rows' outer products of scores and Hessians add up to 0 in expectation where the model is right. Heterogeneity
-        among the coefficients, a wrong link or left out interactions make them differ. Their covariance is that which
-        the fitted probabilities imply, as Orme (1988) has it for binary models: of the outer product forms, which
-        reject too often by far, it has nothing.
+        The rows' outer products of scores and Hessians add up to 0 in expectation where the model is right.
+        Coefficients that differ among rows, a wrong link or left out interactions move them away from it. Their
+        covariance is the one that the fitted probabilities imply, as Orme (1988) has it for binary models: forms of the
+        test by outer products reject true models far too often.
 
         Parameters
         ----------
@@ -172,7 +173,7 @@ class FitTests:
         >>> from glmclf import Logit, datasets
         >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
         >>> round(res.information_matrix_test(diagonal=True).pvalue, 3)
-        0.523
+        0.469
         """
         res: Any = self
         res._check_likelihood("information_matrix_test()", "robust standard errors, which do not need it")

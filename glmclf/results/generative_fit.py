@@ -56,10 +56,10 @@ class PosteriorTests:
         Examples
         --------
         >>> from glmclf import LDA, datasets
-        >>> res = LDA.from_formula("sex ~ bill_length_mm + body_mass_g", datasets.load("penguins")).fit()
+        >>> res = LDA.from_formula("species ~ bill_length_mm + body_mass_g", datasets.load("penguins")).fit()
         >>> res.gof_test().pvalue.round(3)
-        groups of risk    0.000
-        sum of squares    0.069
+        groups of risk    0.938
+        sum of squares    0.240
         Name: pvalue, dtype: float64
         """
         check_groups(groups)
@@ -95,7 +95,8 @@ class PosteriorTests:
         check_groups(groups, least=2)
         res: Any = self
         res._check_likelihood("gof_groups()")
-        return group_table(*self._observed_and_fitted(), groups, self.model._classes)
+        counts, p, risk = self._observed_and_fitted()
+        return group_table(counts, p, risk, groups, self.model._classes)
 
     def pseudo_rsquared(self) -> pd.Series:
         """Coefficients that resemble R-squared, of the posterior probabilities: McFadden, Cox-Snell, Nagelkerke, Tjur,
@@ -118,6 +119,12 @@ class PosteriorTests:
         >>> from glmclf import LDA, datasets
         >>> res = LDA.from_formula("sex ~ bill_length_mm + body_mass_g", datasets.load("penguins")).fit()
         >>> res.pseudo_rsquared().round(3)
+        McFadden      0.152
+        Cox-Snell     0.190
+        Nagelkerke    0.253
+        Tjur          0.192
+        Efron         0.174
+        dtype: float64
         """
         res: Any = self
         counts, p, _ = self._observed_and_fitted()

@@ -59,6 +59,10 @@ class Inflation:
         >>> from glmclf import Logit, datasets
         >>> res = Logit.from_formula("sex ~ species + body_mass_g + bill_length_mm", datasets.load("penguins")).fit()
         >>> res.vif().round(2)
+                         GVIF  df  GVIF^(1/(2df))
+        species         62.99   2            2.82
+        body_mass_g     10.00   1            3.16
+        bill_length_mm   8.24   1            2.87
         """
         if of not in ("information", "design"):
             raise ValueError(f'of={of!r}: choose "information" or "design"')
@@ -92,7 +96,7 @@ class Inflation:
         res: Any = self
         instead = 'vif(of="design")'
         if res._regularised:
-            raise NotImplementedError(f'vif(of="information") of a regularised fit: the penalty is in it. Use {instead}')
+            raise NotImplementedError(f'vif(of="information") of a regularised fit: a penalty is in it. Use {instead}')
         res._refuse_constrained('vif(of="information")', instead)
         estimate = res._estimated_rows()
         if estimate is None:

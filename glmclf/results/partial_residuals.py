@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -34,11 +34,12 @@ class PartialResiduals:
         >>> from glmclf import Logit, datasets
         >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
         >>> res.components().head(2).round(3)
+             GPA    PSI
+        0 -1.401 -1.023
+        1 -0.696 -1.023
         """
-        res, r = self, self.model._rows
-        theta = np.asarray(res._theta, dtype=float)  # type: ignore[attr-defined]
-        omitted = res._omitted  # type: ignore[attr-defined]
-        theta = theta if omitted is None else np.where(omitted, 0.0, theta)
+        res, r = cast(Any, self), self.model._rows
+        theta = res._theta if res._omitted is None else np.where(res._omitted, 0.0, res._theta)
         theta = theta.reshape(len(self.model.exog_names), -1, order="F")
         terms = self._terms_of_columns()
         parts = [self._parts(A.toarray(), theta, terms) for (A,) in Blocks(r.X)]
@@ -72,6 +73,9 @@ class PartialResiduals:
         >>> from glmclf import Logit, datasets
         >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
         >>> res.resid_partial().head(2).round(3)
+             GPA    PSI
+        0 -2.432 -2.054
+        1 -1.760 -2.087
         """
         if getattr(self, "symmetric", False):
             raise NotImplementedError("resid_partial() with symmetric=True: its equations have no working residuals")

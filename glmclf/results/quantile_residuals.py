@@ -49,13 +49,17 @@ class QuantileResiduals:
 
         References
         ----------
-        Dunn & Smyth (1996), Randomized quantile residuals, Journal of Computational and Graphical Statistics 5, 236-244.
+        Dunn & Smyth (1996), Randomized quantile residuals, J. Computational and Graphical Statistics 5, 236-244.
 
         Examples
         --------
         >>> from glmclf import Logit, datasets
         >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
         >>> res.resid_quantile(seed=1).head(3).round(3)
+        0   -0.010
+        1    1.244
+        2   -1.180
+        dtype: float64
         """
         r = self.model._rows
         y, trials = self._observed_classes()

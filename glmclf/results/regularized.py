@@ -46,6 +46,7 @@ REFUSED: dict[str, str] = {
     "wald_test_terms": "its tests need a maximum of the likelihood. Use fit()",
     "score_test": "the score is not zero at the estimate. Use fit()",
     "gof_test": "its degrees of freedom need a maximum of the likelihood. Use fit()",
+    "information_matrix_test": "it needs a maximum of the likelihood. Use fit()",
     "get_influence": "leverage and the change without a row are those of a maximum of the likelihood. Use fit()",
     "with_cov": "the covariance is the posterior's, or there is none. Use fit(cov_type=...)",
     "rebase": "the penalty is on contrasts with the reference. Fit with the other reference, or symmetric=True",
@@ -60,7 +61,8 @@ REFUSED: dict[str, str] = {
 }
 # the same of the maximum likelihood refit of what was selected
 REFUSED_OF_REFIT = dict.fromkeys(
-    ("llr", "llr_pvalue", "compare_lr_test", "anova", "wald_test_terms", "score_test", "gof_test", "constraint_test"),
+    ("llr", "llr_pvalue", "compare_lr_test", "anova", "wald_test_terms", "score_test", "gof_test", "constraint_test")
+    + ("information_matrix_test",),
     "the data chose the columns, so that a test of the model as a whole is none. wald_test ignores that, too; fit a "
     "model of the selected columns by fit() to have this one",
 ) | dict.fromkeys(

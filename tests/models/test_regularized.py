@@ -488,6 +488,7 @@ KEPT = {
     *("prsquared", "pseudo_rsquared", "reference", "remove_data", "resid_dev", "resid_generalized"),
     *("resid_misclassified", "resid_pearson", "resid_response", "resid_working", "save", "simulate", "summary"),
     *("summary_frame", "tidy", "use_t", "bias_reduction", "constraints"),
+    *("components", "gof_groups", "resid_partial", "resid_quantile", "vif"),
 }
 
 
