@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy import ndarray
-from scipy.special import bdtr, bdtrc, ndtri_exp
+from scipy.special import betainc, betaincc, ndtri_exp
 
 from glmclf.core.likelihood import Binomial
 
@@ -55,7 +55,7 @@ def of_classes(y: ndarray, log_p: ndarray, u: ndarray) -> ndarray:
 def of_counts(y: ndarray, m: ndarray, log_p: ndarray, log_q: ndarray, u: ndarray) -> ndarray:
     """Residuals of y successes in m trials, log p and log(1-p) given, (n,) each."""
     failures = m - y
-    yes, no = np.where(y > 0, y * np.where(y > 0, log_p, 0.0), 0.0), np.where(failures > 0, failures * log_q, 0.0)
+    yes, no = y * np.where(y > 0, log_p, 0.0), failures * np.where(failures > 0, log_q, 0.0)
     at = Binomial.constant(y, m) + yes + no
     below, above = log_lower_tail(y - 1, m, log_p, log_q), log_lower_tail(failures - 1, m, log_q, log_p)
     return normal(below, at, above, u)
@@ -80,6 +80,7 @@ def log_lower_tail(y: ndarray, m: ndarray, log_p: ndarray, log_q: ndarray) -> nd
 
 
 def _tail(y: ndarray, m: ndarray, p: ndarray, q: ndarray) -> ndarray:
-    """P(Y <= y) for y >= 0, through the smaller of p and 1 - p."""
-    below = np.clip(y, 0.0, m - 1.0)
-    return np.where(y >= m, 1.0, np.where(p <= 0.5, bdtr(below, m, p), bdtrc(m - below - 1.0, m, q)))
+    """P(Y <= y) for y >= 0 by incomplete beta functions, through the smaller of p and 1 - p."""
+    y = np.maximum(y, 0.0)
+    a, b = np.maximum(m - y, 0.5), y + 1.0
+    return np.where(y >= m, 1.0, np.where(p <= 0.5, betaincc(b, a, p), betainc(a, b, q)))

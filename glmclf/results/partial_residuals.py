@@ -9,6 +9,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
+from glmclf.results.levels import times_of
 
 
 class PartialResiduals:
@@ -17,7 +18,7 @@ class PartialResiduals:
     model: Any
 
     def components(self) -> pd.DataFrame:
-        """What each term adds to the linear predictor of each row, less its mean over the observations.
+        """What each term adds to the linear predictor of each row, less its mean over the rows.
 
         R's predict(type="terms"). Against the variable of the term it is the curve or line that the model has there.
 
@@ -26,8 +27,8 @@ class PartialResiduals:
         DataFrame
             By the index of the rows of the fit, a column a term but the constant; of several classes columns (level,
             term), for each level with an equation. ``attrs["constant"]`` is what is left: the mean of the linear
-            predictor without the offset. Means are weighted; columns that were left out add nothing. A term with an
-            infinite coefficient is NaN.
+            predictor without the offset. Means are of rows as frequency weights repeat them; counts and sampling weights do
+            not enter, as in R. Columns that were left out add nothing. A term with an infinite coefficient is NaN.
 
         Examples
         --------
@@ -44,8 +45,8 @@ class PartialResiduals:
         terms = self._terms_of_columns()
         parts = [self._parts(A.toarray(), theta, terms) for (A,) in Blocks(r.X)]
         values = np.concatenate(parts)  # (n, q, terms)
-        share = self.model._cells.sum(axis=1)
-        mean = np.einsum("i,iqt->qt", share / share.sum(), values)
+        times = times_of(r, self.model._frequency)
+        mean = np.einsum("i,iqt->qt", times / times.sum(), values)
         values -= mean
         table = pd.DataFrame(values.reshape(len(r), -1), index=r.index, columns=self._columns_of(list(terms)))
         constant = self._constant_part(theta) + mean.sum(axis=1)
