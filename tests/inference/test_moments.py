@@ -53,7 +53,9 @@ def test_of_r(name):
 def toy():
     rng = np.random.default_rng(5)
     n = 400
-    df = pd.DataFrame({"x": rng.normal(size=n).round(1), "z": rng.normal(size=n).round(1), "g": rng.choice(list("ab"), n)})
+    df = pd.DataFrame(
+        {"x": rng.normal(size=n).round(1), "z": rng.normal(size=n).round(1), "g": rng.choice(list("ab"), n)}
+    )
     utility = np.column_stack([np.zeros(n), 0.9 * df.x + 0.4 * (df.g == "b"), df.z]) + rng.gumbel(size=(n, 3))
     df["y"] = np.array(["bus", "car", "rail"])[utility.argmax(axis=1)]
     df["b"] = (df.y == "car").astype(int)
@@ -92,7 +94,9 @@ def test_several_classes_written_out(toy):
     assert_allclose(res.information_matrix_test()[:2], regression(counts, p, scores, full), rtol=1e-5)
     own = second[:, :, [0, 1], [0, 1], None] * (X * X)[:, None, None, :]
     assert_allclose(
-        res.information_matrix_test(diagonal=True)[:2], regression(counts, p, scores, own.reshape(*p.shape, -1)), rtol=1e-5
+        res.information_matrix_test(diagonal=True)[:2],
+        regression(counts, p, scores, own.reshape(*p.shape, -1)),
+        rtol=1e-5,
     )
     squares = ((p * p).sum(axis=1, keepdims=True) - p)[:, :, None]
     found = res.gof_test().loc["sum of squares", ["statistic", "df"]]
@@ -105,7 +109,10 @@ def test_repeated_rows(toy, model):
     cls, long = getattr(glmclf, model), toy.loc[toy.index.repeat(toy.w)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)
-        one, many = cls.from_formula(f"{y} ~ x + z", toy, freq_weights="w").fit(), cls.from_formula(f"{y} ~ x + z", long).fit()
+        one, many = (
+            cls.from_formula(f"{y} ~ x + z", toy, freq_weights="w").fit(),
+            cls.from_formula(f"{y} ~ x + z", long).fit(),
+        )
         assert_allclose(one.gof_test(), many.gof_test(), rtol=1e-6)
         assert_allclose(one.gof_groups(), many.gof_groups(), rtol=1e-8)
         assert_allclose(one.pseudo_rsquared(), many.pseudo_rsquared(), rtol=1e-8)
@@ -206,7 +213,9 @@ def test_groups_are_those_of_the_test(toy):
 def test_pseudo_rsquared_of_several_classes(toy):
     """Two classes have the numbers of the binary model; the formulas written out."""
     for name in ("Tjur", "Efron"):
-        two, one = (getattr(glmclf, m).from_formula("b ~ x", toy).fit().pseudo_rsquared()[name] for m in ("MNLogit", "Logit"))
+        two, one = (
+            getattr(glmclf, m).from_formula("b ~ x", toy).fit().pseudo_rsquared()[name] for m in ("MNLogit", "Logit")
+        )
         assert_allclose(two, one, rtol=1e-9)
     for model in ("MNLogit", *GENERATIVE):
         res = getattr(glmclf, model).from_formula("y ~ x + z", toy).fit()
@@ -243,7 +252,7 @@ def test_refusals(toy, tmp_path):
                 call()
     with pytest.raises(ValueError, match="pseudo-likelihood"):
         sampled[0].information_matrix_test()
-    with pytest.raises(NotImplementedError, match=r'gof_test\(\).*divisor'):
+    with pytest.raises(NotImplementedError, match=r"gof_test\(\).*divisor"):
         glmclf.LDA.from_formula("y ~ x", toy, divisor="unbiased").fit().gof_test()
     ridge = glmclf.Logit.from_formula("b ~ x", toy).fit_regularized(0.1)
     with pytest.raises((NotImplementedError, AttributeError), match="maximum"):

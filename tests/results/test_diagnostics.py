@@ -54,14 +54,18 @@ def test_exact_far_into_the_tails(m, eta):
             expected = float(exact(y, m, p, mp.mpf("0.25")))
             counts = (np.array([float(v)]) for v in (y, m))
             logs = np.array([-np.logaddexp(0, -eta)]), np.array([-np.logaddexp(0, eta)])
-            assert_allclose(quantile_residuals.of_counts(*counts, *logs, np.array([0.25])), expected, rtol=1e-10, atol=1e-13)
+            assert_allclose(
+                quantile_residuals.of_counts(*counts, *logs, np.array([0.25])), expected, rtol=1e-10, atol=1e-13
+            )
 
 
 def test_classes_are_counts_of_one_trial():
     log_p = np.log([[0.2, 0.8], [0.99, 0.01]])
     y, u = np.array([0, 1]), np.array([0.3, 0.6])
     by_class = quantile_residuals.of_classes(y, log_p, u)
-    assert_allclose(by_class, quantile_residuals.of_counts(y * 1.0, np.ones(2), log_p[:, 1], log_p[:, 0], u), rtol=1e-14)
+    assert_allclose(
+        by_class, quantile_residuals.of_counts(y * 1.0, np.ones(2), log_p[:, 1], log_p[:, 0], u), rtol=1e-14
+    )
 
 
 @pytest.mark.parametrize("model", ALL)
