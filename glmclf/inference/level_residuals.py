@@ -77,5 +77,5 @@ def working(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
     log_p, _, q = Multinomial.softmax(eta)
     yes = shares(y, m, q.shape[1])[0]
     with np.errstate(over="ignore"):
-        ratio = np.where(yes > 0, yes * np.exp(-log_p), 0.0)
+        ratio = yes * np.exp(np.where(yes > 0, -log_p, 0.0))
     return ratio[:, 1:] - ratio[:, :1]

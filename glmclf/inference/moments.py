@@ -102,11 +102,12 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
 
     def parts(X, y, m, offset, weights):
         o = outcomes(likelihood, X.toarray(), offset, theta)
-        Z = np.tensordot(o.X, root.reshape(q, o.X.shape[1], -1), axes=(1, 1))
+        Z = np.tensordot(o.X, root.reshape(q, o.X.shape[1], root.shape[1]), axes=(1, 1))
         counts = counted(y, m, q + 1)
         counts = counts if weights is None else counts * weights[:, None]
-        flat = counts.ravel(), (counts.sum(axis=1)[:, None] * o.p).ravel()
-        return *flat, moments(o).reshape(-1, c), np.einsum("njq,nqd->njd", o.score, Z).reshape(-1, root.shape[1])
+        expected = counts.sum(axis=1)[:, None] * o.p
+        s = np.einsum("njq,nqd->njd", o.score, Z).reshape(expected.size, root.shape[1])
+        return counts.ravel(), expected.ravel(), moments(o).reshape(-1, c), s
 
     def explained(*block):
         _, expected, d, s = parts(*block)

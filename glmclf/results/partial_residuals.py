@@ -27,8 +27,9 @@ class PartialResiduals:
         DataFrame
             By the index of the rows of the fit, a column a term but the constant; of several classes columns (level,
             term), for each level with an equation. ``attrs["constant"]`` is what is left: the mean of the linear
-            predictor without the offset. Means are of rows as frequency weights repeat them; counts and sampling weights do
-            not enter, as in R. Columns that were left out add nothing. A term with an infinite coefficient is NaN.
+            predictor without the offset. Means are of rows as frequency weights repeat them; counts and sampling
+            weights do not enter, as in R. Columns that were left out add nothing. A term with an infinite coefficient
+            is NaN.
 
         Examples
         --------

@@ -267,3 +267,39 @@ def test_species_of_penguins_are_what_lda_says():
     res = glmclf.LDA.from_formula("species ~ bill_length_mm + body_mass_g", datasets.load("penguins")).fit()
     table = res.gof_test()
     assert table.loc["groups of risk", ["df", "groups"]].tolist() == [20, 10] and (table.pvalue > 0.1).all()
+
+
+def test_all_parameters_fixed(toy):
+    """Nothing is estimated: the sum of squares against its plain variance, by hand."""
+    res = glmclf.Logit.from_formula("b ~ x", toy).fit_constrained("Intercept = -0.5, x = 0.7")
+    p = res.fittedvalues
+    z = ((toy.b - p) ** 2 - p * (1 - p)).sum() ** 2 / (p * (1 - p) * (1 - 2 * p) ** 2).sum()
+    assert_allclose(res.gof_test().loc["sum of squares", "statistic"], z, rtol=1e-10)
+
+
+def test_ill_conditioned_designs_and_sparse_ones(toy):
+    from scipy import sparse
+
+    df = toy.assign(t=2000 + toy.x / 10, u=toy.x / 10)
+    raw = glmclf.Logit.from_formula("b ~ t + I(t ** 2)", df).fit().gof_test()
+    centred = glmclf.Logit.from_formula("b ~ u + I(u ** 2)", df).fit().gof_test()
+    assert_allclose(raw, centred, rtol=1e-5)
+    X = np.column_stack([np.ones(len(toy)), toy.x, toy.z])
+    a, b = (glmclf.Logit(toy.b, form(X)).fit() for form in (np.asarray, sparse.csr_array))
+    assert_allclose(a.gof_test(), b.gof_test(), rtol=1e-9)
+    assert_allclose(
+        a.get_influence(by="pattern").summary_frame(), b.get_influence(by="pattern").summary_frame(), rtol=1e-8
+    )
+    assert_allclose(a.vif(), b.vif(), rtol=1e-9)
+
+
+def test_generative_models_with_missing_features(toy):
+    """Posteriors are there from the other features; how the laws' estimation moves them is not."""
+    df = toy.copy()
+    df.loc[df.index[:30], "z"] = np.nan
+    res = glmclf.NaiveBayes.from_formula("y ~ x + z", df).fit()
+    assert res.gof_groups().n.sum() == len(df) and res.pseudo_rsquared().between(0, 1).all()
+    with pytest.raises(ValueError, match=r'gof_test\(\) needs rows without missing features.*missing="drop"'):
+        res.gof_test()
+    with pytest.raises(ValueError, match=r"gof_test\(\) is not defined for a regularised fit"):
+        glmclf.LDA.from_formula("y ~ x + z", toy, shrinkage=0.2).fit().gof_test()
