@@ -201,6 +201,33 @@ def of_probabilities(y: ndarray, m: ndarray, mu: ndarray, nu: ndarray, w: ndarra
     return {"Tjur": float(yes @ mu / yes.sum() - no @ mu / no.sum()), "Efron": 1.0 - float(residual / total)}
 
 
+def of_class_probabilities(counts: ndarray, p: ndarray, rest: ndarray) -> dict[str, float]:
+    """Tjur's and Efron's of several classes, over single observations; with two classes those of `of_probabilities`.
+
+    With y_k the indicator of class k: Tjur sum_k Cov(y_k, p_k) / sum_k Var(y_k); Efron
+    1 - sum_k sum (y_k - p_k)^2 / sum_k sum (y_k - mean y_k)^2.
+
+    Parameters
+    ----------
+    counts : (n, K) ndarray
+        Observations of each class, weights and all.
+    p, rest : (n, K) ndarrays
+        Fitted probabilities and their complements.
+
+    Returns
+    -------
+    dict
+    """
+    times = counts.sum(axis=1)
+    n, share = times.sum(), counts.sum(axis=0) / times.sum()
+    spread = 1.0 - share @ share
+    squares, residual = p * p, 0.0
+    for k in range(p.shape[1]):
+        residual += counts[:, k] @ (rest[:, k] ** 2 + np.delete(squares, k, axis=1).sum(axis=1))
+    together = (counts * p).sum() / n - (times @ p / n) @ share
+    return {"Tjur": float(together / spread), "Efron": 1.0 - float(residual / (n * spread))}
+
+
 def mckelvey_zavoina(eta: ndarray, times: ndarray, error: float) -> float:
     """Var(eta) / (Var(eta) + error): the share of a latent variable's variance that the linear predictor explains.
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.likelihood import Multinomial
+from glmclf.core.likelihood import Binomial, Multinomial
 from glmclf.core.objective import Evaluation, Objective
 
 ENTRIES = 2**21  # of the largest temporary array
+SINGLE = 1e-10  # one minus a leverage that is one to rounding
 
 
 def instead(n: float, p: int) -> str:
@@ -28,11 +29,14 @@ class Influences(NamedTuple):
     cooks : (n,) ndarray
     change : (n, p) ndarray
         Estimate less the one-step estimate without the row, in the objective's coordinates.
+    gain : (n,) ndarray
+        u' G (I - W G)^-1 u: what the fit to the row gained by having it, in units of the deviance.
     """
 
     leverage: ndarray
     cooks: ndarray
     change: ndarray
+    gain: ndarray
 
 
 class RowsError(Exception):
@@ -59,6 +63,8 @@ def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, freq
     - change A^-1 D (I - W G)^-1 u, one scoring step from the estimate after the row has gone (Pregibon 1981; with
       several equations Lesaffre & Albert 1989)
     - Cook's distance change' A change / p
+    - gain u' G (I - W G)^-1 u, of one equation r^2 h / (1 - h) with r Pearson's residual: Pearson's statistic falls by
+      the row's own part and this without it, and to this order the deviance does (Hosmer & Lemeshow 2000, section 5.3)
 
     Parameters
     ----------
@@ -74,7 +80,7 @@ def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, freq
     Returns
     -------
     Influences
-        Infinite or NaN where the estimate does not exist without the row.
+        NaN where the estimate does not exist without the row.
     """
     root, p, q = evaluation.factor.root, len(theta), objective.likelihood.n_eta
     blocks = objective.blocks
@@ -142,7 +148,7 @@ def _left(u: ndarray, W: ndarray, G: ndarray, kind: str) -> tuple[ndarray, Any]:
     values, vectors = np.linalg.eigh(W)
     half = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)
     h, U = np.linalg.eigh(half @ G @ half)
-    single = np.any(h > 1 - 1e-10, axis=1)
+    single = np.any(h > 1.0 - SINGLE, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         left = 1.0 - h
         f = 1.0 / left if kind == "HC3" else 1.0 / (np.sqrt(left) * (1.0 + np.sqrt(left)))
@@ -153,14 +159,53 @@ def _left(u: ndarray, W: ndarray, G: ndarray, kind: str) -> tuple[ndarray, Any]:
     return u + np.einsum("nab,nb->na", half, inner), single
 
 
-def _rows(X: ndarray, u: ndarray, W: ndarray, root: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+def first_rows(pattern: ndarray) -> ndarray:
+    """Place of the first row of each pattern."""
+    first = np.zeros(int(pattern.max()) + 1, dtype=np.intp)
+    first[pattern[::-1]] = np.arange(len(pattern))[::-1]
+    return first
+
+
+def of_patterns(objective: Objective, pattern: ndarray) -> Objective:
+    """The objective of rows added up by pattern: each stands for all its observations, with their weights.
+
+    Parameters
+    ----------
+    objective : Objective
+    pattern : (n,) integer ndarray
+        Numbers the patterns of its rows, which agree in X and offset, from 0.
+    """
+    X, y, m, offset, weights = objective.blocks.arrays
+    n = int(pattern.max()) + 1
+    first = first_rows(pattern)
+    likelihood = objective.likelihood
+    several = isinstance(likelihood, Multinomial)
+    w = np.ones(len(pattern)) if weights is None else weights
+    counts = (y if y.ndim == 2 else np.eye(likelihood.K)[y]) if several else y[:, None]
+    sums = np.column_stack([np.bincount(pattern, w * c, n) for c in counts.T])
+    trials = np.bincount(pattern, w if m is None else w * m, n)
+    offset = None if offset is None else offset[first]
+    blocks = Blocks(X.subset(first), sums if several else sums[:, 0], trials, offset, None, size=objective.blocks.size)
+    return type(objective)(likelihood if several else Binomial(likelihood.link), blocks, objective.unit)
+
+
+def _rows(X: ndarray, u: ndarray, W: ndarray, root: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray]:
     k, q, p = X.shape[1], u.shape[1], len(root)
     Z = np.tensordot(X, root.reshape(q, k, p), axes=(1, 1))  # D' T, (n, q, p), with A^-1 = T T'
     WG = W @ (Z @ Z.transpose(0, 2, 1))
     leverage = np.trace(WG, axis1=1, axis2=2)
-    left = _solve(np.eye(q) - WG, u)
+    left = np.where(_alone(WG, leverage)[:, None], np.nan, _solve(np.eye(q) - WG, u))
     step = np.matmul(left[:, None, :], Z)[:, 0, :]
-    return leverage, (step * step).sum(axis=1) / p, step @ root.T
+    own = np.matmul(u[:, None, :], Z)[:, 0, :]
+    return leverage, (step * step).sum(axis=1) / p, step @ root.T, (own * step).sum(axis=1)
+
+
+def _alone(WG: ndarray, trace: ndarray) -> ndarray:
+    """Rows of leverage one, which alone determine a coefficient: without them there is no estimate."""
+    alone = trace > 1.0 - SINGLE
+    if alone.any() and WG.shape[1] > 1:
+        alone[alone] = np.linalg.eigvals(WG[alone]).real.max(axis=1) > 1.0 - SINGLE
+    return alone
 
 
 def _solve(A: ndarray, u: ndarray) -> ndarray:

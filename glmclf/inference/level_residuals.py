@@ -70,3 +70,12 @@ def deviance(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
     ll = (counts * np.where(counts > 0, log_p, 0.0)).sum(axis=1)
     gap = np.maximum(saturated(y, m) - ll, 0.0)
     return np.where(response(y, m, eta)[:, 0] > 0, -1.0, 1.0) * np.sqrt(2.0 * gap)
+
+
+def working(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
+    """y_j/(m p_j) - y_0/(m p_0) by equation, (n, K-1): W^-1 (y - m p), W the weight of the row."""
+    log_p, _, q = Multinomial.softmax(eta)
+    yes = shares(y, m, q.shape[1])[0]
+    with np.errstate(over="ignore"):
+        ratio = yes * np.exp(np.where(yes > 0, -log_p, 0.0))
+    return ratio[:, 1:] - ratio[:, :1]

@@ -14,7 +14,7 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense, beside, reordered, some_columns, triangular_inverse
+from glmclf.core.columns import Dense, beside, expandable, reordered, some_columns, triangular_inverse
 from glmclf.core.estimation import Estimate, from_basis, into_basis
 from glmclf.core.objective import Evaluation, Factor
 from glmclf.core.offsets import centred
@@ -27,7 +27,7 @@ from glmclf.errors import CollinearityError, DataWarning, EstimationError, Infer
 from glmclf.inference import anova, gof, score, wald
 from glmclf.inference.anova import Comparison
 from glmclf.inference.covariance import Context, Covariance
-from glmclf.inference.influence import Influences, influence
+from glmclf.inference.influence import Influences, influence, of_patterns
 from glmclf.results import saving
 from glmclf.results.bias_reduction import BiasReduction
 from glmclf.results.collinearity import combination, new_rows_warning, omitted_note
@@ -35,7 +35,9 @@ from glmclf.results.comparisons import NonNested
 from glmclf.results.constrained import Constrained
 from glmclf.results.digits import Digits
 from glmclf.results.estimates import Kept, row_property
-from glmclf.results.influence import Influence
+from glmclf.results.fit_tests import FitTests
+from glmclf.results.inflation import Inflation
+from glmclf.results.influence import Influence, PatternInfluence
 from glmclf.results.linktest import LinkTest
 from glmclf.results.margins import Margins
 from glmclf.results.profiles import Profiles
@@ -46,7 +48,9 @@ if TYPE_CHECKING:
     from glmclf.core.separation import Cone
 
 
-class Results(Margins, Constrained, BiasReduction, Digits, Profiles, LinkTest, NonNested, Kept):
+class Results(
+    Margins, FitTests, Inflation, Constrained, BiasReduction, Digits, Profiles, LinkTest, NonNested, Kept
+):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -746,8 +750,8 @@ class Results(Margins, Constrained, BiasReduction, Digits, Profiles, LinkTest, N
         return self._limit.with_columns(extra.to_numpy())
 
     def pseudo_rsquared(self) -> pd.Series:
-        """Coefficients that resemble R-squared: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke; of binary models
-        also Tjur, Efron and McKelvey-Zavoina.
+        """Coefficients that resemble R-squared: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke, Tjur, Efron; of
+        binary models also McKelvey-Zavoina, which needs one latent variable.
 
         Returns
         -------
@@ -760,6 +764,9 @@ class Results(Margins, Constrained, BiasReduction, Digits, Profiles, LinkTest, N
         -----
         With l and l0 the log-likelihoods of the model and of that without regressors, n observations, p parameters:
         McFadden 1 - l/l0, adjusted 1 - (l - p)/l0, Cox-Snell R = 1 - exp(2 (l0 - l)/n), Nagelkerke R/(1 - exp(2 l0/n)).
+        With y_k the indicator of class k: Tjur sum_k Cov(y_k, p_k) / sum_k Var(y_k), of two classes the mean fitted
+        probability of the events less that of the others; Efron 1 - sum (y_k - p_k)^2 / sum (y_k - mean y_k)^2.
+        McKelvey-Zavoina Var(eta) / (Var(eta) + v), v the variance of the latent error.
         """
         n = float(self.model._cells.sum())
         found = gof.from_loglikelihoods(self._value, self._null_value, n, self._size)
@@ -773,75 +780,48 @@ class Results(Margins, Constrained, BiasReduction, Digits, Profiles, LinkTest, N
         """Coefficients that only some models have."""
         return {}
 
-    def gof_test(self, groups: int = 10) -> pd.DataFrame:
-        """Goodness of fit: Pearson and deviance by covariate pattern, and Hosmer-Lemeshow, by groups of fitted risk.
+    def get_influence(self, by: str = "row") -> Influence:
+        """Leverage, residuals, Cook's distance and the change of the estimate without each row or covariate pattern.
 
         Parameters
         ----------
-        groups : int
-            Of the Hosmer-Lemeshow test, 3 or more: cut at the quantiles i/groups of the fitted probability of the event
-            or, with several classes, of one minus that of the reference (Fagerland, Hosmer & Bofin).
-
-        Returns
-        -------
-        DataFrame
-            Rows Pearson, deviance and Hosmer-Lemeshow (Fagerland-Hosmer with several classes), columns statistic, df,
-            pvalue and groups (patterns, or groups after ties). The first two are chi-squared with (K-1) patterns - p
-            degrees of freedom where patterns repeat; with less than two observations a pattern their p-values are NaN.
-
-        Raises
-        ------
-        ValueError
-            A pseudo-likelihood, or fewer than three groups asked for.
-
-        Warns
-        -----
-        InferenceWarning
-            Ties leave fewer than three groups: the test is NaN.
-
-        References
-        ----------
-        Hosmer & Lemeshow (1980), Communications in Statistics A9, 1043-1069. Fagerland, Hosmer & Bofin (2008),
-        Statistics in Medicine 27, 4238-4253.
-        """
-        self._check_likelihood("gof_test()", "calibration plots and predictions")
-        if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)) or groups < 3:
-            raise ValueError(f"groups={groups!r}: a whole number, 3 or more")
-        counts, p, risk = self._observed_and_fitted()
-        pearson, deviance, patterns = gof.by_pattern(counts, p, self._patterns())
-        df = patterns * (p.shape[1] - 1) - self._size
-        usable = df > 0 and counts.sum() >= 2 * patterns
-        rows = [(v, df, float(chdtrc(df, v)) if usable else np.nan, patterns) for v in (pearson, deviance)]
-        try:
-            t = gof.hosmer_lemeshow(counts, p, risk, int(groups))
-            rows.append((t.statistic, t.df, t.pvalue, len(t.observed)))
-        except ValueError as error:
-            warn(str(error), InferenceWarning)
-            rows.append((np.nan, 0, np.nan, 0))
-        index = pd.Index(["Pearson", "deviance", self._risk_test], dtype=object)
-        return pd.DataFrame(rows, columns=["statistic", "df", "pvalue", "groups"], index=index)
-
-    _risk_test: ClassVar[str] = "Hosmer-Lemeshow"
-
-    def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
-        """Observations and probabilities of each class, (n, K), and the risk that groups are by."""
-        raise NotImplementedError
-
-    def _patterns(self) -> ndarray:
-        """Number of each row's covariate pattern, the offset included."""
-        r = self.model._rows
-        X = r.X.toarray() if r.offset is None else np.column_stack([r.X.toarray(), r.offset])
-        return np.unique(X + 0.0, axis=0, return_inverse=True)[1].ravel()
-
-    def get_influence(self) -> Influence:
-        """Leverage, Cook's distance and the change of the estimate without each row.
+        by : {"row", "pattern"}
+            What goes: a row (one of those that a frequency weight stands for), or all observations that agree in every
+            regressor and the offset, added up as Hosmer & Lemeshow do.
 
         Returns
         -------
         Influence
-            `hat_matrix_diag`, `cooks_distance`, `d_params`, `dfbetas`, `summary_frame()`.
+            `hat_matrix_diag`, `cooks_distance`, `d_params`, `dfbetas`, `d_fittedvalues`, `resid_studentized`,
+            `delta_chi2`, `delta_deviance`, `summary_frame()`; by pattern also `patterns`.
+
+        Raises
+        ------
+        NotImplementedError
+            A separated fit of several classes.
+        DataError
+            The rows were removed, or not saved.
+
+        References
+        ----------
+        Pregibon (1981), Annals of Statistics 9, 705-724. Lesaffre & Albert (1989), Applied Statistics 38, 425-440.
+        Hosmer & Lemeshow (2000), Applied Logistic Regression, section 5.3.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+        >>> found = res.get_influence()
+        >>> found.delta_deviance.nlargest(2).round(2)
+        31    5.24
+        13    4.02
+        dtype: float64
         """
-        return Influence(self)
+        if by not in ("row", "pattern"):
+            raise ValueError(f'by={by!r}: choose "row" or "pattern"')
+        if by == "row":
+            return Influence(self)
+        return PatternInfluence(self, self._patterns())
 
     def _margin_source(self):
         from glmclf.results.margin_sources import Regression
@@ -853,7 +833,7 @@ class Results(Margins, Constrained, BiasReduction, Digits, Profiles, LinkTest, N
         objective, fit = self._objective(), self._narrow_centred.fit
         half = fit.evaluation.factor.inverse @ J[:, self._places].T
         parts = []
-        for X, y, m, offset, _ in objective.blocks:
+        for X, y, m, offset, _ in expandable(objective.blocks):
             u = objective.score_factor(fit.theta, X, y, m, offset)
             u = u.reshape(len(u), -1)
             parts.append(np.einsum("nq,nk,qke->ne", u, X.toarray(), half.reshape(u.shape[1], -1, half.shape[1])))
@@ -861,36 +841,48 @@ class Results(Margins, Constrained, BiasReduction, Digits, Profiles, LinkTest, N
 
     @row_property
     def _influences(self):
+        return self._influences_by(None)
+
+    def _influences_by(self, pattern: ndarray | None) -> Influences:
+        """Influence of each row, or of all rows of each pattern."""
         if self._cone is not None:
-            return self._influences_at_the_limit()
-        if self._constraint is not None:
-            return self._constrained_influences()
+            return self._influences_at_the_limit(pattern)
+        frequency = self.model._frequency
         objective, fit = self._objective(), self._narrow_centred.fit
         evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
-        found = influence(objective, fit.theta, evaluation, self.model._frequency)
+        if pattern is not None:
+            objective = of_patterns(objective, pattern)
+        if self._constraint is not None:
+            return self._constrained_influences(objective, fit.theta, evaluation)
+        found = influence(objective, fit.theta, evaluation, frequency)
         if not self._combinations:
             return found
         change = np.zeros((len(found.change), len(self._theta)))
         change[:, self._places] = found.change
         return found._replace(change=change)
 
-    def _influences_at_the_limit(self):
+    def _influences_at_the_limit(self, pattern: ndarray | None):
         """Influence on the finite parameters; rows that are decided have none."""
         if self._limit is None or self.model._likelihood.n_eta > 1:
             raise NotImplementedError(
                 "influence of rows on a separated fit of several classes, whose outcomes are in part ruled out: use "
                 'bias_reduction="firth"'
             )
-        limit, n, p = self._limit, len(self.model._rows), len(self._theta)
-        full = Influences(np.zeros(n), np.zeros(n), np.zeros((n, p)))
+        limit, p = self._limit, len(self._theta)
+        of_rows = np.arange(len(self.model._rows)) if pattern is None else pattern
+        n = int(of_rows.max()) + 1
+        full = Influences(np.zeros(n), np.zeros(n), np.zeros((n, p)), np.zeros(n))
         if not len(limit.kept) or not len(limit.rows):
             return full
         basis, fit = limit.inner.basis, limit.inner.fit
         objective = limit.objective if basis is None else limit.objective.rotated(basis)
         evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
+        at, inner = np.unique(of_rows[limit.rows], return_inverse=True)
+        if pattern is not None:
+            objective = of_patterns(objective, inner)
         found = influence(objective, fit.theta, evaluation, self.model._frequency)
-        full.leverage[limit.rows], full.cooks[limit.rows] = found.leverage, found.cooks
-        full.change[np.ix_(limit.rows, limit.kept)] = from_basis(basis, found.change.T).T
+        full.leverage[at], full.cooks[at], full.gain[at] = found.leverage, found.cooks, found.gain
+        full.change[np.ix_(at, limit.kept)] = from_basis(basis, found.change.T).T
         return full
 
     # ------------------------------------------------------------------------------------------- covariance

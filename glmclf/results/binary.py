@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -24,12 +24,14 @@ from glmclf.results.base import Results
 from glmclf.results.estimates import row_property
 from glmclf.results.inverse import InversePredictions
 from glmclf.results.judging import JudgedRegression
+from glmclf.results.partial_residuals import PartialResiduals
+from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import signs_of_rows, warn_of_unknown
 
 LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 
 
-class BinaryResults(InversePredictions, JudgedRegression, Results):
+class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, PartialResiduals, Results):
     """Results of Logit, Probit and CLogLog."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")
@@ -157,10 +159,23 @@ class BinaryResults(InversePredictions, JudgedRegression, Results):
         """(y/m - p) / f(eta): the residuals of the weighted least squares fit at convergence."""
         return self._residual(residuals.working)
 
+    def _log_probabilities(self) -> ndarray:
+        link = self.model.link
+        return np.column_stack([link.logsf(self._eta), link.logcdf(self._eta)])
+
+    def _observed_classes(self) -> tuple[ndarray, ndarray | None]:
+        r = self.model._rows
+        if self.model._response.kind == "fraction":
+            raise NotImplementedError("resid_quantile() needs a distribution; a fractional response has a mean only")
+        return (r.y.astype(np.intp) if r.trials is None else r.y), r.trials
+
     # ------------------------------------------------------------------------------------------ goodness of fit
     def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
         link, eta = self.model.link, self._eta
         return self.model._cells, np.column_stack([link.sf(eta), link.cdf(eta)]), link.cdf(eta)
+
+    def _class_names(self) -> list[Any]:
+        return list(self.model._response.levels)
 
     def _rsquared_of_rows(self) -> dict[str, float]:
         model, link, eta = self.model, self.model.link, self._eta

@@ -231,13 +231,10 @@ class Constrained:
             return [float("nan")] * len(self._theta)
         return super()._digits  # type: ignore[misc]
 
-    def _constrained_influences(self) -> Influences:
+    def _constrained_influences(self, objective: Any, theta: ndarray, e: Any) -> Influences:
         from glmclf.inference.constrained import constrained_influence
 
-        res: Any = self
         assert self._constraint is not None
-        objective, theta = res._objective(), res._inner
-        e = self._fit.evaluation if objective.canonical else objective(theta, True)
         return constrained_influence(objective, theta, e, self._constraint.Q, self.model._frequency)
 
     def _check_nested(self, other: Any) -> None:

@@ -24,10 +24,12 @@ from glmclf.results.comparison import ConditionalComparison, LogitForm, compare_
 from glmclf.results.comparisons import NonNested
 from glmclf.results.discriminant_tables import ErrorTables, warn_skipped
 from glmclf.results.estimates import Kept, row_property
+from glmclf.results.generative_fit import PosteriorTests
 from glmclf.results.implied_logit import ImpliedLogit
 from glmclf.results.judging import Judged
 from glmclf.results.levels import LevelPredictions, beside, check_prediction, drawn_labels, times_of
 from glmclf.results.margins import Margins
+from glmclf.results.quantile_residuals import QuantileResiduals
 
 ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
@@ -37,7 +39,7 @@ WHICH = ("mean", "class", "linear", "joint")
 AT_ONCE = 2**14  # rows whose posteriors are held together, where their sum is all that is asked for
 
 
-class GenerativeResults(Judged, Margins, NonNested, Kept):
+class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonNested, Kept):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -486,6 +488,13 @@ class GenerativeResults(Judged, Margins, NonNested, Kept):
         new = beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
         table = self.model._fit_table() if newdata is None else as_frame(newdata, empty=True, scalars=True)
         return table.assign(**new)
+
+    def _log_probabilities(self) -> ndarray:
+        with np.errstate(invalid="ignore"):
+            return log_softmax(self._log_scores(self._values(None)[0]))[:, self.model._order]
+
+    def _observed_classes(self) -> tuple[ndarray, ndarray | None]:
+        return np.argsort(self.model._order)[self.model._rows.y], None
 
     # -------------------------------------------------------------------------------------------------- drawing
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
 from glmclf.data.priors import read_priors
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
-from glmclf.inference import iia, level_residuals
+from glmclf.inference import gof, iia, level_residuals
 from glmclf.inference.influence import Influences
 from glmclf.results import decisions
 from glmclf.results.base import Results
@@ -37,12 +37,14 @@ from glmclf.results.levels import (
     drawn_labels,
     times_of,
 )
+from glmclf.results.partial_residuals import PartialResiduals
+from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 
-_NO_INFLUENCE = Influences(*[np.array(np.nan)] * 3)
+_NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
 
-class MultinomialResults(JudgedRegression, LevelEstimates, Results):
+class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, PartialResiduals, Results):
     """Results of MNLogit."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_level_shares", "_saturated_value")
@@ -237,12 +239,36 @@ class MultinomialResults(JudgedRegression, LevelEstimates, Results):
         best = model._transform(self._eta, "mean").argmax(axis=1)
         return pd.Series(no[np.arange(len(r)), best], index=r.index)
 
+    @row_property
+    def resid_working(self) -> pd.DataFrame:
+        """y_j/(m p_j) - y_0/(m p_0) of each level j that has an equation, 0 the reference: the residuals of the
+        weighted least squares fit at convergence, W^-1 (y - m p)."""
+        r, model = self.model._rows, self.model
+        values = level_residuals.working(r.y, r.trials, self._eta)
+        return pd.DataFrame(values, index=r.index, columns=pd.Index(model._equations, dtype=object))
+
+    def _log_probabilities(self) -> ndarray:
+        return Multinomial.softmax(self._eta)[0][:, self.model._order]
+
+    def _observed_classes(self) -> tuple[ndarray, ndarray | None]:
+        y, o = self.model._rows.y, np.array(self.model._order)
+        if y.ndim == 2:
+            return y[:, o], y.sum(axis=1)
+        return np.argsort(o)[y], None
+
     # ---------------------------------------------------------------------------------------- tests of the fit
     _risk_test: ClassVar[str] = "Fagerland-Hosmer"
 
     def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
         _, p, q = Multinomial.softmax(self._eta)
         return self.model._cells, p, q[:, 0]
+
+    def _rsquared_of_rows(self) -> dict[str, float]:
+        _, p, q = Multinomial.softmax(self._eta)
+        return gof.of_class_probabilities(self.model._cells, p, q)
+
+    def _class_names(self) -> list[Any]:
+        return self.model._classes
 
     def iia_test(self, method: str = "hausman-mcfadden", seed=None) -> pd.DataFrame:
         """Independence of irrelevant alternatives: does leaving a level out change how the others compare?

@@ -48,6 +48,7 @@ REFUSED: dict[str, str] = {
     "linktest": "the estimate is not the maximum of the likelihood. Use fit()",
     "compare_vuong": "the estimate is not the maximum of the likelihood. Compare aic, or use fit()",
     "gof_test": "its degrees of freedom need a maximum of the likelihood. Use fit()",
+    "information_matrix_test": "it needs a maximum of the likelihood. Use fit()",
     "get_influence": "leverage and the change without a row are those of a maximum of the likelihood. Use fit()",
     "with_cov": "the covariance is the posterior's, or there is none. Use fit(cov_type=...)",
     "rebase": "the penalty is on contrasts with the reference. Fit with the other reference, or symmetric=True",
@@ -63,7 +64,7 @@ REFUSED: dict[str, str] = {
 # the same of the maximum likelihood refit of what was selected
 REFUSED_OF_REFIT = dict.fromkeys(
     ("llr", "llr_pvalue", "compare_lr_test", "anova", "wald_test_terms", "score_test", "gof_test", "constraint_test")
-    + ("linktest", "compare_vuong"),
+    + ("linktest", "compare_vuong", "information_matrix_test"),
     "the data chose the columns, so that a test of the model as a whole is none. wald_test ignores that, too; fit a "
     "model of the selected columns by fit() to have this one",
 ) | dict.fromkeys(

@@ -37,7 +37,9 @@ def test_statsmodels(toy):
     assert_allclose(mine.dfbetas, theirs.dfbetas, atol=1e-8)
     assert_allclose(mine.cooks_distance, theirs.cooks_distance, atol=1e-9)
     table = mine.summary_frame()
-    assert set(table) <= {c.replace("const", "Intercept") for c in theirs.summary_frame()}
+    ours = {"delta_chi2", "delta_deviance"}
+    assert set(table) - ours <= {c.replace("const", "Intercept") for c in theirs.summary_frame()}
+    assert_allclose(mine.d_fittedvalues, theirs.d_fittedvalues, atol=1e-9)
 
 
 def test_one_step_is_near_exact_deletion(toy):
@@ -131,3 +133,158 @@ def test_augment(toy, tmp_path):
 def test_resid_studentized_of_several_classes(toy):
     with pytest.raises(NotImplementedError, match="leverage block"):
         glmclf.MNLogit.from_formula("y ~ x", toy).fit().get_influence().resid_studentized
+
+
+# R 4.2.2, m <- glm(low ~ age + lwt + factor(race) + smoke + ptl + ht + ui + ftv, binomial, birthwt, control =
+# glm.control(1e-15, 200)) and m <- glm(cbind(Menarche, Immature) ~ Age, binomial(link), menarche): hatvalues(m),
+# cooks.distance(m), rstandard(m), rstandard(m, type = "pearson"), rstudent(m) of rows 1, 100, 189 and 1, 10, 20
+OF_R = {
+    "birthwt__logit": (
+        [0, 99, 188],
+        [0.10303017427114, 0.016540563569037, 0.14595175893391],
+        [0.00548371545236, 0.000147035057789, 0.00852698169668],
+        [-0.89148123643729, -0.409554584008120, 0.91173768268758],
+        [-0.69094607677330, -0.295674262912166, 0.70637317792006],
+        [-0.87295131096506, -0.407929597736032, 0.88474033618409],
+    ),
+    "menarche__probit": (
+        [0, 9, 19],
+        [0.01981497277965, 0.0854945120250, 0.091852359736],
+        [0.00105574326662, 0.0515413556982, 0.041071584437],
+        [-0.45702177031904, 1.0324386265578, -0.855374514785],
+        [-0.32318518928791, 1.0500668681042, -0.901195048306],
+        [-0.45475247606957, 1.0339574937757, -0.859685103539],
+    ),
+    "menarche__cloglog": (
+        [0, 9, 19],
+        [0.110582081039, 0.0667351547559, 0.135344343071],
+        [0.393897396488, 0.0665342066536, 0.150746999446],
+        [-3.546621543778, 1.3326967525661, -1.280014557104],
+        [-2.517196452883, 1.3641515056684, -1.387844713331],
+        [-3.447933261877, 1.3348189729186, -1.295134179375],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_R)
+def test_influence_measures_of_r(name):
+    rows, hat, cooks, standard, pearson, deleted = OF_R[name]
+    found = references.fitted(name).get_influence()
+    rtol = 1e-8 if name.endswith("logit") else 1e-6  # the digits of R's fits
+    assert_allclose(found.hat_matrix_diag.iloc[rows], hat, rtol=rtol)
+    assert_allclose(found.cooks_distance[0].iloc[rows], cooks, rtol=rtol)
+    assert_allclose(found.resid_studentized_dev.iloc[rows], standard, rtol=rtol)
+    assert_allclose(found.resid_studentized.iloc[rows], pearson, rtol=rtol)
+    assert_allclose(found.resid_deleted.iloc[rows], deleted, rtol=rtol)
+    assert_allclose(found.delta_chi2.iloc[rows], np.square(pearson), rtol=rtol)
+    assert_allclose(found.delta_deviance.iloc[rows], np.square(deleted), rtol=rtol)
+
+
+@pytest.fixture(scope="module")
+def discrete(toy):
+    """Few covariate patterns, with an offset that belongs to them."""
+    df = toy.assign(x=toy.x.round(0).clip(-1, 1), z=(toy.z > 0).astype(int))
+    return df.assign(o=0.1 * df.x, w=np.random.default_rng(4).integers(1, 4, len(df)))
+
+
+@pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog", "MNLogit"])
+def test_patterns_however_the_data_are_grouped(discrete, model):
+    """Rows, frequency weights and counts: one answer, that of the counts' own rows."""
+    y = "y" if model == "MNLogit" else "b"
+    cls = getattr(glmclf, model)
+    table = discrete.groupby(["x", "z", "o", y], sort=False).size().rename("n").reset_index()
+    wide = table.pivot_table(index=["x", "z", "o"], columns=y, values="n", fill_value=0)
+    wide = wide.set_axis([f"c{c}" for c in wide.columns], axis=1).reset_index()
+    left = " + ".join(sorted((c for c in wide.columns if c[0] == "c"), reverse=model != "MNLogit"))
+    fits = [
+        cls.from_formula(f"{y} ~ x + z", discrete, offset="o").fit(),
+        cls.from_formula(f"{y} ~ x + z", table, freq_weights="n", offset="o").fit(),
+        cls.from_formula(f"{left} ~ x + z", wide, offset="o").fit(),
+    ]
+    tables = []
+    for res in fits:
+        found = res.get_influence(by="pattern")
+        columns = found.patterns.iloc[:, :5]
+        assert list(columns) == ["Intercept", "x", "z", "offset", "n"] and columns.n.sum() == len(discrete)
+        frame = found.summary_frame().assign(d=np.asarray(found.d_fittedvalues).reshape(len(columns), -1)[:, 0])
+        tables.append(frame.set_axis(pd.MultiIndex.from_frame(columns[["x", "z"]])).sort_index())
+    for other in tables[1:]:
+        assert_allclose(other, tables[0], rtol=1e-6, atol=1e-10)
+    rows = fits[2].get_influence().summary_frame()
+    rows = rows.set_axis(pd.MultiIndex.from_frame(wide[["x", "z"]])).sort_index()
+    assert_allclose(tables[0].drop(columns="d"), rows, rtol=1e-6, atol=1e-10)
+
+
+def test_rows_of_a_pattern(discrete):
+    found = glmclf.Logit.from_formula("b ~ x + z", discrete).fit().get_influence(by="pattern")
+    assert found.rows.index.equals(discrete.index) and set(found.rows) == set(found.patterns.index)
+    assert found.patterns.index[0] == discrete.index[0]
+    one = found.patterns.iloc[2]
+    mine = discrete[(discrete.x == one.x) & (discrete.z == one.z)]
+    assert one.n == len(mine) and one.observed_1 == mine.b.sum() and (found.rows[mine.index] == one.name).all()
+    assert_allclose(found.patterns.expected_1.sum(), discrete.b.sum())
+
+
+@pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog", "MNLogit"])
+def test_fits_without_the_row(toy, model):
+    """How the fit of the others changes, to first order: both statistics, at the largest and at others."""
+    y, small = ("y" if model == "MNLogit" else "b"), toy.head(150)
+    cls = getattr(glmclf, model)
+    res = cls.from_formula(f"{y} ~ x + z", small).fit()
+    found = res.get_influence()
+    for row in [*found.delta_deviance.nlargest(2).index, small.index[7]]:
+        rest = cls.from_formula(f"{y} ~ x + z", small.drop(index=row)).fit()
+        assert_allclose(found.delta_deviance[row], res.deviance - rest.deviance, rtol=0.03)
+
+
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_sums_of_the_deltas(toy, model):
+    """Own parts add up to Pearson's statistic and the deviance; the rest is what both have in common."""
+    res = getattr(glmclf, model).from_formula("b ~ x + z" if model == "Logit" else "y ~ x + z", toy).fit()
+    found = res.get_influence()
+    gain = found.delta_deviance - (res.resid_dev**2 if model == "Logit" else (res.resid_dev**2).sum(axis=1))
+    pearson = res.gof_test().loc["Pearson", "statistic"]
+    assert_allclose((found.delta_chi2 - gain).sum(), pearson, rtol=1e-9)
+    assert (gain >= 0).all()
+
+
+def test_patterns_of_sampling_weights(discrete):
+    """A pattern weighs what its rows weigh together."""
+    w = discrete.w * 0.7
+    rows = glmclf.Logit.from_formula("b ~ x + z", discrete, weights=w).fit()
+    counts = glmclf.Logit.from_formula("b ~ x + z", discrete, freq_weights="w").fit()
+    a, b = (res.get_influence(by="pattern") for res in (rows, counts))
+    assert_allclose(a.hat_matrix_diag, b.hat_matrix_diag, rtol=1e-8)
+    assert_allclose(a.delta_chi2, 0.7 * b.delta_chi2, rtol=1e-7)
+
+
+def test_patterns_of_a_separated_and_a_constrained_fit(discrete):
+    extra = discrete.head(9).assign(g="c", b=1)
+    with pytest.warns(glmclf.errors.SeparationWarning):
+        res = glmclf.Logit.from_formula("b ~ x + z + g", pd.concat([discrete.assign(g="a"), extra])).fit()
+    plain = glmclf.Logit.from_formula("b ~ x + z", discrete).fit().get_influence(by="pattern")
+    found = res.get_influence(by="pattern")
+    n = len(plain.patterns)
+    assert_allclose(found.delta_chi2.iloc[:n], plain.delta_chi2, rtol=1e-7)
+    assert (found.hat_matrix_diag.iloc[n:] == 0).all()
+    held = glmclf.Logit.from_formula("b ~ x + z + o", discrete).fit_constrained("o = 0").get_influence(by="pattern")
+    assert_allclose(held.delta_deviance, plain.delta_deviance, rtol=1e-7)
+    assert_allclose(held.cooks_distance[0], plain.cooks_distance[0], rtol=1e-7)
+
+
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_without_a_row_that_alone_determines_a_coefficient(toy, model):
+    """Its leverage is one, and there is no estimate without it: no number, large or small."""
+    y = "b" if model == "Logit" else "y"
+    df = toy.assign(one=(np.arange(len(toy)) == 3) * 1.0)
+    cls = getattr(glmclf, model)
+    res = cls.from_formula(f"{y} ~ C(x > 0)", df).fit().get_influence(by="pattern")
+    assert_allclose(res.hat_matrix_diag, 1.0 if model == "Logit" else 2.0)
+    assert res.summary_frame().drop(columns="hat_diag").isna().all().all()
+
+
+def test_what_goes(toy):
+    res = glmclf.Logit.from_formula("b ~ x", toy).fit()
+    for by in ("rows", None, 1):
+        with pytest.raises(ValueError, match='"row" or "pattern"'):
+            res.get_influence(by=by)

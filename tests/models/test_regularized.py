@@ -491,6 +491,7 @@ KEPT = {
     *("resid_misclassified", "resid_pearson", "resid_response", "resid_working", "save", "simulate", "summary"),
     *("summary_frame", "tidy", "use_t", "bias_reduction", "constraints", "classification_report", "roc"),
     *("compare_roc", "precision_recall", "decision_curve", "lift", "calibration", "validate"),
+    *("components", "gof_groups", "resid_partial", "resid_quantile", "vif"),
 }
 
 
