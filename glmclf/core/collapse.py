@@ -166,13 +166,16 @@ def _digit(values: ndarray, low: float, high: float) -> Digit | None:
 # ------------------------------------------------------------------------------------------------ numbers
 def _numbered(digits: Iterator[Digit | None], n: int, n_threads: int | None) -> tuple[ndarray, int] | None:
     """A number for each row, equal for equal rows, and how many numbers there may be; None if too many."""
-    key, size = np.zeros(n, dtype=np.int32), 1
+    all_digits: list[Digit] = []
     for digit in digits:
         if digit is None:
             return None
+        all_digits.append(digit)
+    key, size = np.zeros(n, dtype=np.int32), 1
+    for digit in sorted(all_digits, key=lambda d: -d.radix):  # interactions before the factors that they hold
         if size * digit.radix > TABLE:
             size = _reduced(key, size, n_threads)
-            if PAYS * size > n or size * digit.radix > max(TABLE, n // PAYS):
+            if PAYS * size > n or size * digit.radix > max(TABLE, n // 2):
                 return None
 
         def append(key, values, digit=digit):
