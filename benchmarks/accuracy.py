@@ -279,9 +279,10 @@ def write(rows, programs) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--write", action="store_true", help="write docs/numerics.md and results/accuracy.json")
+    options = parser.parse_args()
     rows, programs = measure()
     print(markdown(rows, programs))
-    if parser.parse_args().write:
+    if options.write:
         write(rows, programs)
 
 

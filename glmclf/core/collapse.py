@@ -71,7 +71,7 @@ class Digit(NamedTuple):
         if self.low is None:
             return values, True
         if self.levels is None:
-            shifted = values - self.low
+            shifted = values.astype(np.float64, copy=False) - self.low
             codes = shifted.astype(np.int32)
             return codes, bool((codes == shifted).all())
         codes = np.minimum(np.searchsorted(self.levels, values), self.radix - 1).astype(np.int32)
@@ -143,7 +143,8 @@ def _digits(X: Dense | Cells, offset: ndarray | None) -> Iterator[Digit | None]:
     if offset is not None:
         numbers += list(offset.reshape(len(offset), -1).T)
     if all(_may_be_discrete(values) for values in numbers):  # nothing large is read before a glance at all
-        yield from (digit for values in numbers if (digit := _digit(values)) is None or digit.radix > 1)
+        ends = ((values, float(values.min()), float(values.max())) for values in numbers)
+        yield from (_digit(values, low, high) for values, low, high in ends if low != high)
         yield from coded.values()
     else:
         yield None
@@ -154,8 +155,8 @@ def _may_be_discrete(values: ndarray) -> bool:
     return bool((np.rint(some) == some).all()) or len(np.unique(some)) <= FEW
 
 
-def _digit(values: ndarray) -> Digit | None:
-    low, high = float(values.min()), float(values.max())
+def _digit(values: ndarray, low: float, high: float) -> Digit | None:
+    """A digit by what a glance shows; `Digit.codes` tells whether it holds for every row."""
     levels = np.unique(values[:: max(1, len(values) // GLANCE)])
     if (np.rint(levels) == levels).all():
         return Digit(values, int(high - low) + 1, low) if high - low < TABLE else None
@@ -165,13 +166,16 @@ def _digit(values: ndarray) -> Digit | None:
 # ------------------------------------------------------------------------------------------------ numbers
 def _numbered(digits: Iterator[Digit | None], n: int, n_threads: int | None) -> tuple[ndarray, int] | None:
     """A number for each row, equal for equal rows, and how many numbers there may be; None if too many."""
-    key, size = np.zeros(n, dtype=np.int32), 1
+    all_digits: list[Digit] = []
     for digit in digits:
         if digit is None:
             return None
+        all_digits.append(digit)
+    key, size = np.zeros(n, dtype=np.int32), 1
+    for digit in sorted(all_digits, key=lambda d: -d.radix):  # interactions before the factors that they hold
         if size * digit.radix > TABLE:
             size = _reduced(key, size, n_threads)
-            if PAYS * size > n or size * digit.radix > max(TABLE, n // PAYS):
+            if PAYS * size > n or size * digit.radix > max(TABLE, n // 2):
                 return None
 
         def append(key, values, digit=digit):

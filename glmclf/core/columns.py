@@ -130,7 +130,7 @@ EXPANDABLE = 50_000_000  # entries of a table that may be expanded for the sake 
 SMALL = 20_000  # rows below which the calls of `Cells` cost more than the arithmetic of `Dense`
 DENSE = 0.1  # share of entries that are not 0 from which the gram of expanded rows is the faster
 JOINT = 8  # rows for each cell of all factors together from which these are taken as one
-MANY_CELLS = 2_000  # cells of one term above which a table of two terms' cells is no longer small
+MANY_CELLS = 20_000  # cells of one term above which a table of two terms' cells is no longer small
 
 
 def is_small(n: int, k: int) -> bool:

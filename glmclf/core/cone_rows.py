@@ -75,7 +75,7 @@ def directions(X: ndarray) -> Directions:
     Directions
     """
     X = X.astype(float, copy=False)
-    size = np.abs(X).max(axis=0, initial=0.0)
+    size, rare = np.abs(X).max(axis=0, initial=0.0), _rare(X)
     M = np.diag(1.0 / np.where(size > 0, size, 1.0))
     for again in range(ROUNDS):
         Z = _of_length_one(X, M)[0]
@@ -88,10 +88,11 @@ def directions(X: ndarray) -> Directions:
             R = R / np.diag(R)[:, None]
         M = M @ solve_triangular(R, np.eye(len(R)), check_finite=False)
         Z, noise = _product(X, M)
-        dwarfed = _spread(Z, noise) * DWARFED < np.abs(Z).max(axis=0)
+        away, usual = _spread(Z, noise, rare)
+        dwarfed = away * DWARFED < np.abs(Z).max(axis=0)
         if not dwarfed.any():
             break
-        M = M / np.where(dwarfed, np.quantile(np.abs(Z), 0.9, axis=0), 1.0)
+        M = M / np.where(dwarfed, usual, 1.0)
     Z, length, share = _of_length_one(X, M)
     return Directions(Z, length, M, float(np.clip(16 * share, TIE, WIDEST)))
 
@@ -116,7 +117,19 @@ def _product(X: ndarray, M: ndarray) -> tuple[ndarray, ndarray]:
     return Z, noise
 
 
-def _spread(Z: ndarray, noise: ndarray) -> ndarray:
-    """Distance of nine tenths of the entries of each column from their median; infinite where it is rounding."""
+def _rare(X: ndarray) -> dict[int, ndarray]:
+    """Columns nine tenths of which are one number -> the rows of the others, as of factors and sparse columns."""
+    other = X != np.median(X, axis=0)
+    return {int(j): np.flatnonzero(other[:, j]) for j in np.flatnonzero(other.mean(axis=0) < 0.1)}
+
+
+def _spread(Z: ndarray, noise: ndarray, rare: dict[int, ndarray]) -> tuple[ndarray, ndarray]:
+    """Distance of nine tenths of the entries of each column from their median, infinite where it is rounding, and of
+    nine tenths from 0; of the rows in which a rare column is itself."""
     away = np.quantile(np.abs(Z - np.median(Z, axis=0)), 0.9, axis=0)
-    return np.where(away > 64 * np.median(noise, axis=0), away, np.inf)
+    rounding, usual = np.median(noise, axis=0), np.quantile(np.abs(Z), 0.9, axis=0)
+    for j, rows in rare.items():
+        z = Z[rows, j] if len(rows) else np.zeros(1)
+        away[j], usual[j] = np.quantile(np.abs(z - np.median(z)), 0.9), np.quantile(np.abs(z), 0.9)
+        rounding[j] = np.median(noise[rows, j]) if len(rows) else 0.0
+    return np.where(away > 64 * rounding, away, np.inf), usual

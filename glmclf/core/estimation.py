@@ -108,7 +108,7 @@ def estimate(
 def _estimate(
     method: str, objective: Objective, start: ndarray, warm: bool, refine: bool | None, options
 ) -> Estimate:
-    reference = None
+    reference, usual = None, start
     if warm and method == "irls" and not refine and (near := approach(objective, start, **options)) is not None:
         return _finish(near, objective, **options)
     subsample = Subsample.of(objective, len(start)) if warm else None
@@ -116,6 +116,9 @@ def _estimate(
         start, reference = _from_subsample(subsample, start)
         subsample = None if reference is None else subsample
     opening = objective(start, subsample is None)
+    if subsample is not None and subsample.misled(opening):
+        start, reference, subsample = usual, None, None
+        opening = objective(start)
     if refine or not opening.well_conditioned(objective.blocks.arrays[0].least_rcond):
         refuse_empty_columns(objective, opening.information)
         return _estimate_in_basis(method, objective, start, refine, options)

@@ -124,6 +124,13 @@ class Factor:
         return rcond > CLEAR * least or self.rcond > least
 
 
+class Largest(float):
+    """A number of which the sum over blocks is the largest."""
+
+    def __add__(self, other: float) -> Largest:
+        return Largest(max(self, other))
+
+
 class Objective:
     """The log-likelihood of a model as a function of its flat parameters.
 
@@ -158,6 +165,10 @@ class Objective:
             return Evaluation(float(ll.sum()), X.times(u), np.zeros(()))
 
         return self.blocks.sum(rows)
+
+    def farthest(self, d: ndarray) -> float:
+        """The largest change of a linear predictor in a step d."""
+        return self.blocks.sum(lambda X, *_: Largest(np.abs(X @ d.reshape(X.shape[1], -1, order="F")).max(initial=0.0)))
 
     def score_factor(self, theta: ndarray, X, y, m, offset) -> ndarray:
         """Derivative of each row's log-likelihood in its linear predictors, without its weight."""

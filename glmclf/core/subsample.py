@@ -13,6 +13,8 @@ ROWS, EACH, SHARE = 3_000, 250, 100  # of the part: rows at least, for each para
 LARGE = 8  # parts of which a whole has at least so many is helped by one
 CHORDS = 8  # steps to the maximum of the stand-in
 NEGLIGIBLE = 1e-6  # of the stand-in's correction, squared
+CLOSE = 0.5  # lengths of Newton's step that the stand-in's may be off it: a part without rare events tells nothing
+MISLED = 10.0  # times the squared distance of the part's maximum from that of all rows that is to be expected
 
 
 class Subsample:
@@ -43,6 +45,15 @@ class Subsample:
         times = objective.n // max(ROWS, EACH * p, objective.n // SHARE)
         return cls(objective, times) if times >= LARGE else None
 
+    def misled(self, opening: Evaluation) -> bool:
+        """Whether all rows, evaluated at the part's estimate, say that it is far from where they end: a column may
+        vary in few rows, none of which is in the part."""
+        try:
+            decrement = float(opening.factor.solve(opening.score) @ opening.score)
+        except np.linalg.LinAlgError:
+            return True
+        return not decrement <= MISLED * self.part.unit * self.times * len(opening.score)
+
     def _evaluation(self, theta: ndarray) -> Evaluation:
         """Of the part, with the observed information."""
         if self._at is None or self._at[0] is not theta:
@@ -72,7 +83,8 @@ class Subsample:
             correction, d = (size if np.isinf(correction) else correction), d + move
             if size <= NEGLIGIBLE * correction:
                 break
-        return d
+        astray = d - newton
+        return d if astray @ evaluation.information @ astray <= CLOSE**2 * (newton @ evaluation.score) else newton
 
     def moved(self, theta: ndarray, evaluation: Evaluation, step: ndarray) -> Evaluation:
         """The evaluation with the information at theta + step, as the part tells how it changes."""

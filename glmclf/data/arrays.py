@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.columns import Dense
+from glmclf.core.columns import Dense, Sparse
 from glmclf.data.frame import Column, as_frame, close_to, quoted, read_column, row_labels
 from glmclf.data.sample import (
     Respond,
@@ -527,14 +527,24 @@ def constant(X: Any) -> int:
     weights = _combination(some)
     if not _is_one(some, weights):
         return 0
-    return int(_is_one(X[:], weights) or _is_one(X[:], _combination(X if isinstance(X, ndarray) else X.toarray())))
+    return int(_is_one(X[:], weights) or _is_one(X[:], _combination(X)))
 
 
-def _combination(X: ndarray) -> ndarray:
-    """The combination of columns nearest to one in every row."""
-    scale = np.abs(X).max(axis=0).astype(np.float64)
-    scale[scale == 0] = 1.0
-    return np.linalg.lstsq(X / scale, np.ones(len(X)), rcond=None)[0] / scale
+def _combination(X: Any) -> ndarray:
+    """The combination of columns nearest to one in every row; of codes and sparse columns by the normal equations,
+    refined once, so that no row is expanded."""
+    if isinstance(X, (ndarray, Dense)):
+        X = X if isinstance(X, ndarray) else X.toarray()
+        scale = np.abs(X).max(axis=0).astype(np.float64)
+        scale[scale == 0] = 1.0
+        return np.linalg.lstsq(X / scale, np.ones(len(X)), rcond=None)[0] / scale
+    X = Sparse(X) if is_sparse(X) else X
+    size, ones = X.largest(), np.ones(X.shape[0])
+    scale = np.where(size > 0, size, 1.0)
+    G, found = X.gram(ones) / scale / scale[:, None], np.zeros(len(scale))
+    for _ in range(2):
+        found += np.linalg.lstsq(G, X.times(ones - X @ (found / scale)) / scale, rcond=None)[0]
+    return found / scale
 
 
 def _is_one(X: ndarray, weights: ndarray) -> bool:

@@ -116,6 +116,8 @@ def read_extras(extras: Mapping[str, Any] | None, frame: pd.DataFrame, cut: ndar
 
 def _aligned(value: Any, name: str, frame: pd.DataFrame) -> ndarray:
     """One value a row, or of an offset one a row and equation."""
+    if hasattr(value, "toarray"):
+        raise DataError(f"{name}: scipy.sparse is for exog alone; pass {name}.toarray().")
     if name == "offset" and not isinstance(value, str) and np.ndim(value) == 2 and np.shape(value)[1] > 1:
         columns = [value[c] for c in value.columns] if isinstance(value, pd.DataFrame) else list(np.asarray(value).T)
         return np.column_stack([align(c, name=name, frame=frame) for c in columns])

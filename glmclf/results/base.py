@@ -611,7 +611,14 @@ class Results(
         # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
         R = triangular_factor(Blocks(X))
         e = self.model._objective_of(X.rotated(R))(into_basis(R, theta), True)
-        return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic
+        with suppress(np.linalg.LinAlgError):
+            return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic
+        warn(
+            f'anova(test="score"): {c.term} has no test, since the information of the model without it is singular to '
+            'rounding (fitted probabilities of 0 and 1). Use test="LR".',
+            InferenceWarning,
+        )
+        return np.nan
 
     def _score_at_limit(self, c: Comparison) -> float:
         """Score statistic where the smaller model is separated; NaN where its limit leaves no rows to tell."""

@@ -120,3 +120,15 @@ def test_many_columns_of_few_patterns():
 def test_few_rows_are_left_alone(monkeypatch):
     monkeypatch.undo()
     assert refused(Dense(np.ones((N, 1))))
+
+
+def test_an_interaction_beside_its_factors(monkeypatch):
+    monkeypatch.setattr(collapse, "TABLE", 200)
+    rng = np.random.default_rng(4)
+    a, b, c = factor(rng, 4), factor(rng, 6), factor(rng, 5)
+    both = Piece(None, (a.codes * 6 + b.codes).astype(np.int8), np.eye(24), np.zeros(24, int), np.arange(24))
+    X = Cells([a, b, both, c], N)
+    rows, kind = collapse.equal_rows(X)
+    cells = np.unique(np.column_stack([a.codes, b.codes, c.codes]), axis=0)
+    assert len(rows) == len(cells) <= N // collapse.PAYS
+    np.testing.assert_array_equal(X.subset(rows[kind]).toarray(), X.toarray())

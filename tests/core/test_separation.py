@@ -1,6 +1,7 @@
 """The recession cone by linear programs against all its extreme rays, found exactly on small integer designs."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import references
 import glmclf
 from glmclf.core.limit import find_cone
 from glmclf.core.separation import BinaryConstraints, Hint, MultinomialConstraints, recession_cone
+from glmclf.errors import SeparationWarning
 
 # the linear program's own feasibility tolerance is 1e-7, in units of the largest entry of a column; what it finds is
 # then refined to rounding
@@ -371,3 +373,40 @@ def test_seconds_of_a_year(gap):
         side = [b[0] + b[1] * int(s) + b[2] * round(1000 * v) // 1000 for s, v in zip(t, z, strict=True)]
         assert all((s > 0) == (v == 1) for s, v in zip(side, y, strict=True))
     np.testing.assert_array_equal(recession_cone(binary(X, y)).signs, [-1, 1, np.nan])
+
+
+# ----------------------------------------------------------------------------------------- columns that are mostly zero
+SPARSE = [[1, 0, 0.72, 0.86], [1, 0, 0.80, 0], [1, 0.88, 0, 0], [1, 0.08, 0, 0], [1, 0, 0, 0.48]]
+
+
+@pytest.mark.parametrize("zeros", [40, 41, 200, 2000])
+def test_few_rows_beside_many_of_the_constant_alone(zeros):
+    X = np.array(SPARSE + [[1, 0, 0, 0]] * zeros)
+    y = np.array([0, 1, 0, 0, 0] + [i % 2 for i in range(zeros)], float)
+    with pytest.warns(SeparationWarning):
+        res = glmclf.Logit(y, X).fit()
+    assert np.sign(res.params).tolist()[1:] == [-1, 1, -1] and np.isinf(res.params[1:]).all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sparse_columns_against_a_linear_program(seed):
+    from scipy.optimize import linprog
+
+    generator = np.random.default_rng(1000 + seed)
+    n, p = 200, 8
+    X = np.where(generator.random((n, p)) < 0.02, np.round(generator.random((n, p)), 2), 0.0)
+    X = np.column_stack([np.ones(n), X[:, X.any(axis=0)]])
+    y = (generator.random(n) < 0.4) * 1.0
+    A = np.where(y == 1, 1.0, -1.0)[:, None] * X  # A d >= 0, and > 0 somewhere
+    best = linprog(-A.sum(axis=0), A_ub=-A, b_ub=np.zeros(n), bounds=[(-1, 1)] * X.shape[1])
+    decided = A @ best.x > 1e-7
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeparationWarning)
+        res = glmclf.Logit(y, X).fit()
+    assert (res.separation is not None) == decided.any()
+    # rows that a direction takes to 0 or 1 have these probabilities, and each row that any direction takes there
+    most = decided.copy()
+    for i in np.flatnonzero(~decided):
+        one = linprog(-A[i], A_ub=-A, b_ub=np.zeros(n), bounds=[(-1, 1)] * X.shape[1])
+        most[i] = -one.fun > 1e-7
+    np.testing.assert_array_equal(np.isin(res.fittedvalues, [0.0, 1.0]), most)
