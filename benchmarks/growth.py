@@ -106,6 +106,8 @@ def grow(points: Iterator[Point], turns: int, limit: float) -> dict[str, dict[st
     slow: set[str] = set()
     for at, programs in points:
         programs = {name: run for name, run in programs.items() if name in COLOURS and name not in slow}
+        if not curves:  # imports are not part of a time
+            speed.times(programs, 1)
         for name, seconds in speed.times(programs, turns)[0].items():
             curve = curves.setdefault(name, {"at": [], "seconds": []})
             curve["at"].append(at)
@@ -128,6 +130,9 @@ def draw(axes: list[dict]) -> None:
     for panel, axis in zip(panels.flat, axes, strict=False):
         for name, curve in axis["programs"].items():
             panel.loglog(curve["at"], curve["seconds"], "o-", ms=4, color=COLOURS[name], label=name)
+        points = sorted({at for curve in axis["programs"].values() for at in curve["at"]})
+        panel.set_xticks(points, [f"{at:,}" for at in points], rotation=30, ha="right")
+        panel.minorticks_off()
         panel.set(xlabel=axis["label"], ylabel="seconds")
         panel.grid(alpha=0.3)
     handles = {label: h for panel in panels.flat for h, label in zip(*panel.get_legend_handles_labels(), strict=True)}

@@ -171,7 +171,12 @@ def markdown(entries: list[dict], about: dict) -> str:
             lines.append(f"| {first} | {name} | {shares} | {entry['slope'][name]:.3f} |")
     used = ", ".join(f"{k} {about[k]}" for k in ("python", "numpy", "scipy"))
     return "\n".join(
-        [*lines, "", f"In shares of X; {about['processors']} processors; {used}; sparse: a fifth of the rows."]
+        [
+            *lines,
+            "",
+            'In shares of X as it is given; "fit" is the model, its estimate, standard errors and summary; '
+            f"{about['processors']} processors; {used}; sparse: a fifth of the rows.",
+        ]
     )
 
 

@@ -124,3 +124,15 @@ def test_numbers_that_float32_cannot_subtract():
     np.testing.assert_allclose(res.params, b, rtol=1e-9)
     np.testing.assert_allclose(res.bse, se, rtol=1e-8)
     assert res.llf == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::glmclf.errors.InferenceWarning")
+def test_the_unit_of_weights_is_nothing_to_the_last_step():
+    generator = np.random.default_rng(5)
+    X = np.column_stack([np.ones(N), generator.normal(size=(N, 3))])
+    X[777, 1] = 1e5
+    y = (generator.random(N) < 0.4).astype(int)
+    se = newton(X, y)[1]
+    for unit in (1e-12, 1e6):
+        res = Logit(y, X, weights=np.full(N, unit)).fit(cov_type="nonrobust")
+        np.testing.assert_allclose(res.bse * np.sqrt(unit), se, rtol=1e-8)

@@ -15,7 +15,7 @@ SWITCH = 1e-2  # Fisher scoring goes on with the observed information here, or w
 # log-likelihoods are concave, so that damped Newton steps reach the maximum, and its last digits come quickly
 FLOOR = 1e-8  # a squared decrement below this that has not fallen for PATIENCE steps is rounding
 UNSEEN = 1e-11  # and where the gain is no share of the log-likelihood: one far row can make a slope of little weight
-SURE = 1e-16  # squared decrement from which no row moves far: one of leverage 1 by its root over that of its weight
+SURE = 1e-16  # squared distance from which no row moves far: one of leverage 1 by its root over that of its weight
 LITTLE = 2e-8  # change of any row's linear predictor in the last step, and of its weight, that a part may tell
 NEAR = 0.1  # squared decrement over n, the relative change of the information in a step, that a stand-in follows
 PATIENCE = 4  # in an exponential tail it falls by 1/e a step: slow, but no rounding
@@ -65,7 +65,7 @@ def _maximise(
             continue
         if distance <= tol:
             if subsample is not None:
-                if decrement > SURE and objective.farthest(step) > LITTLE:
+                if distance > SURE and objective.farthest(step) > LITTLE:
                     evaluation = objective(theta + step, False)
                 elif distance > SAME * tol:
                     evaluation = subsample.moved(theta, evaluation, step)
