@@ -110,17 +110,18 @@ class PooledWald(NamedTuple):
     riv: float
 
 
-def joint_test(distances: ndarray, covariances: ndarray) -> PooledWald:
+def joint_test(distances: ndarray, covariances: ndarray, df: float = math.inf) -> PooledWald:
     """Test D1 of Li, Raghunathan and Rubin, which takes the share of missing information to be the same throughout.
 
     D1 = d' U^-1 d / (k (1 + r)), d the mean of the distances from the hypothesis, U that of their covariances,
-    r = (1 + 1/m) tr(B U^-1) / k; F with k and, with t = k (m - 1), 4 + (t - 4) (1 + (1 - 2/t)/r)^2 degrees of freedom
-    where t > 4, else t (1 + 1/k) (1 + 1/r)^2 / 2.
+    r = (1 + 1/m) tr(B U^-1) / k; F with k and `denominator_df` degrees of freedom.
 
     Parameters
     ----------
     distances : (m, k) ndarray
     covariances : (m, k, k) ndarray
+    df : float
+        Degrees of freedom if the data were complete.
 
     Returns
     -------
@@ -141,14 +142,60 @@ def joint_test(distances: ndarray, covariances: ndarray) -> PooledWald:
     form = wald.quadratic_form(d, U)
     scale = np.sqrt(np.diagonal(U))
     r = (1.0 + 1.0 / m) * float(np.trace(np.linalg.solve(U / np.outer(scale, scale), B / np.outer(scale, scale)))) / k
-    t, statistic = k * (m - 1), form / (k * (1.0 + r))
-    if r <= 0:
-        denominator = math.inf
-    elif t > 4:
-        denominator = 4.0 + (t - 4.0) * (1.0 + (1.0 - 2.0 / t) / r) ** 2
-    else:
-        denominator = 0.5 * t * (1.0 + 1.0 / k) * (1.0 + 1.0 / r) ** 2
+    statistic, denominator = form / (k * (1.0 + r)), denominator_df(r, k, m, df)
     return PooledWald(statistic, _f_tail(statistic, k, denominator), k, denominator, r)
+
+
+def denominator_df(r: float, k: int, m: int, df: float) -> float:
+    """Degrees of freedom of the denominator of D1.
+
+    Reiter's where they are defined, t = k (m - 1) > 4 and n > 4 (1 + a), n = df (df + 1)/(df + 3) those of complete
+    data and a = r t/(t - 2). Elsewhere, as Barnard and Rubin join theirs, those of infinitely many complete data and
+    n/(1 + r) by 1/(1/v + (1 + r)/n): exactly theirs for k = 1, and n where nothing is missing.
+
+    Parameters
+    ----------
+    r : float
+        Average relative increase in variance.
+    k, m : int
+        Size of the hypothesis, data sets.
+    df : float
+        Degrees of freedom if the data were complete, or inf.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Reiter (2007), Biometrika 94, 502-508. Barnard & Rubin (1999), Biometrika 86, 948-955.
+    """
+    t = k * (m - 1)
+    many = _of_infinite_data(r, k, t)
+    if math.isinf(df):
+        return many
+    n = (df + 1.0) / (df + 3.0) * df
+    if n <= 0:
+        return 0.0
+    if r <= 0:
+        return n
+    a = r * t / (t - 2.0) if t > 4 else math.inf
+    if k == 1 or n <= 4.0 * (1.0 + a):
+        return 1.0 / (1.0 / many + (1.0 + r) / n)
+    two, four = n - 2.0 * (1.0 + a), n - 4.0 * (1.0 + a)
+    added = a**2 * two / ((1.0 + a) ** 2 * four) + 8.0 * a**2 * two / ((1.0 + a) * four**2)
+    added += 4.0 * a**2 / ((1.0 + a) * four) + 4.0 * a**2 / (four * two)
+    added += 16.0 * a**2 * two / four**3 + 8.0 * a**2 / four**2
+    return 4.0 + 1.0 / (1.0 / four + added / (t - 4.0))
+
+
+def _of_infinite_data(r: float, k: int, t: int) -> float:
+    """Li, Raghunathan and Rubin's degrees of freedom; Rubin's (1987, section 3.3) where t <= 4 or k = 1."""
+    if r <= 0:
+        return math.inf
+    if t > 4 and k > 1:
+        return 4.0 + (t - 4.0) * (1.0 + (1.0 - 2.0 / t) / r) ** 2
+    return 0.5 * t * (1.0 + 1.0 / k) * (1.0 + 1.0 / r) ** 2
 
 
 def _f_tail(statistic: float, k: int, denominator: float) -> float:

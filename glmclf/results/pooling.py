@@ -213,8 +213,12 @@ class PooledResults(Estimates):
         Returns
         -------
         PooledWald
-            statistic (F), pvalue, df, df_denom and riv, the average relative increase in variance. D1 takes the
-            degrees of freedom of complete data to be infinite.
+            statistic (F), pvalue, df, df_denom and riv, the average relative increase in variance.
+
+        Notes
+        -----
+        df_denom counts `df_complete`: Reiter's (2007) degrees of freedom; of one equation those of `t_test` (F = t^2),
+        and so in kind where Reiter's are not defined, with few degrees of freedom of complete data or few data sets.
         """
         if use_f is False or not scalar:
             raise NotImplementedError("wald_test(use_f=False) and scalar=False of pooled fits: D1 is one F statistic")
@@ -228,7 +232,7 @@ class PooledResults(Estimates):
         for r in self.results:
             r._check_joint(R)
         d = np.array([r._contrasts(R)[0] - q for r in self.results])
-        return pooling.joint_test(d, np.array([r.cov_params(R) for r in self.results]))
+        return pooling.joint_test(d, np.array([r.cov_params(R) for r in self.results]), self.df_complete)
 
     def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = True):
         """Joint test D1 of each term.
@@ -365,7 +369,7 @@ def pool(results: Iterable[Any]) -> PooledResults:
     References
     ----------
     Rubin (1987), Multiple Imputation for Nonresponse in Surveys. Barnard & Rubin (1999), Biometrika 86, 948-955. Li,
-    Raghunathan & Rubin (1991), JASA 86, 1065-1073.
+    Raghunathan & Rubin (1991), JASA 86, 1065-1073. Reiter (2007), Biometrika 94, 502-508.
 
     Examples
     --------

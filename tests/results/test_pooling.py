@@ -120,9 +120,15 @@ def test_mice(pooled):
     assert pooled.df_complete == 183 and pooled.m == 5
 
 
+def joint(pooled, names, df):
+    R = np.array([pooled.params.index == name for name in names], dtype=float)
+    distances = np.array([R @ r.params for r in pooled.results])
+    return pooling.joint_test(distances, np.array([R @ r.cov_params().to_numpy() @ R.T for r in pooled.results]), df)
+
+
 def test_joint_test_by_hand(pooled):
     """R 4.2.2 arithmetic of Li, Raghunathan & Rubin (1991) on the fits above, race = 0 and ht = 0."""
-    t = pooled.wald_test("C(race)[T.2] = 0, C(race)[T.3] = 0, ht = 0")
+    t = joint(pooled, ["C(race)[T.2]", "C(race)[T.3]", "ht"], np.inf)
     assert_allclose([t.statistic, t.riv, t.pvalue], [4.71041052995, 0.00650167562896, 0.00273274856237], rtol=1e-7)
     assert_allclose(t.df_denom, 133487.424153, rtol=1e-6)
     table = pooled.wald_test_terms().table
@@ -130,6 +136,47 @@ def test_joint_test_by_hand(pooled):
     assert table.loc["C(race)", "df_constraint"] == 2
     one = pooled.f_test("ht = 0")
     assert_allclose(one.statistic, pooled.tvalues["ht"] ** 2, rtol=1e-10)
+
+
+def test_joint_tests_count_the_degrees_of_freedom_of_complete_data(pooled):
+    """R 4.2.2, mice 3.15.0: D1(fits, fits without them)$result, also with dfcom = 12, of the fits above."""
+    t = pooled.wald_test("C(race)[T.2] = 0, C(race)[T.3] = 0, ht = 0")
+    assert_allclose([t.statistic, t.df_denom, t.pvalue], [4.7104105299, 180.7476623105, 0.0034330982255], rtol=1e-7)
+    t = joint(pooled, ["C(race)[T.2]", "C(race)[T.3]", "ht"], 12)
+    assert_allclose([t.df_denom, t.pvalue], [10.367449182988, 0.025573152995046], rtol=1e-7)
+    t = joint(pooled, ["C(race)[T.2]", "C(race)[T.3]", "lwt"], 12)
+    assert_allclose([t.statistic, t.df_denom, t.pvalue], [4.7874542842488, 10.30781854443, 0.0245997519], rtol=1e-7)
+
+
+def test_one_equation_is_t_squared(pooled):
+    for hypothesis in ("ht = 0", "smoke - 2*ht = 1"):
+        t, F = pooled.t_test(hypothesis), pooled.f_test(hypothesis)
+        assert_allclose([F.statistic, F.df_denom, F.pvalue], [t.tvalue[0] ** 2, t.df[0], t.pvalue[0]], rtol=1e-8)
+    table = pooled.wald_test_terms().table
+    assert_allclose(table.loc["lwt", ["pvalue", "df_denom"]].astype(float), [pooled.pvalues["lwt"], pooled.df["lwt"]])
+
+
+def test_four_clusters():
+    data = [d.assign(g=np.arange(len(d)) % 4) for d in completed()]
+    with pytest.warns(glmclf.errors.InferenceWarning, match="clusters"):
+        fits = [glmclf.Logit.from_formula(FORMULA, d).fit(cov_type="cluster", cov_kwds={"groups": "g"}) for d in data]
+    res = glmclf.pool(fits)
+    assert res.df_complete == 3
+    assert_allclose(res.f_test("lwt = 0").pvalue, res.pvalues["lwt"], rtol=1e-8)
+    for hypothesis in ("lwt, ht", "lwt, ht, smoke"):  # Reiter's are not defined; never more than of complete data
+        assert 1.5 < res.f_test(hypothesis).df_denom < 2.0
+
+
+def test_limits_of_the_degrees_of_freedom():
+    """Nothing missing: those of complete data; infinitely many of those: Li, Raghunathan and Rubin's, or Rubin's."""
+    for df in (3.0, 12.0, 1e4):
+        n = (df + 1) / (df + 3) * df
+        for k in (1, 2, 5):
+            assert_allclose(pooling.denominator_df(0.0, k, 5, df), n)
+            assert_allclose(pooling.denominator_df(1e-9, k, 5, df), n, rtol=1e-6)
+    for k, m in ((1, 5), (2, 3), (3, 5), (4, 20)):
+        assert_allclose(pooling.denominator_df(0.4, k, m, 1e9), pooling.denominator_df(0.4, k, m, np.inf), rtol=1e-6)
+    assert pooling.denominator_df(0.4, 2, 5, 0.0) == 0
 
 
 def test_few_degrees_of_freedom():
@@ -159,6 +206,8 @@ def test_equal_data_sets_are_one_fit():
     pooled = glmclf.pool([res, res, glmclf.Logit.from_formula(FORMULA, d).fit(method="newton")])
     assert_allclose(pooled.params, res.params, rtol=1e-12)
     assert_allclose(pooled.bse, res.bse, rtol=1e-10)
+    joint = pooled.f_test("lwt, ht")
+    assert_allclose(joint.df_denom, 184 / 186 * 183)
     assert_allclose(pooled.df, 184 / 186 * 183)  # Barnard & Rubin's, which counts the estimation of the variance
     assert_allclose(pooled.wald_test("lwt, ht").statistic, res.f_test("lwt, ht").statistic, rtol=1e-8)
 
