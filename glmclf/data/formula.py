@@ -56,6 +56,20 @@ def _described(formula: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
     return tuple(tuple(tuple(f.name() for f in term.factors) for term in side) for side in sides)
 
 
+def written_order(formula: str) -> list[str]:
+    """Names of the terms of the right side by degree, equal degrees as they are written, as R orders them.
+
+    The columns of a design are in patsy's order, in which terms without numeric factors come first.
+
+    Examples
+    --------
+    >>> written_order("y ~ x:g + x + z + g")
+    ['Intercept', 'x', 'z', 'g', 'x:g']
+    """
+    terms = sorted(_described(formula)[1], key=len)
+    return [":".join(codes) or "Intercept" for codes in terms]
+
+
 def no_features(formula: str) -> FormulaError:
     """The error for a right side without anything to classify by."""
     return FormulaError(f'the formula "{formula}" has no features: name at least one beside the intercept.')

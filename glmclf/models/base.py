@@ -49,6 +49,7 @@ from glmclf.models.inputs import Inputs, Rows
 from glmclf.models.regularized import Regularization
 from glmclf.models.solving import check_converged, check_options, check_refine, solver_options
 from glmclf.results.collinearity import SHOWN, combination, empty_cell
+from glmclf.results.hypotheses import respelled
 from glmclf.results.separation import Separation, separation_report
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ class Model(ConstrainedFits, Regularization):
         """Labelled parameters in the model's order; anything else as it is."""
         if not isinstance(params, pd.Series) or isinstance(params.index, pd.RangeIndex):
             return params
+        params = respelled(params, self._param_names, self._param_index)
         for labels in (self._param_names, list(self._param_index)):
             if set(params.index) == set(labels) and params.index.is_unique:
                 return params[labels]

@@ -445,7 +445,8 @@ class Results(
         type : {3, 2, 1}
             3: each term against the model without its columns, as they are coded: with treatment coding the main effect
             of an interaction is the effect at the base level. 2: each term against the model without it, both without
-            the terms that contain it. 1: each term added to those before it, in the order of the columns.
+            the terms that contain it. 1: each term added to those before it, in the order in which the formula has them
+            but interactions after what they are of (as R), and of arrays in the order of the columns.
         test : {"LR", "wald", "score"}
             Likelihood ratio, with a fit of each smaller model; Wald, with the covariance of the result; or Rao's score
             test at the smaller model's estimate, with the expected information.
@@ -491,6 +492,10 @@ class Results(
             self._refuse_reduced('anova(test="score")', "its score is not zero. Use test=\"LR\" or \"wald\"")
         model, constant = self.model, self.model._constant_column()
         columns = {name: np.arange(len(model.exog_names))[part] for name, part in model._design.terms.items()}
+        if type == 1 and model.formula is not None:
+            from glmclf.data.formula import written_order
+
+            columns = {name: columns[name] for name in written_order(model.formula) if name in columns}
         skip = next((name for name, c in columns.items() if len(c) == 1 and c[0] == constant), None)
         compared = anova.comparisons(type, columns, model._term_factors, skip)
         statistic = {"LR": self._lr_statistic, "wald": self._wald_statistic, "score": self._score_statistic}[test]

@@ -23,7 +23,8 @@ def constraints(hypothesis: Any, names: list[str], index: pd.Index | None = None
     names : list of str
         The parameters.
     index : Index, optional
-        Their labels in tables, where these are not the names.
+        Their labels in tables, where these are not the names. Parameters by level and regressor are also known as
+        ``y{level}_{regressor}`` with the level as Python writes it, ``y2.0_x`` for ``y2_x``.
 
     Raises
     ------
@@ -32,6 +33,7 @@ def constraints(hypothesis: Any, names: list[str], index: pd.Index | None = None
     """
     q = None
     _check_kind(hypothesis, names)
+    hypothesis = respelled(hypothesis, names, index)
     if isinstance(hypothesis, tuple) and len(hypothesis) == 2 and not isinstance(hypothesis[0], str):
         R, q = (_numbers(part, names) for part in hypothesis)
     elif isinstance(hypothesis, (str, dict)) or _all_strings(hypothesis):
@@ -65,6 +67,26 @@ def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:
             why = error if isinstance(error, PatsyError) else "one of the equations is empty"
             raise ValueError(f"{hypothesis!r}: {why}. The parameters are {names}") from None
     return parsed.coefs, parsed.constants.ravel()
+
+
+def respelled(hypothesis: Any, names: list[str], index: pd.Index | None) -> Any:
+    """A hypothesis, text or labelled, with the names of parameters where levels were spelled as Python writes them."""
+    if not isinstance(index, pd.MultiIndex) or isinstance(hypothesis, ndarray):
+        return hypothesis
+    if isinstance(hypothesis, tuple):
+        return tuple(respelled(part, names, index) for part in hypothesis)
+    written = [f"y{level}_{name}" for level, name in index]
+    others = {other: name for other, name in zip(written, names, strict=True) if other not in names}
+    if not others:
+        return hypothesis
+    if isinstance(hypothesis, dict):
+        return {others.get(name, name) if isinstance(name, str) else name: v for name, v in hypothesis.items()}
+    if isinstance(hypothesis, (pd.Series, pd.DataFrame)):
+        axis = "index" if isinstance(hypothesis, pd.Series) else "columns"
+        labels = getattr(hypothesis, axis)
+        named = not isinstance(labels, (pd.MultiIndex, pd.RangeIndex)) and labels.isin(list(others)).any()
+        return hypothesis.rename(**{axis: others}) if named else hypothesis
+    return _replaced(hypothesis, others)
 
 
 def _by_name(values: Mapping[Any, Any], names: list[str]) -> tuple[ndarray, ndarray]:
@@ -108,14 +130,18 @@ def _numbers(values: Any, names: list[str]) -> ndarray:
 
 def _coded(hypothesis, names: list[str]):
     """The hypothesis with a placeholder for each name, the longest first."""
-    order = sorted(range(len(names)), key=lambda i: -len(names[i]))
-    pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(names[i])}(?![\w.])" for i in order))
-    place = {name: f"p{i}_" for i, name in enumerate(names)}
+    return _replaced(hypothesis, {name: f"p{i}_" for i, name in enumerate(names)})
 
-    def code(text: str) -> str:
-        return pattern.sub(lambda match: place[match.group(0)], text)
 
-    return code(hypothesis) if isinstance(hypothesis, str) else [code(h) for h in hypothesis]
+def _replaced(hypothesis, words: Mapping[str, str]):
+    """Text, or a list of texts, with other words for these, the longest first."""
+    order = sorted(words, key=lambda word: -len(word))
+    pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(word)}(?![\w.])" for word in order))
+
+    def code(text: Any) -> Any:
+        return pattern.sub(lambda match: words[match.group(0)], text) if isinstance(text, str) else text
+
+    return [code(h) for h in hypothesis] if isinstance(hypothesis, list) else code(hypothesis)
 
 
 def _by_label(R: pd.Series | pd.DataFrame, names: list[str], index: pd.Index | None) -> ndarray:

@@ -49,6 +49,18 @@ class Levels:
         return [classes.index(level) for level in self.levels]
 
 
+def spelled(levels: list[Any]) -> list[str]:
+    """Levels as names of parameters spell them: as text, floats without their point where all are whole.
+
+    Examples
+    --------
+    >>> spelled([0.0, 1.0]), spelled([0.5, 1.0]), spelled(["a", 1])
+    (['0', '1'], ['0.5', '1.0'], ['a', '1'])
+    """
+    whole = all(isinstance(v, (float, np.floating)) and float(v).is_integer() and abs(v) < 1e15 for v in levels)
+    return [str(int(v)) if whole else str(v) for v in levels]
+
+
 class LevelLabels(Levels):
     """Names of parameters by level and regressor, equation by equation.
 
@@ -70,7 +82,7 @@ class LevelLabels(Levels):
 
     @property
     def _param_names(self) -> list[str]:
-        return [f"y{level}_{name}" for level in self._equations for name in self.exog_names]
+        return [f"y{level}_{name}" for level in spelled(self._classes)[1:] for name in self.exog_names]
 
     @property
     def _param_index(self) -> pd.Index:

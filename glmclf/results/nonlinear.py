@@ -13,6 +13,7 @@ from scipy.special import chdtrc, fdtrc
 
 from glmclf.inference import nonlinear, wald
 from glmclf.inference.nonlinear import NonlinearFunction
+from glmclf.results.hypotheses import respelled
 
 if TYPE_CHECKING:
     from glmclf.results.estimates import Estimates
@@ -181,4 +182,5 @@ def _read(hypothesis: Any, res: Estimates) -> list[NonlinearFunction]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"the names {twice} stand for several parameters, so that text cannot tell them apart")
+    texts = respelled(list(texts), names, res._param_index)
     return [f for text in texts for f in nonlinear.functions(text, names, res._theta)]

@@ -341,8 +341,9 @@ def pool(results: Iterable[Any]) -> PooledResults:
     Parameters
     ----------
     results : list of results
-        Two or more fits: the same class, names, levels, reference or event, covariance type and number of rows. Of
-        LDA, QDA and NaiveBayes the implied logits (`discriminant`) are pooled.
+        Two or more fits: the same class, response, names, levels, reference or event, options of the model (fixed
+        priors, families), covariance type with its lags and groupings, columns of offset and weights, and number of
+        rows; only the values differ. Of LDA, QDA and NaiveBayes the implied logits (`discriminant`) are pooled.
 
     Returns
     -------
@@ -421,12 +422,12 @@ def _check_same(fits: list[Any]) -> None:
                 raise ValueError(f"pool(): fits 1 and {i} differ in {what}: {value}; {other[what]}")
     states = [_states(getattr(r, "_parent", r).model._design) for r in fits]
     for i, other in enumerate(states[1:], start=2):
-        differ = [code for code, state in states[0].items() if other[code] != state]
+        differ = [code for code, state in states[0].items() if other.get(code) != state]
         if differ:
             raise ValueError(
-                f"pool(): {', '.join(differ)} memorised other numbers in fit {i} than in fit 1 (knots, means), so that "
-                "its coefficients mean something else. Fix them: bs(x, knots=[...], lower_bound=..., upper_bound=...), "
-                "or compute the column before"
+                f"pool(): {', '.join(differ)} memorised other numbers in fit {i} than in fit 1 (knots, means, the order "
+                "of levels), so that its coefficients mean something else. Fix them: bs(x, knots=[...], "
+                "lower_bound=..., upper_bound=...), a categorical with its levels, or compute the column before"
             )
 
 
@@ -434,31 +435,72 @@ def _described(r: Any) -> dict[str, Any]:
     """What fits that are pooled share."""
     owner = getattr(r, "_parent", r)
     model = owner.model
+    weights = {name: column for name, column in model._names.items() if name != "offset"}
     omitted = [] if r._omitted is None else np.flatnonzero(r._omitted).tolist()
     levels = model._classes if hasattr(model, "_classes") else model._response.levels
     return {
         "model": type(model).__name__,
+        "the response": str(model.endog_names),
         "the levels of the response, the reference first": [str(level) for level in levels],
         "the names of the parameters": list(r._param_names),
         "the number of observations": model.nobs,
         "the covariance type": owner.cov_type,
+        "the options of the covariance": _covariance_options(owner),
         "bias_reduction": getattr(owner, "bias_reduction", None),
+        "flic": getattr(getattr(owner, "_reduction", None), "flic", False),
         "the constraints": getattr(owner, "constraints", []),
-        "the weights": (model._frequency, sorted(set(model._names) - {"offset"})),
-        "the offset": model._has_offset,
+        "the kind of weights": "none" if not weights else "freq_weights" if model._frequency else "weights",
+        "the weights": list(weights.values()),
+        "the offset": model._names.get("offset", "none"),
         "columns left out as combinations of others": [r._param_names[j] for j in omitted],
-        "the options of the model": {n: v for n, v in getattr(model, "_options", {}).items() if np.ndim(v) == 0},
+        "the families of the features": [f"{f.name}: {f.family}" for f in getattr(model, "features", [])],
+        "the numbers that the formula takes from beside the table": _beside(model._design),
+        **{f"{name}=": _plain(value) for name, value in getattr(model, "_options", {}).items()},
     }
 
 
+def _covariance_options(owner: Any) -> dict[str, Any]:
+    """Lags, and the groupings: by name, or where they have none by their sizes."""
+    given = owner.cov_kwds
+    out = {name: given[name] for name in ("maxlags", "groups") if name in given}
+    if "groups" in out:
+        out["groups"] = list(out["groups"])
+        if "groups" in out["groups"]:  # arrays
+            out["n_groups"] = [int(G) for G in given["n_groups"]]
+    return out
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and tuples as lists, so that values compare."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return np.asarray(value).tolist() if isinstance(value, (ndarray, np.generic, list, tuple)) else value
+
+
+def _beside(design: Any) -> dict[str, Any]:
+    """Numbers and text of the caller's that the formula names."""
+    from glmclf.data.codec import _borrowed
+
+    found = _borrowed(design)[0] if getattr(design, "factors", None) else {}
+    return {name: value for name, value in found.items() if isinstance(value, (bool, int, float, str, np.generic))}
+
+
 def _states(design: Any) -> dict[str, str]:
-    """What the transforms of each factor memorised."""
+    """What each factor memorised: levels, and the states of its transforms; and how they are coded."""
     from glmclf.data.codec import _factor_record, _packed
 
-    out = {}
+    parts: dict[str, list[Any]] = {}
     for code, factor in getattr(design, "factors", {}).items():
-        try:
-            out[code] = json.dumps(_packed(_factor_record(factor)["transforms"]))
-        except DataError:  # a transform of the caller's, whose state is its own affair
-            out[code] = ""
-    return out
+        record = _factor_record(factor)
+        parts[code] = [record["levels"], record["transforms"]]
+    for subterm in getattr(design, "subterms", []):
+        for code, matrix in subterm.contrasts.items():
+            parts[code].append(np.asarray(matrix))
+    return {code: _written(_packed, part) for code, part in parts.items()}
+
+
+def _written(packed: Any, part: list[Any]) -> str:
+    try:
+        return json.dumps(packed(part))
+    except DataError:  # a transform of the caller's, whose state is its own affair
+        return ""

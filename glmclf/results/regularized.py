@@ -24,7 +24,7 @@ from glmclf.results import frames
 from glmclf.results.base import Results
 from glmclf.results.binary import BinaryResults
 from glmclf.results.estimates import Estimates
-from glmclf.results.levels import beside
+from glmclf.results.levels import beside, spelled
 from glmclf.results.multinomial import MultinomialResults
 from glmclf.results.summary import count, number
 
@@ -638,7 +638,8 @@ class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
 
     @property
     def _param_names(self) -> list[str]:
-        return [f"y{level}_{name}" for level in self._table_levels for name in self.model.exog_names]
+        words = dict(zip(self.model.levels, spelled(self.model.levels), strict=True))
+        return [f"y{words[level]}_{name}" for level in self._table_levels for name in self.model.exog_names]
 
     @property
     def _param_index(self) -> pd.Index:

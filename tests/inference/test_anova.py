@@ -19,11 +19,20 @@ def fit(name):
     return case["values"], model.from_formula(case["formula"], data, **references.model_keywords(case)).fit()
 
 
+def written_as(name, terms):
+    """The fit with its terms written in this order."""
+    case, data = references.reference(name)
+    formula = case["formula"].partition("~")[0] + "~" + " + ".join(terms)
+    return getattr(glmclf, case["model"]).from_formula(formula, data, **references.model_keywords(case)).fit()
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_certified_tables(name):
     values, res = fit(name)
     for key, rows in values.items():
         kind, test = key.split("_")
+        if kind == "type1":  # the tables are in the order of the columns, numbers after factors
+            res = written_as(name, list(rows))
         table = res.anova(type=int(kind[-1]), test={"lr": "LR", "wald": "wald"}[test])
         assert list(table.index) == list(rows)
         assert table["df"].tolist() == [row["df"] for row in rows.values()]
@@ -145,9 +154,67 @@ def test_tables_of_r(name):
     res = getattr(glmclf, name).from_formula(formula, data).fit(cov_type="expected")  # as R's glm
     for (kind, test), expected in FROM_R[name].items():
         table = res.anova(kind, test)
+        if kind == 1:  # each term the last of a model of those before it
+            made = [getattr(glmclf, name).from_formula("low ~ " + " + ".join(TERMS[: i + 1]), data) for i in range(5)]
+            last = [m.fit().anova(3, test).loc[[term]] for m, term in zip(made, TERMS, strict=True)]
+            table = pd.concat(last)
         assert list(table.index) == TERMS
         rtol = {"LR": 1e-9, "score": 1e-7, "wald": 1e-6}[test]  # what R's iterations leave
         assert_allclose(table["statistic"], expected, rtol=rtol, err_msg=f"{kind} {test}")
+
+
+# R 4.2.2: the same glm without keep.order, low ~ race*smoke + lwt + ht: anova(m, test = "Rao" | "Chisq")
+SEQUENTIAL = {
+    "Logit": {
+        "score": [5.00481301090, 9.57594817070, 4.68549189392, 7.49022475623, 1.69052178693],
+        "LR": [5.010366010137, 9.686919640521, 4.960053105146, 6.767241359026, 1.699152713716],
+    },
+    "Probit": {
+        "score": [5.00481301090, 9.77306967988, 4.76693867246, 7.12791541545, 1.48576050743],
+        "LR": [5.010366010137, 10.029206885641, 5.101315464491, 6.474513809346, 1.498421492059],
+    },
+    "CLogLog": {
+        "score": [5.00481301090, 9.20535293214, 4.83081914845, 7.78921357994, 2.10399734490],
+        "LR": [5.010366010137, 8.907047304541, 5.073293838816, 7.083904964977, 2.149293058686],
+    },
+}
+
+
+@pytest.mark.parametrize("name", SEQUENTIAL)
+def test_type_1_is_in_the_order_of_r(name):
+    data = references.reference("birthwt__logit")[1]
+    res = getattr(glmclf, name).from_formula("low ~ C(race)*C(smoke) + lwt + ht", data).fit(cov_type="expected")
+    for test, expected in SEQUENTIAL[name].items():
+        table = res.anova(1, test)
+        assert list(table.index) == ["C(race)", "C(smoke)", "lwt", "ht", "C(race):C(smoke)"]
+        assert_allclose(table["statistic"], expected, rtol={"LR": 1e-9, "score": 1e-7}[test])
+
+
+# R 4.2.2: m <- glm(low ~ lwt:race + lwt + smoke + race, binomial, birthwt, control = list(epsilon = 1e-14)), race a
+# factor: anova(m, test = "LRT" | "Rao"); low ~ 0 + lwt + race: LRT; low ~ lwt + smoke + race: differences of
+# t(b) %*% solve(V) %*% b of what is left
+def test_a_factor_behind_numbers():
+    data = references.reference("birthwt__logit")[1]
+    make = glmclf.Logit.from_formula
+    res = make("low ~ lwt:C(race) + lwt + smoke + C(race)", data).fit()
+    LR, rao = res.anova(1, "LR"), res.anova(1, "score")
+    assert list(LR.index) == ["lwt", "smoke", "C(race)", "lwt:C(race)"] and list(LR.df) == [1, 1, 2, 2]
+    assert_allclose(LR.statistic, [5.98132710336, 4.35001840358, 9.32599324886, 1.49833327578], rtol=1e-9)
+    assert_allclose(rao.statistic, [5.43815343272, 4.40233542731, 9.17089125514, 1.38494878746], rtol=1e-7)
+    wald = make("low ~ lwt + smoke + C(race)", data).fit().anova(1, "wald")
+    assert_allclose(wald.statistic, [4.12992533649, 3.45739576729, 8.73049844899], rtol=1e-8)
+    bare = make("low ~ 0 + lwt + C(race)", data).fit().anova(1)
+    assert_allclose(bare.statistic, [31.61164245951, 7.13890128138], rtol=1e-9)
+
+
+def test_several_classes_behind_numbers(toy):
+    """The likelihood ratios add up, and each is that of two fits."""
+    res = glmclf.MNLogit.from_formula("y ~ x + z + g", toy, offset="o").fit()
+    smaller = [glmclf.MNLogit.from_formula(f"y ~ {right}", toy, offset="o").fit() for right in ("x + z", "x", "1")]
+    llf = [res.llf, *(r.llf for r in smaller)]
+    table = res.anova(1)
+    assert list(table.index) == ["x", "z", "g"]
+    assert_allclose(table.statistic[::-1], -2 * np.diff(llf), rtol=1e-8)
 
 
 @pytest.mark.parametrize("test", ["LR", "wald", "score"])

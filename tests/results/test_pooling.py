@@ -282,6 +282,82 @@ def test_fits_that_do_not_belong_together():
         glmclf.pool([fits[0], short])
 
 
+def test_what_was_modelled_is_compared(tmp_path):
+    """Coefficients of one name that mean different things are not pooled; the difference is named."""
+    one, two = (
+        d.assign(other=1 - d.low, w=1.0 + d.smoke, v=2.0 - d.smoke, g=np.arange(len(d)) % 30) for d in completed(2)
+    )
+    one, two = (d.assign(h=np.arange(len(d)) % 25, k=pd.Categorical(d.race)) for d in (one, two))
+    make, lda, bayes = glmclf.Logit.from_formula, glmclf.LDA.from_formula, glmclf.NaiveBayes.from_formula
+    poly, turned = "low ~ C(k, Poly)", two.assign(k=pd.Categorical(two.race, categories=[2, 1, 3]))
+    pairs = [
+        ("the response: low; other", make("low ~ lwt", one).fit(), make("other ~ lwt", two).fit()),
+        ("the offset: v; w", make("low ~ lwt", one, offset="v").fit(), make("low ~ lwt", two, offset="w").fit()),
+        (
+            "the weights: .*v.*; .*w",
+            make("low ~ lwt", one, weights="v").fit(),
+            make("low ~ lwt", two, weights="w").fit(),
+        ),
+        (
+            "kind of weights: none; freq",
+            make("low ~ lwt", one).fit(),
+            make("low ~ lwt", two, freq_weights=np.ones(189)).fit(),
+        ),
+        (
+            "maxlags",
+            *(make("low ~ lwt", d).fit(cov_type="HAC", cov_kwds={"maxlags": m}) for d, m in ((one, 1), (two, 9))),
+        ),
+        (
+            "groups",
+            *(
+                make("low ~ lwt", d).fit(cov_type="cluster", cov_kwds={"groups": c})
+                for d, c in ((one, "g"), (two, "h"))
+            ),
+        ),
+        (
+            "groups",
+            *(
+                make("low ~ lwt", d).fit(cov_type="cluster", cov_kwds={"groups": c.to_numpy()})
+                for d, c in ((one, one.g), (two, two.h))
+            ),
+        ),
+        (
+            "flic: False; True",
+            *(make("low ~ lwt", d).fit(bias_reduction="firth", flic=f) for d, f in ((one, False), (two, True))),
+        ),
+        (
+            "priors=: .*0.1.*; .*0.5",
+            *(lda("race ~ lwt", d, priors=p).fit() for d, p in ((one, [0.1, 0.1, 0.8]), (two, [0.5, 0.3, 0.2]))),
+        ),
+        (
+            "priors=: None; ",
+            *(lda("race ~ lwt", d, priors=p).fit() for d, p in ((one, None), (two, {1: 0.5, 2: 0.3, 3: 0.2}))),
+        ),
+        (
+            "families",
+            *(bayes("low ~ lwt", d, families=f, pooled=True).fit() for d, f in ((one, {"lwt": "gaussian"}), (two, {"lwt": "poisson"}))),
+        ),
+    ]
+    for why, a, b in pairs:
+        with pytest.raises(ValueError, match=f"fits 1 and 2 differ in .*{why}"):
+            glmclf.pool([a, b])
+        b.save(tmp_path / "b.json")
+        with pytest.raises(ValueError, match=f"fits 1 and 2 differ in .*{why}"):
+            glmclf.pool([a, glmclf.load(tmp_path / "b.json")])
+    with pytest.raises(ValueError, match="memorised other numbers"):
+        glmclf.pool([make(poly, one).fit(), make(poly, turned).fit()])
+    fits = []
+    for data, power in ((one, 2), (two, 3)):  # the same name, I(lwt ** power)
+        fits.append(make("low ~ I((lwt / 100) ** power)", data).fit())
+    with pytest.raises(ValueError, match="beside the table: {'power': 2}; {'power': 3}"):
+        glmclf.pool(fits)
+    drawn = [
+        make("low ~ lwt", d.assign(low=np.where(np.arange(189) < 9, i, d.low)), offset="v").fit()
+        for i, d in enumerate((one, two))
+    ]
+    assert glmclf.pool(drawn).m == 2  # imputed outcomes differ in their values
+
+
 def test_bad_arguments(pooled):
     res = pooled.results[0]
     for bad, why in (

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import references
 from properties.toys import close, models, shared, text, toy
 
 import glmclf
@@ -92,3 +93,30 @@ def test_lower_case(name):
     res = getattr(smf, name)("y ~ x1", toy()).fit()
     assert type(res.model).__name__.lower() == name
     assert getattr(smf, name)(formula="y ~ x1", data=toy(), offset="off").fit().converged
+
+
+def test_levels_that_are_whole_floats():
+    """statsmodels 0.15.0: mnlogit("PID ~ age + educ", anes96).fit().t_test("y2_educ = y1_educ"), PID as floats."""
+    data = references.reference("anes96__mnlogit")[1]
+    data = data.assign(PID=data.PID.astype(float))
+    res = glmclf.MNLogit.from_formula("PID ~ age + educ", data).fit()
+    for hypothesis in ("y2_educ = y1_educ", "y2.0_educ = y1.0_educ", ("y2.0_educ = y1_educ",), ["y2_educ - y1.0_educ"]):
+        np.testing.assert_allclose(res.t_test(hypothesis).effect, [0.14038403], rtol=1e-7)
+    at = res.wald_test({"y2.0_age": -0.01, "y1_age": 0}).statistic
+    assert at == res.wald_test({"y2_age": -0.01, "y1_age": 0}).statistic
+    ratio = [res.nonlinear_test(f"y{a}_educ / y{b}_educ = 1").joint.statistic for a, b in ((1, 2), (1.0, 2.0))]
+    assert ratio[0] == ratio[1]
+    assert res.get_influence().summary_frame().columns[0] == "dfb_y1_Intercept"
+    held = [res.model.fit_constrained(f"y{a}_educ = y{b}_educ") for a, b in ((1, 2), (1.0, 2.0))]
+    assert held[0].llf == held[1].llf and held[0].constraints == ["y1_educ - y2_educ = 0"] == held[1].constraints
+    theta = res.params.to_numpy().ravel(order="F")
+    for names in ([f"y{k}_{x}" for k in res.params for x in res.params.index], res.model._param_names):
+        assert res.model.loglike(pd.Series(theta, names)[::-1]) == pytest.approx(res.llf)
+    R = pd.DataFrame(np.eye(18)[[1]], columns=[f"y{k}_{x}" for k in res.params for x in res.params.index])
+    assert res.t_test(R).effect == res.params.iloc[1, 0]
+    lda = glmclf.LDA.from_formula("PID ~ age + educ", data).fit().discriminant
+    assert lda.t_test("y2_educ = y1_educ").effect == lda.t_test("y2.0_educ = y1.0_educ").effect
+    half = glmclf.MNLogit.from_formula("PID ~ educ", data.assign(PID=data.PID.clip(upper=2) / 2)).fit()
+    with pytest.raises(ValueError, match=r"y0\.5_educ"):
+        half.t_test("y1_educ")
+    assert half.t_test("y1.0_educ - y0.5_educ").effect.size == 1
