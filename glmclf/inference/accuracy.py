@@ -103,6 +103,11 @@ class Measure(NamedTuple):
     upper: float
 
 
+def is_number(value: object) -> bool:
+    """Whether something is one real number, Python's or numpy's, and no truth value."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
 def table(outcomes: Outcomes, predicted: ndarray) -> ndarray:
     """Weighted observations by class observed (rows) and predicted (columns), (K, K)."""
     K = outcomes.counts.shape[1]

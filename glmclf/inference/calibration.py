@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
-from scipy.special import logsumexp, xlogy
+from scipy.special import xlogy
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
@@ -36,7 +36,7 @@ class Recalibration(NamedTuple):
     slope, slope_se : float
         1 if predictions are neither too extreme nor too timid; inf where they separate the classes.
     llf : float
-        Log-likelihood at the estimate.
+        Log-likelihood at the estimate; that of the classes' shares where predictions are constant.
     """
 
     intercepts: ndarray
@@ -68,10 +68,9 @@ def log_odds(log_p: ndarray) -> ndarray:
         with np.errstate(invalid="ignore"):
             z = log_p[:, 1] - log_p[:, 0]
         return np.column_stack([-z, z])
-    out = np.empty((n, K))
+    out, columns = np.empty((n, K)), np.ascontiguousarray(log_p.T)
     for k in range(K):
-        with np.errstate(divide="ignore"):
-            out[:, k] = log_p[:, k] - logsumexp(np.delete(log_p, k, axis=1), axis=1)
+        out[:, k] = columns[k] - np.logaddexp.reduce(np.delete(columns, k, axis=0))
     return out
 
 
@@ -80,7 +79,7 @@ def recalibrate(log_p: ndarray, outcomes: Outcomes, slope: bool = True) -> Recal
     """Maximum likelihood recalibration of predicted probabilities; intercepts alone, with slope 1, on request.
 
     Standard errors are from the inverse information or, of rows as units, a sandwich (HC0). NaN throughout where a
-    probability of 0 or 1 has no finite logit, or a class has no observation.
+    probability of 0 or 1 has no finite logit, or a class has no observation; slope and intercepts also of a constant.
 
     References
     ----------
@@ -90,19 +89,21 @@ def recalibrate(log_p: ndarray, outcomes: Outcomes, slope: bool = True) -> Recal
     lost = np.full(K - 1, np.nan)
     if not np.isfinite(log_p).all() or not (outcomes.sizes > 0).all():
         return Recalibration(lost, lost, np.nan, np.nan, np.nan)
-    z, C = log_p - log_p[:, :1], outcomes.totals
+    totals = outcomes.totals
+    z, C = (np.ascontiguousarray(a.T) for a in (log_p - log_p[:, :1], totals))  # classes by rows: sums run along these
     free = np.r_[np.ones(K - 1, dtype=bool), slope]
     theta = np.r_[np.zeros(K - 1), 1.0]
     value, s, H = _evaluate(theta, z, C)
     unit = np.sqrt(np.diag(H))
     if slope and _least(H, unit) < FLAT:  # a constant predictor has no slope
-        return Recalibration(lost, lost, np.nan, np.nan, np.nan)
-    sign = _separated(z, outcomes) if slope else 0
+        shares = float(xlogy(outcomes.sizes, outcomes.sizes / outcomes.sizes.sum()).sum())
+        return Recalibration(lost, lost, np.nan, np.nan, shares)
+    sign = _separated(z, C) if slope else 0
     if sign:
         return Recalibration(lost, lost, sign * np.inf, np.nan, np.nan)
     for _ in range(MOST_STEPS):
         step = np.linalg.lstsq(H[np.ix_(free, free)], s[free], rcond=None)[0]
-        if s[free] @ step <= TOL * max(1.0, len(z)):
+        if s[free] @ step <= TOL * max(1.0, z.shape[1]):
             if slope and _least(H, unit) < FLAT:
                 break
             return _recalibrated(theta, free, value, z, outcomes, H)
@@ -125,42 +126,61 @@ def _least(H: ndarray, unit: ndarray) -> float:
     return float(np.linalg.eigvalsh(H / unit / unit[:, None])[0])
 
 
-def _separated(z: ndarray, outcomes: Outcomes) -> int:
+def _separated(z: ndarray, C: ndarray) -> int:
     """1 where no event of two classes has a lower probability than another observation, -1 the other way round."""
-    if z.shape[1] > 2:
+    if len(z) > 2:
         return 0
-    no, yes = (z[outcomes.totals[:, k] > 0, 1] for k in (0, 1))
+    no, yes = (z[1, c > 0] for c in C)
     if not (len(no) and len(yes)):
         return 0
     return 1 if no.max() <= yes.min() else -1 if yes.max() <= no.min() else 0
 
 
 def _probabilities(theta: ndarray, z: ndarray) -> tuple[ndarray, ndarray]:
-    eta = np.r_[0.0, theta[:-1]] + theta[-1] * z
-    log_q = eta - logsumexp(eta, axis=1, keepdims=True)
-    return log_q, np.exp(log_q)
+    """Recalibrated log probabilities and probabilities, (K, n)."""
+    eta = np.r_[0.0, theta[:-1]][:, None] + theta[-1] * z
+    eta -= eta.max(axis=0)
+    q = np.exp(eta)
+    total = q.sum(axis=0)
+    q /= total
+    return eta - np.log(total), q
 
 
 def _evaluate(theta: ndarray, z: ndarray, C: ndarray) -> tuple[float, ndarray, ndarray]:
     """Log-likelihood, score and information of intercepts and slope."""
+    if len(z) == 2:
+        return _evaluate_two(theta, z[1], *C)
     log_q, q = _probabilities(theta, z)
-    m, mean = C.sum(axis=1), (q * z).sum(axis=1)
-    residual = C - m[:, None] * q
+    m, mean = C.sum(axis=0), (q * z).sum(axis=0)
+    residual = C - m * q
     H = np.empty((len(theta), len(theta)))
-    own = q[:, 1:]
-    H[:-1, :-1] = np.diag(m @ own) - (own * m[:, None]).T @ own
-    H[:-1, -1] = H[-1, :-1] = m @ (own * (z[:, 1:] - mean[:, None]))
-    H[-1, -1] = m @ (q * (z - mean[:, None]) ** 2).sum(axis=1)
+    own, weighted = q[1:], m * q
+    away = z - mean
+    H[:-1, :-1] = np.diag(own @ m) - weighted[1:] @ own.T
+    H[:-1, -1] = H[-1, :-1] = (weighted[1:] * away[1:]).sum(axis=1)
+    H[-1, -1] = np.vdot(weighted * away, away)
     value = float(np.multiply(C, log_q, out=np.zeros_like(q), where=C > 0).sum())
-    return value, np.r_[residual[:, 1:].sum(axis=0), (residual * z).sum()], H
+    return value, np.r_[residual[1:].sum(axis=1), np.vdot(residual, z)], H
+
+
+def _evaluate_two(theta: ndarray, z: ndarray, no: ndarray, yes: ndarray) -> tuple[float, ndarray, ndarray]:
+    """The same of two classes: a logistic regression on z."""
+    eta = theta[0] + theta[1] * z
+    e, m = np.exp(-np.abs(eta)), no + yes
+    q = np.where(eta >= 0, 1.0, e) / (1.0 + e)
+    value = float(-(m @ np.log1p(e)) + yes @ np.minimum(eta, 0.0) - no @ np.maximum(eta, 0.0))
+    residual, w = yes - m * q, m * e / (1.0 + e) ** 2
+    wz = w * z
+    H = np.array([[w.sum(), wz.sum()], [wz.sum(), wz @ z]])
+    return value, np.array([residual.sum(), residual @ z]), H
 
 
 def _recalibrated(theta, free, value, z, outcomes: Outcomes, H) -> Recalibration:
     V = np.zeros_like(H)
     inverse = np.linalg.inv(H[np.ix_(free, free)])
     if outcomes.rowwise:
-        residual = outcomes.counts - outcomes.counts.sum(axis=1)[:, None] * _probabilities(theta, z)[1]
-        S = np.column_stack([residual[:, 1:], (residual * z).sum(axis=1)])[:, free]
+        residual = outcomes.counts - outcomes.counts.sum(axis=1)[:, None] * _probabilities(theta, z)[1].T
+        S = np.column_stack([residual[:, 1:], (residual * z.T).sum(axis=1)])[:, free]
         w = np.ones(len(S)) if outcomes.weights is None else outcomes.weights
         inverse = inverse @ (S.T * (w if outcomes.frequency else w**2)) @ S @ inverse
     V[np.ix_(free, free)] = inverse
@@ -322,4 +342,4 @@ def nagelkerke(llf: float, sizes: ndarray) -> float:
     """Nagelkerke's R-squared of a log-likelihood against that of the classes' shares alone."""
     n = sizes.sum()
     null = float(xlogy(sizes, sizes / n).sum())
-    return float(np.expm1(2 * (null - llf) / n) / np.expm1(2 * null / n))
+    return float(np.expm1(2 * (null - llf) / n) / np.expm1(2 * null / n)) + 0.0  # no -0

@@ -65,10 +65,7 @@ def ranks(score: ndarray, outcomes: Outcomes) -> Ranks:
     """Sort rows by score; infinite scores may be among them. O(n log n)."""
     order = np.argsort(-score, kind="stable")
     s, totals = score[order], outcomes.totals[order]
-    with np.errstate(invalid="ignore"):
-        near = s[:-1] - s[1:] <= TIED * (1 + np.abs(s[1:]))
-    same = (s[:-1] == s[1:]) | (near & np.isfinite(s[:-1]) & np.isfinite(s[1:]))
-    start = np.r_[True, ~same]
+    start = np.r_[True, ~_same(s)]
     place = np.cumsum(start) - 1
     group = np.empty(len(s), dtype=np.intp)
     group[order] = place
@@ -95,6 +92,28 @@ def area(found: Ranks, outcomes: Outcomes) -> Area:
         influence = np.column_stack([np.sqrt(f) * c[found.group] for f, c in zip(free, columns, strict=True)])
     influence[:, outcomes.units <= 1] = np.nan
     return Area(auc, influence)
+
+
+def descending(score: ndarray) -> tuple[ndarray, ndarray]:
+    """Order of the rows by score, from the highest, and the scores in it."""
+    order = np.argsort(-score)
+    return order, score[order]
+
+
+def sorted_area(score: ndarray, no: ndarray, yes: ndarray) -> float:
+    """Area alone, of weighted observations in descending order of their scores."""
+    start = np.flatnonzero(np.r_[True, ~_same(score)])
+    if len(start) < len(score):
+        no, yes = np.add.reduceat(no, start), np.add.reduceat(yes, start)
+    above = np.cumsum(no)
+    return float(yes @ (above[-1] - above + no / 2) / (above[-1] * yes.sum()))
+
+
+def _same(s: ndarray) -> ndarray:
+    """Which of descending scores equal the one before, but for rounding."""
+    with np.errstate(invalid="ignore"):
+        near = s[:-1] - s[1:] <= TIED * (1 + np.abs(s[1:]))
+    return (s[:-1] == s[1:]) | (near & np.isfinite(s[:-1]) & np.isfinite(s[1:]))
 
 
 def standard_error(found: Area, outcomes: Outcomes) -> float:
@@ -208,6 +227,28 @@ def hand_till(scores: ndarray, outcomes: Outcomes) -> Pairs:
             total[np.ix_(rows, np.array([j, i]))] += found.influence
     pairs = K * (K - 1)
     return Pairs(float(np.nansum(A) / pairs), float(np.sqrt(outcomes.variance(total / pairs))), A)
+
+
+def hand_till_area(by_class: list[tuple[ndarray, ndarray]], totals: ndarray) -> float:
+    """M alone.
+
+    Parameters
+    ----------
+    by_class : list of (order, score)
+        `descending` of each class's log odds.
+    totals : (n, K) ndarray
+        Weighted observations.
+    """
+    areas, sizes = [], totals.sum(axis=0)
+    for i, (order, score) in enumerate(by_class):
+        columns = np.ascontiguousarray(totals.take(order, axis=0).T)
+        start = np.flatnonzero(np.r_[True, ~_same(score)])
+        if len(start) < len(score):
+            columns = np.add.reduceat(columns, start, axis=1)
+        own, above = np.flatnonzero(columns[i]), np.cumsum(columns, axis=1)
+        below = sizes[:, None] - above[:, own] + columns[:, own] / 2
+        areas.append(np.delete(below @ columns[i, own] / (sizes[i] * sizes), i))
+    return float(np.mean(areas))
 
 
 # ------------------------------------------------------------------------------------------------- other curves

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +45,8 @@ class Validated:
         Why others have none, and how many.
     undefined : dict
         Measures that are not finite in some replications, and in how many.
+    constant : bool
+        Whether the fit predicts the same for all rows.
     """
 
     names: list[str]
@@ -54,37 +57,66 @@ class Validated:
     used: int
     reasons: dict[str, int]
     undefined: dict[str, int]
+    constant: bool
+
+
+class Predicted:
+    """Predictions of rows, sorted once, to be judged by several outcomes of these rows.
+
+    Parameters
+    ----------
+    log_p : (n, K) ndarray
+    """
+
+    def __init__(self, log_p: ndarray):
+        self.log_p, self.p = log_p, np.exp(log_p)
+        self.called, self.squares = self.p.argmax(axis=1), np.einsum("ij,ij->i", self.p, self.p)
+
+    @cached_property
+    def _sorted(self) -> list[tuple[ndarray, ndarray]]:
+        """Order of the rows and sorted scores of each class, of two that of the event."""
+        scores = calibration.log_odds(self.log_p)
+        return [roc.descending(scores[:, k]) for k in (range(scores.shape[1]) if scores.shape[1] > 2 else [1])]
+
+    def _auc(self, totals: ndarray) -> float:
+        if totals.shape[1] > 2:
+            return roc.hand_till_area(self._sorted, totals)
+        order, score = self._sorted[0]
+        return roc.sorted_area(score, *totals[order].T)
+
+    def measures(self, outcomes: Outcomes) -> ndarray:
+        """AUC (Hand and Till's M), Brier and log score, accuracy, R2, intercept (of an event) and slope."""
+        totals, K = outcomes.totals, self.p.shape[1]
+        sizes = totals.sum(axis=0)
+        n, held = sizes.sum(), np.flatnonzero(totals.any(axis=1))
+        auc = self._auc(totals) if (sizes > 0).all() else np.nan
+        squares = totals.sum(axis=1) @ self.squares - 2 * np.vdot(totals, self.p) + n
+        likely = np.where(totals > 0, self.log_p, 0.0)
+        right = totals[np.arange(len(totals)), self.called].sum()
+        fit = calibration.recalibrate(self.log_p[held], outcomes.rows(held))
+        R2 = calibration.nagelkerke(fit.llf, sizes) if np.isfinite(fit.llf) else np.nan
+        scores = [auc, squares / n / (2 if K == 2 else 1), -float(np.vdot(totals, likely)) / n, right / n]
+        return np.array([*scores, R2, *(fit.intercepts if K == 2 else ()), fit.slope], dtype=float)
 
 
 def measures(log_p: ndarray, outcomes: Outcomes) -> ndarray:
-    """AUC (Hand and Till's M), Brier and log score, accuracy, R2, intercept (of an event) and slope."""
-    K = log_p.shape[1]
-    p, scores = np.exp(log_p), calibration.log_odds(log_p)
-    held = np.flatnonzero(outcomes.totals.any(axis=1))
-    log_p, p, scores, outcomes = log_p[held], p[held], scores[held], outcomes.rows(held)
-    if not (outcomes.sizes > 0).all():
-        auc = np.nan
-    elif K == 2:
-        auc = roc.area(roc.ranks(scores[:, 1], outcomes), outcomes).auc
-    else:
-        auc = roc.hand_till(scores, outcomes).auc
-    brier = calibration.brier_of_classes(p, outcomes).value / (2 if K == 2 else 1)
-    fit = calibration.recalibrate(log_p, outcomes)
-    right = outcomes.totals[np.arange(len(p)), p.argmax(axis=1)].sum() / outcomes.sizes.sum()
-    found = [auc, brier, calibration.log_score(log_p, outcomes).value, right]
-    R2 = calibration.nagelkerke(fit.llf, outcomes.sizes) if np.isfinite(fit.llf) else np.nan
-    return np.array([*found, R2, *(fit.intercepts if K == 2 else ()), fit.slope], dtype=float)
+    """The measures of predictions that are judged once."""
+    return Predicted(log_p).measures(outcomes)
 
 
 def without_information(log_p: ndarray, outcomes: Outcomes) -> ndarray:
-    """The same measures if outcomes were independent of predictions, their shares as they are; NaN where none are."""
+    """The same measures if outcomes were independent of predictions, their shares as they are.
+
+    Recalibration then has the slope 0, and as intercept the log odds of the event's share.
+    """
     K = log_p.shape[1]
     m = outcomes.totals.sum(axis=1)
     share, p = outcomes.sizes / m.sum(), np.exp(log_p)
     brier = float(m @ (p**2).sum(axis=1) / m.sum() - 2 * share @ (m @ p) / m.sum() + 1) / (2 if K == 2 else 1)
     called = np.bincount(p.argmax(axis=1), m, minlength=K) / m.sum()
     log_score = float(-share @ (m @ log_p) / m.sum())
-    return np.array([0.5, brier, log_score, float(share @ called), 0.0, *([np.nan] if K == 2 else []), 0.0])
+    intercept = [float(np.log(share[1] / share[0]))] if K == 2 else []
+    return np.array([0.5, brier, log_score, float(share @ called), 0.0, *intercept, 0.0])
 
 
 # ------------------------------------------------------------------------------------------------------- resamples
@@ -154,8 +186,9 @@ def by_bootstrap(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator
         log_p, why = refit(w)
         reasons.append(why)
         if log_p is not None:
-            training.append(measures(log_p, outcomes.times(w)))
-            test.append(measures(log_p, outcomes))
+            found = Predicted(log_p)
+            training.append(found.measures(outcomes.times(w)))
+            test.append(found.measures(outcomes))
     apparent = measures(own, outcomes)
     one, two = _mean(training, apparent), _mean(test, apparent)
     with np.errstate(invalid="ignore"):
@@ -182,8 +215,9 @@ def by_632(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator[Draw]
         log_p, why = refit(w)
         reasons.append(why)
         if log_p is not None:
-            training.append(measures(log_p, outcomes.times(w)))
-            test.append(measures(log_p, rest))
+            found = Predicted(log_p)
+            training.append(found.measures(outcomes.times(w)))
+            test.append(found.measures(rest))
     apparent, none = measures(own, outcomes), without_information(own, outcomes)
     one, two = _mean(training, apparent), _mean(test, apparent)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -219,7 +253,8 @@ def by_folds(refit: Refit, own: ndarray, outcomes: Outcomes, repetitions: Iterat
                 counts=np.concatenate([o.counts for _, o in apart]),
                 weights=np.concatenate([o.weights for _, o in apart if o.weights is not None]),
             )
-            test.append(measures(np.concatenate([p for p, _ in apart]), joint))
+            found = measures(np.concatenate([p for p, _ in apart]), joint)
+            test.append(_of_a_constant(found) if _constant(own) else found)
     apparent = measures(own, outcomes)
     one, two = _mean(training, apparent), _mean(test, apparent)
     return _validated(own, apparent, one, two, two, reasons, [*training, *test])
@@ -236,4 +271,16 @@ def _validated(own, apparent, training, test, corrected, reasons: list[str], fou
     wild = (~np.isfinite(found)).sum(axis=0) if found else np.zeros(len(names), dtype=int)
     undefined = {name: int(n) for name, n in zip(names, wild, strict=True) if n}
     used = len(reasons) - sum(lost.values())
-    return Validated(names, apparent, training, test, corrected, used, lost, undefined)
+    return Validated(names, apparent, training, test, corrected, used, lost, undefined, _constant(own))
+
+
+def _constant(log_p: ndarray) -> bool:
+    """Whether all rows have the same prediction."""
+    return bool(np.isfinite(log_p).all() and (np.ptp(log_p, axis=0) <= roc.TIED).all())
+
+
+def _of_a_constant(found: ndarray) -> ndarray:
+    """The measures without what the differences between folds, whose constants are opposed to their events, pretend."""
+    found = found.copy()
+    found[0], found[4], found[5:] = 0.5, 0.0, np.nan
+    return found

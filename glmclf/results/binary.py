@@ -18,6 +18,7 @@ from glmclf.data.frame import align, as_frame
 from glmclf.data.priors import read_priors
 from glmclf.errors import DataError
 from glmclf.inference import gof, residuals
+from glmclf.inference.accuracy import is_number
 from glmclf.inference.prediction import Prediction, linear_se
 from glmclf.results import frames
 from glmclf.results.base import Results
@@ -454,7 +455,7 @@ def _arrays(X: Columns):
 
 
 def _check_threshold(threshold) -> None:
-    if not isinstance(threshold, (int, float, np.number)) or not 0 <= threshold <= 1:
+    if not is_number(threshold) or not 0 <= threshold <= 1:
         raise ValueError(f"threshold={threshold!r}: a probability between 0 and 1")
 
 

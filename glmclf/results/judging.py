@@ -149,12 +149,15 @@ class Judged:
             return given
         columns = list(getattr(newdata, "columns", newdata if isinstance(newdata, dict) else ()))
         named = {n: c for n, c in self.model._names.items() if n in given}
-        absent = [f'{keyword}="{column}"' for keyword, column in named.items() if column not in columns]
-        if absent:
-            raise DataError(
-                f"the fit has {absent[0]}, which the new data lack: add the column, or give {absent[0].split('=')[0]}= "
-                "values of these rows; 1 counts each row once"
-            )
+        for keyword, column in named.items():
+            if column not in columns:
+                by_name = self.model.formula is not None and column != keyword
+                what = (
+                    f'{keyword}="{column}", which the new data lack: add the column, or give'
+                    if by_name
+                    else (f"{keyword}= that are not among the new data: give")
+                )
+                raise DataError(f"the fit has {what} {keyword}= values of these rows; 1 counts each row once")
         return {**given, **named}
 
     def _complete(self, rows: Rows, dropped: dict[str, int]) -> Rows:
@@ -209,7 +212,7 @@ class Judged:
                 f"threshold= is for two levels; {type(self.model).__name__} of {self.model.endog_names!r} has {K} and "
                 "predicts the most probable one"
             )
-        if not isinstance(threshold, (int, float, np.number)) or not 0 <= threshold <= 1:
+        if not accuracy.is_number(threshold) or not 0 <= threshold <= 1:
             raise ValueError(f"threshold={threshold!r}: a probability between 0 and 1")
         e = self._event_place
         return np.where(rows.p[:, e] > threshold, e, 1 - e)
@@ -492,7 +495,7 @@ class Judged:
                 "upper": value + half,
                 "treat_all": everybody,
                 "treat_none": 0.0,
-                "standardized": value / share,
+                "standardized": value / share if share > 0 else np.nan,
                 "avoided": (value - everybody) * (1 - t) / t,
             }
         return pd.DataFrame(columns, index=pd.Index(t, name="threshold"))
@@ -609,7 +612,8 @@ class Judged:
         -------
         Validation
             `table` by measure: AUC (of several levels M), Brier and log score, accuracy (most probable level),
-            R2 (Nagelkerke's, after recalibration), intercept and slope of recalibration.
+            R2 (Nagelkerke's, after recalibration), intercept and slope of recalibration; ``found["AUC"]`` is the
+            corrected one.
 
         Raises
         ------
@@ -619,13 +623,19 @@ class Judged:
         Warns
         -----
         InferenceWarning
-            Fits without an estimate (separated, collinear, not converged): they are counted in `failures`.
+            Fits without an estimate (separated, collinear, not converged): they are counted in `failures`. Measures
+            that are not defined: a fit that predicts the same for all rows has the R2 0 and no intercept and slope.
 
         Notes
         -----
         Weights, offset, penalties, constraints and bias reduction are those of the fit; a penalty that cross-validation
         chose, or a formula that was, is not chosen again. A row of frequency weight f stands for f observations, each
-        drawn alone; rows of counts and of sampling weights are drawn as rows.
+        drawn alone; rows of counts and of sampling weights are drawn as rows. With a seed the numbers are those of the
+        expanded rows, each behind the one it repeats. Without information, as the .632+ rule supposes, recalibration
+        has slope 0 and the log odds of the event's share as intercept.
+
+        A replication costs a fit that starts at the estimate and a sort of the rows for each class: of a million rows
+        about 1.5 seconds of a Logit, 5 of an MNLogit of four levels. There optimism is small, and 20 tell enough.
 
         References
         ----------

@@ -57,7 +57,7 @@ def spelled(levels: list[Any]) -> list[str]:
     >>> spelled([0.0, 1.0]), spelled([0.5, 1.0]), spelled(["a", 1])
     (['0', '1'], ['0.5', '1.0'], ['a', '1'])
     """
-    whole = all(isinstance(v, (float, np.floating)) and float(v).is_integer() and abs(v) < 1e15 for v in levels)
+    whole = all(isinstance(v, (float, np.floating)) and float(v).is_integer() and abs(float(v)) < 1e15 for v in levels)
     return [str(int(v)) if whole else str(v) for v in levels]
 
 

@@ -425,9 +425,9 @@ def _check_same(fits: list[Any]) -> None:
         differ = [code for code, state in states[0].items() if other.get(code) != state]
         if differ:
             raise ValueError(
-                f"pool(): {', '.join(differ)} memorised other numbers in fit {i} than in fit 1 (knots, means, the order "
-                "of levels), so that its coefficients mean something else. Fix them: bs(x, knots=[...], "
-                "lower_bound=..., upper_bound=...), a categorical with its levels, or compute the column before"
+                f"pool(): {', '.join(differ)} memorised other numbers in fit {i} than in fit 1 (knots, means, order of "
+                "levels), so that its coefficients mean something else. Fix them: bs(x, knots=[...], lower_bound=..., "
+                "upper_bound=...), a categorical with its levels, or compute the column before"
             )
 
 

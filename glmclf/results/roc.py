@@ -119,8 +119,9 @@ class RocCurve:
         """
         if on not in ("fpr", "tpr"):
             raise ValueError(f'on={on!r}: choose "fpr" or "tpr"')
-        if not (isinstance(low, (int, float)) and isinstance(high, (int, float)) and 0 <= low < high <= 1):
+        if not (accuracy.is_number(low) and accuracy.is_number(high) and 0 <= low < high <= 1):
             raise ValueError(f"low={low!r}, high={high!r}: two rates, 0 <= low < high <= 1")
+        low, high = float(low), float(high)
         fpr, tpr = self._points
         # the curve turned round: specificity against one minus the sensitivity
         x, y = (fpr, tpr) if on == "fpr" else (1 - tpr[::-1], 1 - fpr[::-1])
@@ -146,10 +147,10 @@ class RocCurve:
             specificity and criterion, the value of J, of the distance and of the cost an observation. Of equally good
             ones the highest threshold. A cut-point chosen on the rows of the fit looks better than it is on others.
         """
-        if isinstance(cost, bool) or not isinstance(cost, (int, float, np.number)) or not 0 < cost < np.inf:
+        if not accuracy.is_number(cost) or not 0 < cost < np.inf:
             raise ValueError(f"cost={cost!r}: a positive number, the cost of a missed event in false alarms")
         share = self.n_event / (self.n_event + self.n_other) if prevalence is None else prevalence
-        if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
+        if not accuracy.is_number(share) or not 0 < share < 1:
             raise ValueError(f"prevalence={prevalence!r}: a share between 0 and 1")
         fpr, tpr = self._points
         at = [roc.best_cut(fpr, tpr, rule, cost, share) for rule in RULES]

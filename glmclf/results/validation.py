@@ -58,7 +58,9 @@ class Validation:
         return f"{head}\n{self.table.to_string(float_format='{:.4f}'.format)}"
 
     def __getitem__(self, measure: str) -> float:
-        """The corrected value of a measure."""
+        """The corrected value of a measure; KeyError, with the names there are, for another."""
+        if not isinstance(measure, str) or measure not in self.table.index:
+            raise KeyError(f"no measure {measure!r}; there are {', '.join(map(repr, self.table.index))}")
         return float(self.table.loc[measure, "corrected"])
 
     def summary_frame(self) -> pd.DataFrame:
@@ -157,11 +159,18 @@ def _reported(found: validation.Validated, method: str) -> Validation:
             "have one: they may look better than they are",
             InferenceWarning,
         )
-    if found.undefined:
+    if found.constant:
+        warn(
+            "the fit predicts the same for every row: a constant has no slope and no intercept of recalibration (NaN), "
+            "its R2 is 0 and its AUC 1/2",
+            InferenceWarning,
+        )
+    elif found.undefined:
         counts = ", ".join(f"{name} in {n}" for name, n in found.undefined.items())
         warn(
             f"measures that are infinite or undefined on some resamples, and so are their means: {counts}. Predicted "
-            "probabilities of 0 or 1 do this (NaiveBayes: use smoothing=), and predictions that separate the classes",
+            "probabilities of 0 or 1 do this (NaiveBayes: use smoothing=), predictions that separate the classes, and "
+            "those that are the same for all rows that judge",
             InferenceWarning,
         )
     return Validation(found, method)

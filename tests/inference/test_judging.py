@@ -8,7 +8,9 @@ import references
 from numpy.testing import assert_allclose
 
 import glmclf
-from glmclf.inference import accuracy, calibration, roc
+from glmclf.core import folds
+from glmclf.core.folds import deal
+from glmclf.inference import accuracy, calibration, roc, validation
 from glmclf.inference.accuracy import Outcomes
 
 
@@ -274,3 +276,87 @@ def test_net_benefit_of_weighted_rows():
     gain = (p > 0.4) * (y - (1 - y) * 0.4 / 0.6)
     mean = w @ gain / w.sum()
     assert_allclose([value[0], se[0]], [mean, np.sqrt((w**2 * (gain - mean) ** 2).sum()) / w.sum()], rtol=1e-12)
+
+
+# -------------------------------------------------------------------------------------------------------- validation
+def scored(K, rows=60, seed=0):
+    """Log probabilities with ties, and weighted outcomes."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(K), rows).round(1) + 0.05
+    y = rng.integers(0, K, rows)
+    y[:K] = np.arange(K)
+    return np.log(p / p.sum(axis=1, keepdims=True)), Outcomes(
+        np.eye(K)[y], rng.integers(0, 3, rows) + (np.arange(rows) < K)
+    )
+
+
+@pytest.mark.parametrize("K", [2, 3, 5])
+def test_measures_that_are_sorted_once(K):
+    """The areas and scores of validate are those of the functions that also give standard errors."""
+    log_p, outcomes = scored(K)
+    held = np.flatnonzero(outcomes.weights)
+    part, p = outcomes.rows(held), np.exp(log_p[held])
+    found = validation.Predicted(log_p)
+    for _ in range(2):
+        AUC, brier, log_score, right, *_ = found.measures(outcomes)
+        scores = calibration.log_odds(log_p[held])
+        areas = roc.area(roc.ranks(scores[:, 1], part), part) if K == 2 else roc.hand_till(scores, part)
+        assert_allclose(AUC, areas.auc, rtol=1e-13)
+        assert_allclose(brier * (2 if K == 2 else 1), calibration.brier_of_classes(p, part).value, rtol=1e-12)
+        assert_allclose(log_score, calibration.log_score(log_p[held], part).value, rtol=1e-12)
+    pairs = [(i, j) for i in range(K) for j in range(K) if i != j]
+    by_hand = [pair_area(outcomes, i, j, calibration.log_odds(log_p)[:, i]) for i, j in pairs]
+    assert_allclose(AUC, np.mean(by_hand), rtol=1e-12)
+
+
+def pair_area(outcomes, i, j, score):
+    """P(score of i > score of j) + P(equal)/2 over all pairs of observations."""
+    t = outcomes.totals
+    above = np.sign(np.round(score[:, None] - score, 9)) / 2 + 0.5
+    return t[:, i] @ above @ t[:, j] / (t[:, i].sum() * t[:, j].sum())
+
+
+def test_recalibration_maximises_its_likelihood():
+    """statsmodels: a logistic regression on the log odds with frequency weights."""
+    import statsmodels.api as sm
+
+    log_p, outcomes = scored(2)
+    z = log_p[:, 1] - log_p[:, 0]
+    found = calibration.recalibrate(log_p, outcomes)
+    glm = sm.GLM(outcomes.counts[:, 1], sm.add_constant(z), sm.families.Binomial(), freq_weights=outcomes.weights)
+    fitted = glm.fit(tol=1e-14)
+    assert_allclose([found.intercepts[0], found.slope], fitted.params, rtol=1e-8)
+    assert_allclose([found.intercepts_se[0], found.slope_se], fitted.bse, rtol=1e-6)
+    assert_allclose(found.llf, fitted.llf, rtol=1e-10)
+
+
+def test_without_information():
+    """Each row with outcomes in the shares of all: what independence of outcomes and predictions means."""
+    for K in (2, 3):
+        log_p, outcomes = scored(K)
+        share = outcomes.sizes / outcomes.sizes.sum()
+        independent = Outcomes(np.tile(share, (len(log_p), 1)), outcomes.totals.sum(axis=1))
+        found = validation.measures(log_p, independent)
+        assert_allclose(validation.without_information(log_p, outcomes), found, rtol=1e-9, atol=1e-9)
+
+
+def test_the_rows_of_a_weight_are_dealt_as_equal_rows():
+    rng = np.random.default_rng(4)
+    counts = rng.integers(0, 4, (50, 3))
+    rows = counts.sum(axis=1)
+    expanded = np.concatenate([np.eye(3, dtype=int)[np.repeat(np.arange(3), row)] for row in counts])
+    start = np.r_[0, np.cumsum(rows)[:-1]][rows > 0]
+    for seed in range(3):
+        one, other = deal(counts, 4, seed), deal(expanded, 4, seed)
+        assert (np.add.reduceat(other, start, axis=1) == one[:, rows > 0]).all()
+        assert (one.sum(axis=0) == counts).all()
+
+
+def test_dealing_one_by_one_and_by_numbers_has_one_law():
+    """Mean and variance of a hypergeometric number: size N_i / N, and that times (1 - N_i/N)(N - size)/(N - 1)."""
+    rng, column, sizes = np.random.default_rng(0), np.array([5, 3, 2]), np.array([4, 3, 3])
+    for way in (folds._one_by_one, folds._by_numbers):
+        drawn = np.array([way(column, sizes, rng)[0] for _ in range(4000)])
+        mean = 4 * column / 10
+        assert_allclose(drawn.mean(axis=0), mean, atol=0.06)
+        assert_allclose(drawn.var(axis=0), mean * (1 - column / 10) * 6 / 9, atol=0.06)

@@ -316,9 +316,9 @@ def test_options_that_make_no_sense():
 @pytest.mark.parametrize("model", MODELS)
 def test_validation_is_reproducible_and_that_of_expanded_rows(model):
     expanded = DF.loc[DF.index.repeat(DF.f)].reset_index(drop=True)
-    for method in ("bootstrap", ".632+"):
+    for method in ("bootstrap", ".632+", "cv"):
         a, b, c = (
-            r.validate(method, seed=5, reps=3).table
+            r.validate(method, seed=5, reps=1 if method == "cv" else 3).table
             for r in (fit(model, freq_weights="f"),) * 2 + (fit(model, expanded),)
         )
         assert_allclose(a, b)
@@ -338,6 +338,105 @@ def test_cross_validation_written_out(model):
     assert_allclose(found["Brier"], brier, rtol=1e-8)
     assert_allclose(found["log score"], -np.log((p * y).sum(axis=1)).mean(), rtol=1e-8)
     assert found.n_used == 4 and found.method == "cv"
+
+
+def test_counts_and_fractions_are_dealt_as_their_expanded_rows():
+    counts = DF.assign(s=np.arange(len(DF)) % 4, r=3 - np.arange(len(DF)) % 4)
+    expanded = counts.loc[counts.index.repeat(counts.f)]
+    for left in ("s + r", "I(s / 3)"):
+        one = glmclf.Logit.from_formula(f"{left} ~ x + z", counts, freq_weights="f").fit(cov_type="HC0")
+        other = glmclf.Logit.from_formula(f"{left} ~ x + z", expanded).fit(cov_type="HC0")
+        a, b = (r.validate("cv", seed=2, folds=5).table for r in (one, other))
+        assert_allclose(a, b, rtol=1e-6, atol=1e-8)
+    folds = [
+        glmclf.MNLogit.from_formula("c ~ x + z", d, **kw) for d, kw in ((DF, {"freq_weights": "f"}), (long_table(), {}))
+    ]
+    a, b = (m.fit_regularized_cv(5, seed=3, alphas=[0.1, 0.01]).cv for m in folds)
+    assert_allclose(a, b, rtol=1e-6)
+
+
+def long_table():
+    return DF.loc[DF.index.repeat(DF.f)].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("model", ["Logit", "MNLogit", "LDA"])
+def test_validation_measures_what_judging_does(model):
+    """Apparent measures are those of roc(), calibration() and pred_table()."""
+    res = fit(model, freq_weights="f")
+    v, c, table = res.validate(seed=1, reps=2).table["apparent"], res.calibration(), res.pred_table()
+    assert_allclose(v["AUC"], res.roc().auc, rtol=1e-12)
+    assert_allclose(v[["Brier", "log score"]], [c.brier, c.log_score], rtol=1e-12)
+    assert_allclose(v["accuracy"], np.diag(table).sum() / table.to_numpy().sum(), rtol=1e-12)
+
+
+def test_a_constant_prediction():
+    for formula in ("y ~ 1", "c ~ 1"):
+        model = glmclf.Logit if formula[0] == "y" else glmclf.MNLogit
+        for method in ("bootstrap", ".632+", "cv"):
+            with pytest.warns(InferenceWarning, match="predicts the same for every row") as caught:
+                found = model.from_formula(formula, DF).fit().validate(method, seed=1, reps=3)
+            assert (
+                len(caught) == 1
+                and not np.signbit(found.table.loc["R2"]).any()
+                and found["AUC"] == 0.5
+                and found["R2"] == 0
+            )
+            assert np.isnan(found["slope"])
+
+
+def test_measures_have_their_names():
+    found = fit("Logit").validate(seed=1, reps=2)
+    for name in ("auc", 0, None, ["AUC"]):
+        with pytest.raises(
+            KeyError, match="there are 'AUC', 'Brier', 'log score', 'accuracy', 'R2', 'intercept', 'slope'"
+        ):
+            found[name]
+
+
+def test_632_corrects_every_measure():
+    table = fit("Logit").validate(".632+", seed=2, reps=10).table
+    assert np.isfinite(table.to_numpy()).all()
+    low, high = table[["apparent", "test"]].min(axis=1), table[["apparent", "test"]].max(axis=1)
+    assert (table.corrected >= low - 1e-12).all() and (table.corrected <= high + 1e-12).all()
+
+
+def test_numbers_of_numpy_and_booleans():
+    res = fit("Logit")
+    r = res.roc()
+    assert r.partial_auc(np.float32(0), np.float32(0.5)) == r.partial_auc(0, 0.5)
+    assert r.partial_auc(np.int64(0), np.int64(1)) == r.partial_auc()
+    assert res.pred_table(np.float64(0.25)).equals(res.pred_table(0.25))
+    for call, words in (
+        (lambda: r.partial_auc(0, True), "two rates"),
+        (lambda: r.partial_auc(False, 1), "two rates"),
+        (lambda: r.partial_auc(0, 1j), "two rates"),
+        (lambda: res.pred_table(True), "threshold=True"),
+        (lambda: res.classification_report(False), "threshold=False"),
+        (lambda: res.predict(which="class", threshold=True), "threshold=True"),
+        (lambda: res.validate(reps=True), "reps=True"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_new_data_without_an_event():
+    res = fit("Logit")
+    curve = res.decision_curve([0.2, 0.5], TEST[TEST.y == "no"])
+    assert curve["standardized"].isna().all() and (curve["net_benefit"] <= 0).all()
+    assert res.lift(3, TEST[TEST.y == "no"])["lift"].isna().all()
+
+
+def test_weights_that_were_no_column():
+    X, y = DF[["x", "z"]].assign(const=1.0), (DF.y == "yes").astype(int)
+    for weights in (DF.w.to_numpy(), DF.w):
+        res = glmclf.Logit(y, X, weights=weights).fit()
+        with pytest.raises(DataError, match="weights= that are not among the new data: give weights= values") as error:
+            res.roc(X, endog=y)
+        assert "column" not in str(error.value)
+        assert_allclose(res.roc(X, endog=y, weights=DF.w).auc, res.roc().auc)
+    named = fit("Logit", weights="w")
+    with pytest.raises(DataError, match='weights="w", which the new data lack: add the column, or give weights='):
+        named.roc(TEST.drop(columns="w"))
 
 
 def test_632_of_useless_predictions():

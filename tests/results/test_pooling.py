@@ -289,6 +289,7 @@ def test_what_was_modelled_is_compared(tmp_path):
     )
     one, two = (d.assign(h=np.arange(len(d)) % 25, k=pd.Categorical(d.race)) for d in (one, two))
     make, lda, bayes = glmclf.Logit.from_formula, glmclf.LDA.from_formula, glmclf.NaiveBayes.from_formula
+    counted = {"lwt": "poisson"}
     poly, turned = "low ~ C(k, Poly)", two.assign(k=pd.Categorical(two.race, categories=[2, 1, 3]))
     pairs = [
         ("the response: low; other", make("low ~ lwt", one).fit(), make("other ~ lwt", two).fit()),
@@ -335,7 +336,10 @@ def test_what_was_modelled_is_compared(tmp_path):
         ),
         (
             "families",
-            *(bayes("low ~ lwt", d, families=f, pooled=True).fit() for d, f in ((one, {"lwt": "gaussian"}), (two, {"lwt": "poisson"}))),
+            *(
+                bayes("low ~ lwt", d, families=f, pooled=True).fit()
+                for d, f in ((one, {"lwt": "gaussian"}), (two, counted))
+            ),
         ),
     ]
     for why, a, b in pairs:
@@ -347,8 +351,10 @@ def test_what_was_modelled_is_compared(tmp_path):
     with pytest.raises(ValueError, match="memorised other numbers"):
         glmclf.pool([make(poly, one).fit(), make(poly, turned).fit()])
     fits = []
-    for data, power in ((one, 2), (two, 3)):  # the same name, I(lwt ** power)
-        fits.append(make("low ~ I((lwt / 100) ** power)", data).fit())
+    power = 2
+    fits.append(make("low ~ I((lwt / 100) ** power)", one).fit())
+    power += 1  # the same name
+    fits.append(make("low ~ I((lwt / 100) ** power)", two).fit())
     with pytest.raises(ValueError, match="beside the table: {'power': 2}; {'power': 3}"):
         glmclf.pool(fits)
     drawn = [
