@@ -65,6 +65,8 @@ def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typic
             source.check(name)
         if not isinstance(value, (str, bytes)) and np.ndim(value):
             raise ValueError(f'at= gives several values of "{name}": one is needed')
+    if variable == offset:
+        raise NotImplementedError(f'inverse_predict() of "{variable}", which is the offset, too')
     others = [name for name in source.design.variables if name != variable]
     if set(others) <= set(at) and (offset in at or not source.model._has_offset):
         row = Typical(source, [{variable: 1.0}], [{}], [None])
@@ -77,12 +79,12 @@ def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typic
                 row.shares[0][name] = ([at[name]], np.ones(1))
         if source.levels_of(variable, empty) is not None:
             row.shares[0][variable] = row.point[0].pop(variable), np.ones(1)
+        if offset in at:
+            row.offsets = [source.offset_of(np.array([float(at[offset])]))]
     else:
         row = typical(rows_of_fit(source), "mean")
         for name, value in at.items():
-            row = row if name == offset else row.set(name, value)
-    if offset in at:
-        row = row.with_offset(at[offset])
+            row = row.set(name, value)
     if variable not in row.point[0]:
         raise NotImplementedError(f'inverse_predict() of "{variable}", a factor: it has levels, no values between them')
     return row
