@@ -188,7 +188,8 @@ def share_of_alpha(alpha: float, adjust: str, m: int) -> float:
 def check_adjust(adjust: str, known: tuple[str, ...] = ("none", "bonferroni", "sidak")) -> str:
     """Refuse any adjustment but the known ones."""
     if not isinstance(adjust, str) or adjust not in known:
-        raise ValueError(f"adjust={adjust!r}: choose one of {', '.join(map(repr, known))}")
+        why = ' ("tukey" is of the joint law: predictions(at=) and contrasts() have it)' if adjust == "tukey" else ""
+        raise ValueError(f"adjust={adjust!r}: choose one of {', '.join(map(repr, known))}{why}")
     return adjust
 
 

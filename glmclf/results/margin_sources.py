@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from glmclf.core.columns import Dense, expanded_rows
 from glmclf.core.omitted import violations
+from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import as_frame, close_to, quoted, read_column
 from glmclf.errors import DataError, DataWarning, InferenceWarning, warn
 from glmclf.inference.margins import Classes, Event
@@ -137,6 +138,8 @@ class Source:
         """Other rows as a table; those of a design of arrays may be an array."""
         if isinstance(newdata, pd.DataFrame):
             return newdata
+        if is_sparse(newdata) and hasattr(self.model, "_new_columns"):
+            return pd.DataFrame(self.model._new_columns(newdata).toarray(), columns=self.design.xnames)
         if self.model.formula is None and not hasattr(newdata, "columns") and not isinstance(newdata, dict):
             return pd.DataFrame(self.design.matrix(newdata), columns=self.design.xnames)
         return as_frame(newdata, scalars=True)

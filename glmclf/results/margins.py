@@ -47,11 +47,11 @@ class Margins:
         at : {"overall", "mean", "median", "zero"}, dict or DataFrame
             What effects are averages over. "overall": the rows of the fit as they are. "mean": one row with numbers at
             their mean and factors at the shares of their levels (the average of the design over the levels); "median":
-            numbers at the median, factors at the most frequent level (of levels that tie, the first in their
-            order, sorted or that of the categories, whatever the base); "zero": numbers 0, factors at their base; the
-            offset is at its mean or, where the formula has the same column, where that is. A dict sets these variables and leaves all others as observed (as Stata); a list of
-            values makes a grid. A DataFrame (or another frame): an effect for each of its rows, which set all
-            variables, or leave those that are absent as observed.
+            numbers at the median, factors at the most frequent level (of levels that tie, the first in their order,
+            sorted or that of the categories, whatever the base); "zero": numbers 0, factors at their base; the offset
+            is at its mean or, where the formula has the same column, where that is. A dict sets these variables and
+            leaves all others as observed (as Stata); a list of values makes a grid. A DataFrame (or another frame): an
+            effect for each of its rows, which set all variables, or leave those that are absent as observed.
         method : {"dydx", "eyex", "dyex", "eydx"}
             Derivatives, elasticities, or half elasticities. Discrete changes of factors do not know "ex": of these they
             are changes of p ("dydx", "dyex") or of log p.
@@ -137,7 +137,7 @@ class Margins:
             Variables that are set to each of their levels or, in a dict, to values, crossed if there are several: a row
             of the answer for each cell. Without, the rows are averaged as they are.
         at : {"overall", "mean", "median", "zero"}, dict or DataFrame
-            What is averaged over, as in `get_margeff`; `variables` have the values given there. With "mean" a prediction is that of one typical row: the
+            What is averaged over, as in `get_margeff`. With "mean" a prediction is that of one typical row: the
             estimated marginal mean of the linear predictor, transformed.
         by : str or array_like, optional
             Groups of rows, averaged separately.
@@ -215,6 +215,36 @@ class Margins:
         keywords = {"by": by, "which": which, "weights": weights, "newdata": newdata, "vcov": vcov}
         found = self.predictions(variables, at, **keywords)
         return found.contrasts(comparison=comparison, contrast=contrast, adjust=adjust, seed=seed)
+
+    def inverse_predict(
+        self,
+        p: Any,
+        variable: str,
+        at: Mapping[str, Any] | None = None,
+        alpha: float = 0.05,
+        method: str = "fieller",
+    ) -> Any:
+        """The value of a variable at which the event has probability p: of Logit, Probit and CLogLog.
+
+        Parameters
+        ----------
+        p, variable, at, alpha, method
+            Of those models' method.
+
+        Returns
+        -------
+        DataFrame
+            Of those models only.
+
+        Raises
+        ------
+        NotImplementedError
+            Of other models, whose probabilities of a class need not rise or fall with a variable.
+        """
+        raise NotImplementedError(
+            f"inverse_predict() of {type(self.model).__name__}: it is for Logit, Probit and CLogLog. predictions() has "
+            "the probabilities at values of a variable"
+        )
 
     def _check_margins(self, what: str) -> None:
         """Refuse an estimate that has no standard errors."""

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, log_ndtr
 
+import glmclf
 from glmclf import LDA, CLogLog, Logit, MNLogit, Probit
 from glmclf.errors import DataError, DataWarning, DerivativeError, InferenceWarning, UnseenLevelError
 
@@ -228,3 +229,114 @@ def test_many_rows_and_groups_against_predictions_one_by_one(table):
     few = res.predictions(by="q", newdata=big[big.q.isin(some)])
     at = [list(known.index).index(v) for v in some]
     assert_allclose(found.summary_frame().iloc[at], few.summary_frame(), rtol=1e-10)
+
+
+# ----------------------------------------------------------------------------------------------- inverse prediction
+@pytest.fixture(scope="module")
+def doses():
+    counts = {"s": np.tile([8, 6, 4, 2], 5), "f": np.tile([2, 4, 6, 8], 5)}
+    return pd.DataFrame({"dose": np.tile([1.0, 2, 4, 8], 5), **counts})
+
+
+def fieller(res, p):
+    """All u with (A - u B)^2 <= z^2 Var, by the roots of the quadratic: the set of the function's value."""
+    a, b = res.params.to_numpy()
+    V, y, z2 = res.cov_params().to_numpy(), np.log(p / (1 - p)), 1.959963984540054**2
+    roots = np.roots([b * b - z2 * V[1, 1], 2 * ((a - y) * b - z2 * V[0, 1]), (a - y) ** 2 - z2 * V[0, 0]])
+    return (y - a) / b, *sorted(roots)
+
+
+@pytest.mark.parametrize(
+    "code, back, p",
+    [
+        ("I(1/dose)", lambda u: 1 / u if u > 0 else np.inf, (0.5, 0.95, 0.3)),
+        ("np.exp(-dose)", lambda u: -np.log(u) if u > 0 else np.inf, (0.5, 0.85, 0.95)),
+        ("I(dose**2)", lambda u: np.sqrt(u) if u > 0 else 0.0, (0.5, 0.05)),
+        ("np.sqrt(dose)", lambda u: u * u if u > 0 else 0.0, (0.5, 0.85)),
+        ("np.log(dose)", np.exp, (0.5, 0.01, 0.99)),
+    ],
+)
+def test_inverse_through_functions_of_limited_range(doses, code, back, p):
+    """Fieller's set of the function's value, mapped; an end that is not reached is that of the domain."""
+    res = Logit.from_formula(f"s + f ~ {code}", doses).fit()
+    found = res.inverse_predict(p, "dose")
+    for q in p:
+        value, low, high = fieller(res, q)
+        ends = sorted([back(low), back(high)])
+        numbers = found.loc[q, ["estimate", "ci_lower", "ci_upper"]].astype(float)
+        assert_allclose(numbers, [back(value), *ends], rtol=1e-9)
+
+
+@pytest.mark.parametrize("code", ["I(1/dose)", "np.exp(-dose)", "sigmoid(dose, [4], scale=1)"])
+def test_probabilities_that_no_value_has(doses, code):
+    res = Logit.from_formula(f"s + f ~ {code}", doses).fit()
+    least = res.predict({"dose": 1e6}).iloc[0]
+    with pytest.warns(InferenceWarning, match='no value of "dose" has p = 0.05'):
+        found = res.inverse_predict([0.05, 0.5], "dose")
+    assert least > 0.05 and np.isnan(found.loc[0.05, "estimate"]) and found.loc[0.5].notna().all()
+    with pytest.warns(InferenceWarning, match="no value"):
+        near = res.inverse_predict(least * 0.999, "dose").iloc[0]
+    assert near["ci_upper"] == np.inf and np.isfinite(near["ci_lower"]) and np.isnan(near["estimate"])
+
+
+# ------------------------------------------------------------------------------------------------ what is accepted
+def test_groups_beside_the_rows_as_given(table):
+    """As groups= of fit: beside the table, what `subset` left of it, or the rows of the fit."""
+    holes = table.assign(x=table.x.where(table.index > 4))
+    res = Logit.from_formula("y ~ x", holes, subset=table.z > 1).fit()
+    known = res.get_margeff(over="g").margeff
+    for groups in (table.g, table.g.to_numpy(), table.g[table.z > 1].to_numpy(), table.g[res.fittedvalues.index]):
+        assert_allclose(res.get_margeff(over=groups).margeff, known)
+    X = np.column_stack([np.ones(len(table)), holes.x])
+    arrays = Logit(table.y.to_numpy(), X, missing="drop").fit()
+    assert_allclose(
+        arrays.get_margeff(over=table.g.to_numpy()).margeff, arrays.get_margeff(over=table.g.to_numpy()[5:]).margeff
+    )
+
+
+def test_columns_of_arrays_by_place(table):
+    X = np.column_stack([np.ones(len(table)), table.x, table.z])
+    res = Logit(table.y.to_numpy(), X).fit()
+    assert_allclose(res.get_margeff(at={2: 1.0}).margeff, res.get_margeff(at={"x2": 1.0}).margeff)
+    for at in ({9: 0.0}, {-1: 0.0}, {"x1": "s"}):
+        with pytest.raises(DataError, match="at= sets"):
+            res.get_margeff(at=at)
+
+
+def test_sparse_rows_to_average_over(table):
+    from scipy import sparse
+
+    X = np.column_stack([np.ones(len(table)), table.x])
+    res = Logit(table.y.to_numpy(), sparse.csr_matrix(X)).fit()
+    assert_allclose(
+        res.get_margeff(newdata=sparse.csr_array(X[:9])).margeff, res.get_margeff(newdata=X[:9]).margeff, rtol=1e-12
+    )
+
+
+def test_frames_as_settings(table):
+    polars = pytest.importorskip("polars")
+    res = Logit.from_formula("y ~ x + g", table).fit()
+    rows = pd.DataFrame({"x": [0.0, 1.0], "g": ["a", "b"]})
+    assert_allclose(res.predictions(at=polars.from_pandas(rows)).predicted, res.predict(rows))
+    with pytest.raises(DataError, match="Did you mean 'x'"):
+        res.predictions(at=rows.rename(columns={"x": "X"}))
+
+
+def test_infinite_values_do_not_warn(table):
+    rows = pd.DataFrame({"x": [np.inf, 0.0], "g": ["a", "b"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        Logit.from_formula("y ~ x", table).fit().get_prediction(rows).summary_frame()
+        assert np.isnan(Logit.from_formula("y ~ x * g", table).fit().predict(rows).iloc[0])
+
+
+def test_what_is_not_there_says_so(table, tmp_path):
+    res = Logit.from_formula("y ~ x", table).fit()
+    with pytest.raises(ValueError, match="joint law"):
+        res.get_prediction(table[:3]).conf_int(adjust="tukey")
+    for model in (MNLogit, LDA):
+        with pytest.raises(NotImplementedError, match="inverse_predict.*is for Logit"):
+            model.from_formula("c ~ x", table).fit().inverse_predict(0.5, "x")
+    res.save(tmp_path / "res.json")
+    with pytest.raises(DataError, match="not in the file"):
+        glmclf.load(tmp_path / "res.json").get_prediction(table[:3], priors={0: 0.5, 1: 0.5})
