@@ -24,6 +24,10 @@ class UnseenLevelError(DataError):
     """New data hold a level of a factor that the model was not fitted on."""
 
 
+class DerivativeError(DataError):
+    """A variable in which the design has no (finite) derivative."""
+
+
 class EstimationError(ValueError):
     """The data are well-formed, but the model has no estimate, or no unique one."""
 

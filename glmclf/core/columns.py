@@ -51,9 +51,10 @@ def dense(pieces: list[Piece], n: int) -> ndarray:
     """The design matrix that `pieces` describe, (n, k), column-contiguous."""
     X = np.empty((n, sum(len(p.num) for p in pieces)), order="F")
     start = 0
-    for piece in pieces:
-        _fill(piece, X[:, start : start + len(piece.num)])
-        start += len(piece.num)
+    with np.errstate(invalid="ignore"):  # an infinite number in a cell that a factor rules out is NaN
+        for piece in pieces:
+            _fill(piece, X[:, start : start + len(piece.num)])
+            start += len(piece.num)
     return X
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
-from scipy.special import erfcx, expit, log_expit, log_ndtr, logit, ndtr, ndtri
+from scipy.special import erfcx, expit, log_expit, log_ndtr, logit, ndtr, ndtri, ndtri_exp
 
 LOG_SQRT_2PI = 0.9189385332046727418
 SQRT_HALF = 0.7071067811865475244
@@ -68,6 +68,10 @@ class Link:
         """The eta with F(eta) = mu."""
         raise NotImplementedError
 
+    def quantile_of_logs(self, log_p: ndarray, log_q: ndarray) -> ndarray:
+        """The eta with log F(eta) = log_p and log(1 - F(eta)) = log_q, by the one that keeps its digits."""
+        raise NotImplementedError
+
     def cdf(self, eta: ndarray) -> ndarray:
         """F(eta), the probability of the event."""
         return np.exp(self.logcdf(eta))
@@ -117,6 +121,9 @@ class Logit(Link):
     def quantile(self, mu):
         return logit(mu)
 
+    def quantile_of_logs(self, log_p, log_q):
+        return log_p - log_q
+
     def cdf(self, eta):
         return expit(eta)
 
@@ -163,6 +170,9 @@ class Probit(Link):
 
     def quantile(self, mu):
         return ndtri(mu)
+
+    def quantile_of_logs(self, log_p, log_q):
+        return np.where(log_p < log_q, ndtri_exp(np.minimum(log_p, log_q)), -ndtri_exp(np.minimum(log_p, log_q)))
 
     def cdf(self, eta):
         return ndtr(eta)
@@ -253,6 +263,12 @@ class CLogLog(Link):
 
     def quantile(self, mu):
         return np.log(-np.log1p(-mu))
+
+    def quantile_of_logs(self, log_p, log_q):
+        """log(-log q); for small p log p + log(-log(1-p)/p), whose second part is that of a number near 1."""
+        p = np.exp(np.minimum(log_p, -1.0))
+        ratio = np.where(p > 0.0, -np.log1p(-p) / np.where(p > 0.0, p, 1.0), 1.0)
+        return np.where(log_p < -1.0, log_p + np.log(ratio), np.log(-log_q))
 
     def cdf(self, eta):
         with np.errstate(over="ignore"):

@@ -23,7 +23,7 @@ from glmclf.data.frame import Column, close_to, quoted
 from glmclf.data.reading import value_of
 from glmclf.data.terms import Variable
 from glmclf.data.transform_slopes import Through
-from glmclf.errors import DataError
+from glmclf.errors import DataError, DerivativeError
 
 BLOCK = 65_536  # rows differentiated at a time
 
@@ -46,7 +46,7 @@ def refuse_variable(variable: str, columns: Mapping[str, Variable], factors: Col
     if kind is None and all(factor.levels is not None for factor in uses):
         kind = f"only chooses levels of {quoted(factor.expression.code for factor in uses)}"
     if kind is not None:
-        raise DataError(f'"{variable}" {kind}, so there is no derivative in it: compare its values instead.')
+        raise DerivativeError(f'"{variable}" {kind}, so there is no derivative in it: compare its values instead.')
 
 
 def slope(factor: Factor, columns: Mapping[str, Column], keep: ndarray, variable: str) -> ndarray:
@@ -83,7 +83,7 @@ def slope(factor: Factor, columns: Mapping[str, Column], keep: ndarray, variable
     n, step = len(keep), BLOCK
     if e.foreign:
         if _depends(e, table, n, [variable]):
-            raise DataError(
+            raise DerivativeError(
                 f'"{e.code}": its value in a row depends on "{variable}" in other rows, so that it has no derivative '
                 "row by row. Compute the column beforehand."
             )
@@ -106,7 +106,7 @@ def _slope(factor: Factor, columns: Mapping[str, Column], keep: ndarray, variabl
         differences, sure = _by_differences(factor, columns, variable, spread, odd)
     lost = odd & ~sure
     if lost.any():
-        raise DataError(
+        raise DerivativeError(
             f'"{factor.expression.code}" has no finite derivative in "{variable}" in {_rows(lost)} '
             f"(where {variable} is {quoted(_numbers(columns[variable])[lost][:5].tolist())}): leave them out, "
             "or write the factor with numpy's functions."

@@ -6,13 +6,17 @@ Shapes: E estimates with covariance C (E, E), m comparisons.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 from scipy.special import ndtr, ndtri
 
+from glmclf.inference.margins import Covariance
 from glmclf.inference.wald import EPS, check_alpha, z_pvalues
+
+if TYPE_CHECKING:
+    from glmclf.core.links import Link
 
 ADJUSTMENTS = ("none", "bonferroni", "holm", "sidak", "tukey")
 DRAWS = (1024, 8192)  # points of the integration behind "tukey": fewer for many statistics, which it averages over
@@ -25,56 +29,96 @@ class Comparisons(NamedTuple):
     ----------
     centre : (m,) ndarray
         Differences, or logs of ratios.
-    gradient : (m, E) ndarray
-        In the estimates.
+    covariance : Covariance
+        Theirs.
     exponential : bool
         Whether the comparison is exp(centre), whose null value is 1.
     """
 
     centre: ndarray
-    gradient: ndarray
+    covariance: Covariance
     exponential: bool
 
 
-def compare(p: ndarray, first: ndarray, second: ndarray, kind: str) -> Comparisons:
+def compare(p: Probabilities, first: ndarray, second: ndarray, kind: str) -> Comparisons:
     """Estimates `second` against `first`: p_b - p_a, p_b / p_a, or the ratio of odds p / (1 - p).
 
     Parameters
     ----------
-    p : (E,) ndarray
-        Estimates; probabilities for "ratio" and "odds ratio".
+    p : Probabilities
     first, second : (m,) integer ndarray
     kind : {"difference", "ratio", "odds ratio"}
 
     Examples
     --------
     >>> import numpy as np
-    >>> from glmclf.inference.contrasts import compare
-    >>> found = compare(np.array([0.5, 0.8]), np.array([0]), np.array([1]), "odds ratio")
+    >>> from glmclf.inference.contrasts import Probabilities, compare
+    >>> from glmclf.inference.margins import Covariance
+    >>> p, J = np.array([0.5, 0.8]), np.eye(2)
+    >>> estimates = Probabilities(Covariance(J, np.eye(2)), np.log(p), np.log1p(-p), J / p, -J / (1 - p))
+    >>> found = compare(estimates, np.array([0]), np.array([1]), "odds ratio")
     >>> np.exp(found.centre).round(4)
     array([4.])
     """
     if kind == "difference":
-        g, slope = p, np.ones(len(p))
-    elif kind == "ratio":
-        g, slope = np.log(p), 1.0 / p
+        q = np.exp(p.log_q)
+        high = np.minimum(q[first], q[second]) < 0.5
+        g = np.exp(p.log_p)
+        return Comparisons(
+            np.where(high, q[first] - q[second], g[second] - g[first]), p.covariance.differences(first, second), False
+        )
+    if kind == "ratio":
+        log, J, slope = p.log_p, p.by_p, np.exp(-p.log_p)
     else:
-        g, slope = np.log(p) - np.log1p(-p), 1.0 / (p * (1.0 - p))
-    m = np.arange(len(first))
-    gradient = np.zeros((len(first), len(p)))
-    gradient[m, second] += slope[second]
-    gradient[m, first] -= slope[first]
-    return Comparisons(g[second] - g[first], gradient, kind != "difference")
+        log, J, slope = p.log_p - p.log_q, p.by_p - p.by_q, np.exp(-p.log_p - p.log_q)
+    return Comparisons(log[second] - log[first], p.covariance.scaled(J, slope).differences(first, second), True)
 
 
-def adjusted_pvalues(z: ndarray, R: ndarray, adjust: str, seed: int = 0) -> ndarray:
+class Probabilities(NamedTuple):
+    """Estimates of probabilities as their logs, and those of their complements, know them.
+
+    Attributes
+    ----------
+    covariance : Covariance
+        Of the probabilities.
+    log_p, log_q : (E,) ndarray
+    by_p, by_q : (E, p) ndarray
+        Gradients of the logs in the parameters.
+    """
+
+    covariance: Covariance
+    log_p: ndarray
+    log_q: ndarray
+    by_p: ndarray
+    by_q: ndarray
+
+    def on_scale(self, link: Link | None, eta: ndarray) -> tuple[ndarray, ndarray]:
+        """F^-1(p), without a link log(p / (1 - p)), and its standard error, (E,) each.
+
+        Parameters
+        ----------
+        link : Link or None
+        eta : (E,) ndarray
+            Where F^-1(p) is known; NaN elsewhere.
+        """
+        if link is None:
+            J, slope = self.by_p - self.by_q, np.exp(-self.log_p - self.log_q)
+            return self.log_p - self.log_q, self.covariance.scaled(J, slope).errors
+        centre = np.where(np.isnan(eta), link.quantile_of_logs(self.log_p, self.log_q), eta)
+        t, low = link.terms(centre), self.log_p < self.log_q
+        J = np.where(low[:, None], self.by_p / t.r1[:, None], -self.by_q / t.r0[:, None])
+        slope = np.exp(-np.where(low, self.log_p + np.log(t.r1), self.log_q + np.log(t.r0)))
+        return centre, self.covariance.scaled(J, slope).errors
+
+
+def adjusted_pvalues(z: ndarray, R: ndarray | None, adjust: str, seed: int = 0) -> ndarray:
     """Two-sided p-values of m statistics, adjusted for all of them.
 
     Parameters
     ----------
     z : (m,) ndarray
         Normal statistics; NaN does not count.
-    R : (m, m) ndarray
+    R : (m, m) ndarray or None
         Their correlation, of which only "tukey" makes use.
     adjust : {"none", "bonferroni", "holm", "sidak", "tukey"}
         "tukey": P(max_i |Z_i| >= |z_j|) for Z normal with correlation R.
@@ -103,17 +147,23 @@ def adjusted_pvalues(z: ndarray, R: ndarray, adjust: str, seed: int = 0) -> ndar
         steps = np.maximum.accumulate(np.minimum(1.0, p[order] * (m - np.arange(m))))
         p = steps[np.argsort(order)]
     elif adjust == "tukey":
+        assert R is not None
         joint = MaxNormal(R[np.ix_(there, there)], seed)
         p = np.array([joint.tail(abs(v)) for v in z[there]])
     out[there] = p
     return out
 
 
-def joint_critical_value(R: ndarray, adjust: str, alpha: float, seed: int = 0) -> float:
+def joint_critical_value(
+    R: ndarray | None, adjust: str, alpha: float, seed: int = 0, m: int | None = None
+) -> float:
     """c with intervals estimate -/+ c se that hold together with probability 1 - alpha.
 
-    Of "holm", whose steps have no intervals, it is Bonferroni's. "none": of each alone.
+    Of "holm", whose steps have no intervals, it is Bonferroni's. "none": of each alone. Only "tukey" makes use of the
+    correlation R, if the number m of estimates is given.
     """
+    if R is None:
+        return float(-ndtri(0.5 * share_of_alpha(alpha, adjust, max(m or 0, 1))))
     there = np.isfinite(np.diagonal(R))
     if adjust == "tukey":
         return MaxNormal(R[np.ix_(there, there)], seed).quantile(check_alpha(alpha))
@@ -138,7 +188,8 @@ def share_of_alpha(alpha: float, adjust: str, m: int) -> float:
 def check_adjust(adjust: str, known: tuple[str, ...] = ("none", "bonferroni", "sidak")) -> str:
     """Refuse any adjustment but the known ones."""
     if not isinstance(adjust, str) or adjust not in known:
-        raise ValueError(f"adjust={adjust!r}: choose one of {', '.join(map(repr, known))}")
+        why = ' ("tukey" is of the joint law: predictions(at=) and contrasts() have it)' if adjust == "tukey" else ""
+        raise ValueError(f"adjust={adjust!r}: choose one of {', '.join(map(repr, known))}{why}")
     return adjust
 
 

@@ -10,7 +10,6 @@ parameters, equation by equation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,6 +38,22 @@ class Effect(NamedTuple):
     by_eta: ndarray
 
 
+class Tails(NamedTuple):
+    """log p and log(1 - p) of rows, and how they move with the linear predictors: right where p or 1 - p rounds to 0.
+
+    Attributes
+    ----------
+    log_p, log_q : (n, L) ndarray
+    by_p, by_q : (n, L, q) ndarray
+        Their derivatives in the linear predictors.
+    """
+
+    log_p: ndarray
+    log_q: ndarray
+    by_p: ndarray
+    by_q: ndarray
+
+
 class Event:
     """Outcomes of a binary model: the probability of the event, L = q = 1.
 
@@ -64,6 +79,11 @@ class Event:
         """log p."""
         terms = self.link.terms(eta)
         return Effect(terms.logcdf[:, None], None, terms.r1[:, None, None])
+
+    def tails(self, eta: ndarray) -> Tails:
+        """log F and log(1 - F)."""
+        t = self.link.terms(eta)
+        return Tails(t.logcdf[:, None], t.logsf[:, None], t.r1[:, None, None], -t.r0[:, None, None])
 
     def slope(self, eta: ndarray, d: ndarray) -> Effect:
         """f(eta) d, with f' = f (log f)'."""
@@ -110,6 +130,18 @@ class Classes:
         log_p, p, q = Multinomial.possible(eta)
         return Effect(log_p, None, _unit_less(p, q))
 
+    def tails(self, eta: ndarray) -> Tails:
+        """log p_k and log of the others' sum q_k, with d log q_k/d eta_l = p_k (p_l / q_k), -p_k for l = k."""
+        log_p, p, q = Multinomial.possible(eta)
+        others = np.where(np.eye(self.K, dtype=bool), -np.inf, log_p[:, None, :])
+        top = others.max(axis=2, keepdims=True)
+        top[np.isneginf(top)] = 0.0
+        log_q = (np.log(np.exp(others - top).sum(axis=2, keepdims=True)) + top)[:, :, 0]
+        log_q = np.where(p < 0.5, np.log1p(-p), log_q)
+        share = np.where(np.isneginf(others), 0.0, np.exp(others - log_q[:, :, None]))
+        by_q = p[:, :, None] * (share - np.eye(self.K))[:, :, 1:]
+        return Tails(log_p, log_q, _unit_less(p, q), by_q)
+
     def slope(self, eta: ndarray, d: ndarray) -> Effect:
         """m_k = p_k c_k, with c_k = d_k - sum_j p_j d_j; dm_k/d eta_l = p_k ((1[k=l] - p_l) c_k - p_l c_l)."""
         _, p, q = Multinomial.possible(eta)
@@ -150,11 +182,14 @@ class Average(NamedTuple):
         In the parameters.
     rows : (n, L) ndarray or None
         What was averaged, where it was asked for.
+    ends : Ends or None
+        Of an average of probabilities: what it is near 0 and 1.
     """
 
     value: ndarray
     gradient: ndarray
     rows: ndarray | None = None
+    ends: Ends | None = None
 
     def __sub__(self, other: Average) -> Average:
         rows = None if self.rows is None or other.rows is None else self.rows - other.rows
@@ -165,44 +200,214 @@ class Average(NamedTuple):
         return Average(c * self.value, c * self.gradient, None if self.rows is None else c * self.rows)
 
 
-@dataclass
-class Sums:
-    """Weighted sums of `Effect` rows, block by block.
+class Ends(NamedTuple):
+    """Logs of an average of p and of the average of 1 - p, neither of which is formed from the other where it is small.
 
     Attributes
     ----------
-    weight : float
-    value : (L,) ndarray or 0
-    gradient : (L, p) ndarray or 0
-    kept : list of (n, L) ndarrays, or None
+    log_p, log_q : (L,) ndarray
+    by_p, by_q : (L, p) ndarray
+        Their gradients in the parameters.
+    eta : float
+        The linear predictor of an event where all rows have the same one; else NaN.
+    rest : (n, L) ndarray or None
+        1 - p by row, where rows were asked for.
     """
 
-    weight: float = 0.0
-    value: Any = 0.0
-    gradient: Any = 0.0
-    kept: list[ndarray] | None = None
+    log_p: ndarray
+    log_q: ndarray
+    by_p: ndarray
+    by_q: ndarray
+    eta: float = np.nan
+    rest: ndarray | None = None
 
-    def add(self, effect: Effect, w: ndarray, X: ndarray, dX: ndarray | None = None) -> None:
+
+class Groups:
+    """Rows of a block by group.
+
+    Parameters
+    ----------
+    codes : (n,) integer ndarray or None
+        Groups; None for one, whose code is 0.
+    n : int
+    """
+
+    def __init__(self, codes: ndarray | None, n: int):
+        self.order: Any = slice(None)
+        if codes is None:
+            self.starts, self.of = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
+        else:
+            self.order = np.argsort(codes, kind="stable")
+            codes = codes[self.order]
+            self.starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+            self.of = codes[self.starts]
+        self.stops = np.append(self.starts[1:], n)
+        self.sizes = self.stops - self.starts
+
+    def largest(self, A: ndarray) -> ndarray:
+        """Largest values by group, (g, m)."""
+        return np.maximum.reduceat(A, self.starts, axis=0)
+
+    def crossed(self, A: ndarray, X: ndarray) -> ndarray:
+        """Sums of A_i x_i' by group, (g, m, k): a product a group where groups are large, else running sums."""
+        if A.shape[0] >= 32 * len(self.starts):
+            return np.stack([A[a:b].T @ X[a:b] for a, b in zip(self.starts, self.stops, strict=True)])
+        return np.stack([np.add.reduceat(column[:, None] * X, self.starts, axis=0) for column in A.T], axis=1)
+
+
+class Sums:
+    """Weighted sums of `Effect` rows by group, block by block.
+
+    Parameters
+    ----------
+    groups : int
+    """
+
+    def __init__(self, groups: int = 1):
+        self.groups, self.weight = groups, np.zeros(groups)
+        self.value: ndarray | None = None
+        self.gradient: Any = None
+        self.tails: tuple[_LogSums, _LogSums] | None = None
+        self.low, self.high = np.full(groups, np.inf), np.full(groups, -np.inf)
+
+    def add(self, effect: Effect, w: ndarray, X: ndarray, dX: ndarray | None = None, codes: ndarray | None = None):
         """Add rows X with weights w; dX is needed where the effect has a slope."""
-        _, L, q = effect.by_eta.shape
-        self.weight += float(w.sum())
-        self.value = self.value + w @ effect.value
-        total = _crossed(effect.by_eta, w, X)
+        n, L, q = effect.by_eta.shape
+        by = Groups(codes, n)
+        at = by.order
+        w, X = w[at], X[at]
+        if self.value is None:
+            self.value, self.gradient = np.zeros((self.groups, L)), np.zeros((self.groups, L, q * X.shape[1]))
+        self.weight[by.of] += by.crossed(w[:, None], np.ones((n, 1)))[:, 0, 0]
+        self.value[by.of] += by.crossed(w[:, None], effect.value[at])[:, 0]
+        total = by.crossed(_flat(effect.by_eta[at], w), X)
         if effect.by_slope is not None and dX is not None:
-            total += _crossed(effect.by_slope, w, dX)
-        self.gradient = self.gradient + total.reshape(L, q * X.shape[1])
-        if self.kept is not None:
-            self.kept.append(effect.value)
+            total = total + by.crossed(_flat(effect.by_slope[at], w), dX[at])
+        self.gradient[by.of] += total.reshape(len(by.of), L, -1)
 
-    def average(self) -> Average:
-        """What the sums come to."""
-        rows = None if self.kept is None else np.concatenate(self.kept)
-        return Average(self.value / self.weight, self.gradient / self.weight, rows)
+    def add_tails(self, tails: Tails, eta: ndarray, w: ndarray, X: ndarray, codes: ndarray | None = None) -> None:
+        """Add the logs of the same rows; `eta` are their linear predictors."""
+        n, L, q = tails.by_p.shape
+        by = Groups(codes, n)
+        at = by.order
+        if self.tails is None:
+            size = (self.groups, L, q * X.shape[1])
+            self.tails = _LogSums(*size), _LogSums(*size)
+        for sums, log, slope in zip(self.tails, tails[:2], tails[2:], strict=True):
+            sums.add(log[at], slope[at], w[at], X[at], by)
+        if eta.ndim == 1:
+            self.low[by.of] = np.minimum(self.low[by.of], by.largest(-eta[at]) * -1.0)
+            self.high[by.of] = np.maximum(self.high[by.of], by.largest(eta[at]))
+
+    def averages(self, rows: ndarray | None = None, rest: ndarray | None = None) -> list[Average]:
+        """What the sums come to, group by group; NaN of a group without a row."""
+        assert self.value is not None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = self.value / self.weight[:, None]
+            gradient = self.gradient / self.weight[:, None, None]
+        ends: list[Ends | None] = [None] * self.groups
+        if self.tails is not None:
+            ends = list(self._ends(*self.tails, rest))
+        return [Average(v, g, rows, e) for v, g, e in zip(value, gradient, ends, strict=True)]
+
+    def _ends(self, of_p: _LogSums, of_q: _LogSums, rest: ndarray | None):
+        (log_p, by_p), (log_q, by_q) = of_p.averages(self.weight), of_q.averages(self.weight)
+        # the log of a number near 1 is that of its complement
+        log_p, log_q = (
+            np.where(log_q < log_p, np.log1p(-np.exp(np.minimum(log_q, log_p))), log_p),
+            np.where(log_p <= log_q, np.log1p(-np.exp(np.minimum(log_q, log_p))), log_q),
+        )
+        eta = np.where(self.low == self.high, self.low, np.nan)
+        for g in range(self.groups):
+            yield Ends(log_p[g], log_q[g], by_p[g], by_q[g], float(eta[g]), rest)
 
 
-def _crossed(A: ndarray, w: ndarray, X: ndarray) -> ndarray:
-    """sum_i w_i A_i (L, q) x_i, (L q, k)."""
-    return (A.reshape(len(A), -1) * w[:, None]).T @ X
+class _LogSums:
+    """Weighted sums of exp(l) and their gradients by group, scaled by the largest of each: none over- or underflows."""
+
+    def __init__(self, groups: int, L: int, p: int):
+        self.top, self.sum = np.full((groups, L), -np.inf), np.zeros((groups, L))
+        self.gradient = np.zeros((groups, L, p))
+
+    def add(self, log: ndarray, slope: ndarray, w: ndarray, X: ndarray, by: Groups) -> None:
+        g, old = by.of, self.top[by.of]
+        new = np.maximum(old, by.largest(np.where(w[:, None] > 0, log, -np.inf)))
+        unit = np.where(np.isfinite(new), new, 0.0)
+        shrunk = np.where(np.isneginf(old), 0.0, np.exp(old - unit))
+        u = w[:, None] * np.exp(log - np.repeat(unit, by.sizes, axis=0))
+        added = by.crossed(_flat(np.where(u[..., None] == 0, 0.0, u[..., None] * slope), np.ones(len(w))), X)
+        self.top[g] = new
+        self.sum[g] = self.sum[g] * shrunk + np.add.reduceat(u, by.starts, axis=0)
+        self.gradient[g] = self.gradient[g] * shrunk[..., None] + added.reshape(*shrunk.shape, -1)
+
+    def averages(self, weight: ndarray) -> tuple[ndarray, ndarray]:
+        """Logs of the averages, and their gradients."""
+        return self.top + np.log(self.sum / weight[:, None]), self.gradient / self.sum[..., None]
+
+
+def _flat(A: ndarray, w: ndarray) -> ndarray:
+    """w_i A_i, (n, L q)."""
+    return A.reshape(len(A), -1) * w[:, None]
+
+
+class Covariance:
+    """Covariance J V J' + F'F of estimates, formed as far as it is asked for.
+
+    Parameters
+    ----------
+    J : (E, p) ndarray
+        Gradients of the estimates.
+    V : (p, p) ndarray or None
+        Covariance of the parameters; None where F has their part, too.
+    F : (m, E) ndarray, optional
+        A factor of what comes from the rows being a sample.
+    lost : (E,) bool ndarray, optional
+        Estimates without a covariance. Nor have one those whose gradient is not finite, or that lean on a parameter
+        without a variance.
+    """
+
+    def __init__(self, J: ndarray, V: ndarray | None, F: ndarray | None = None, lost: ndarray | None = None):
+        bad = ~np.isfinite(J).all(axis=1)
+        if V is not None:
+            known = np.isfinite(np.diagonal(V))
+            bad |= (J[:, ~known] != 0).any(axis=1)
+            V = np.where(known & known[:, None], V, 0.0)
+        if F is not None:
+            bad |= ~np.isfinite(F).all(axis=0)
+        self.lost = bad if lost is None else bad | lost
+        self.J, self.V = np.where(self.lost[:, None], 0.0, J), V
+        self.F = None if F is None else np.where(self.lost, 0.0, F)
+
+    @property
+    def variances(self) -> ndarray:
+        """The diagonal, (E,)."""
+        out = np.zeros(len(self.J)) if self.V is None else np.einsum("ep,ep->e", self.J @ self.V, self.J)
+        if self.F is not None:
+            out = out + np.einsum("me,me->e", self.F, self.F)
+        return np.where(self.lost, np.nan, out)
+
+    @property
+    def errors(self) -> ndarray:
+        """Standard errors, (E,)."""
+        return roots(self.variances)
+
+    def matrix(self, at: Any = slice(None)) -> ndarray:
+        """The covariance of some estimates."""
+        J, lost = self.J[at], self.lost[at]
+        C = np.zeros((len(J), len(J))) if self.V is None else J @ self.V @ J.T
+        if self.F is not None:
+            C = C + self.F[:, at].T @ self.F[:, at]
+        C[lost] = C[:, lost] = np.nan
+        return C
+
+    def scaled(self, J: ndarray, by: ndarray) -> Covariance:
+        """Of functions of the estimates, which have the gradients J in the parameters and slopes `by` (E,)."""
+        return Covariance(J, self.V, None if self.F is None else self.F * by, self.lost)
+
+    def differences(self, first: ndarray, second: ndarray) -> Covariance:
+        """Of estimates `second` less estimates `first`."""
+        F = None if self.F is None else self.F[:, second] - self.F[:, first]
+        return Covariance(self.J[second] - self.J[first], self.V, F, self.lost[first] | self.lost[second])
 
 
 def standard_errors(J: ndarray, V: ndarray) -> ndarray:
@@ -222,7 +427,7 @@ def standard_errors(J: ndarray, V: ndarray) -> ndarray:
     >>> standard_errors(np.array([[1.0, 0.0], [3.0, 4.0]]), np.eye(2))
     array([1., 5.])
     """
-    return roots(np.diagonal(covariance(J, V)))
+    return Covariance(J, V).errors
 
 
 def roots(variances: ndarray) -> ndarray:
@@ -230,19 +435,8 @@ def roots(variances: ndarray) -> ndarray:
     return np.sqrt(np.where(variances >= 0, variances, np.nan))
 
 
-def covariance(J: ndarray, V: ndarray) -> ndarray:
-    """J V J', (E, E): rows and columns of an estimate that is not finite, or that leans on a parameter without a
-    variance, are NaN."""
-    lost = ~np.isfinite(np.diagonal(V))
-    bad = ~np.isfinite(J).all(axis=1) | (J[:, lost] != 0).any(axis=1)
-    J, V = np.where(np.isfinite(J), J, 0.0), np.where(lost | lost[:, None], 0.0, V)
-    C = J @ V @ J.T
-    C[bad] = C[:, bad] = np.nan
-    return C
-
-
 def of_sums(U: ndarray, w: ndarray, frequency: bool, clusters: ndarray | None = None) -> ndarray:
-    """Covariance of the sums w'U of a sample of rows, (E, E).
+    """A factor F of the covariance F'F of the sums w'U of a sample of rows, (m, E).
 
     Parameters
     ----------
@@ -259,7 +453,7 @@ def of_sums(U: ndarray, w: ndarray, frequency: bool, clusters: ndarray | None = 
     Returns
     -------
     ndarray
-        N/(N-1) sum (w_i U_i)(w_i U_i)' over N rows, or sums over clusters in place of rows, with G/(G-1).
+        F'F is N/(N-1) sum (w_i U_i)(w_i U_i)' over N rows, or sums over clusters in place of rows, with G/(G-1).
 
     References
     ----------
@@ -269,6 +463,7 @@ def of_sums(U: ndarray, w: ndarray, frequency: bool, clusters: ndarray | None = 
         G = int(clusters.max()) + 1
         S = np.zeros((G, U.shape[1]))
         np.add.at(S, clusters, w[:, None] * U)
-        return G / (G - 1.0) * S.T @ S
-    times, N = (w, w.sum()) if frequency else (w * w, len(w))
-    return N / (N - 1.0) * (U.T * times) @ U
+        return np.sqrt(G / (G - 1.0)) * S
+    times, N = (np.sqrt(w), w.sum()) if frequency else (w, len(w))
+    F = np.sqrt(N / (N - 1.0)) * times[:, None] * U
+    return np.asarray(np.linalg.qr(F, mode="r")) if 4 * F.shape[1] < len(F) and np.isfinite(F).all() else F

@@ -148,7 +148,8 @@ class Prediction:
             Lower and upper ends; NaN where the standard error is.
         """
         half = critical_value(alpha, self.df) * self.se_eta
-        return np.column_stack((self._transform(self.eta - half), self._transform(self.eta + half)))
+        with np.errstate(invalid="ignore", over="ignore"):  # an infinite linear predictor has no standard error
+            return np.column_stack((self._transform(self.eta - half), self._transform(self.eta + half)))
 
     def _transform(self, eta: ndarray) -> ndarray:
         return eta if self.which == "linear" else self.link.cdf(eta)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.data.frame import quoted
 from glmclf.errors import DataError
 from glmclf.inference import contrasts, margins
 from glmclf.results.margin_sources import Source
@@ -45,6 +47,8 @@ def adjusted_predictions(
     if vcov is not None:
         found.check_unconditional(res)
     cells = _cells(source, variables, found.table)
+    _check_cells(found, cells[0])
+    found.leave_out(cell=cells[0])
     kind, keep = ("level" if which == "mean" else "linear"), vcov is not None
     estimands = [
         Estimand((*setting, *group), tuple(cell.values()), averages[g], g)
@@ -73,7 +77,7 @@ def _cells(source: Source, variables: Variables, table: pd.DataFrame) -> list[di
             if some is None:
                 raise DataError(f'"{name}" is a number: say at which values, as variables={{"{name}": [1, 2]}}')
             if levels is not None and levels[0] is not False:
-                some = sorted(some, key=_original_order(source, name, levels).index)
+                some = sorted(some, key=source.in_order(name, levels).index)
         some = [some] if isinstance(some, (str, bytes)) or np.ndim(some) == 0 else list(some)
         if not some:
             raise ValueError(f'variables= gives no value of "{name}"')
@@ -83,12 +87,11 @@ def _cells(source: Source, variables: Variables, table: pd.DataFrame) -> list[di
     return [dict(zip(values, cell, strict=True)) for cell in itertools.product(*values.values())]
 
 
-def _original_order(source: Source, name: str, levels: list[Any]) -> list[Any]:
-    """Levels in their order, wherever the base is."""
-    for factor in source.design.factors.values():
-        if factor.levels is not None and name in (factor.expression.bare, factor.expression.categorised):
-            return factor.levels
-    return levels
+def _check_cells(found: Settings, cell: dict[str, Any]) -> None:
+    """Refuse a variable that is set twice."""
+    both = [name for name in cell if name in found.grid[0]]
+    if both:
+        raise ValueError(f"variables= and at= both set {quoted(both)}: leave it out of one of them")
 
 
 class AdjustedPredictions(LabelledEstimates):
@@ -101,6 +104,8 @@ class AdjustedPredictions(LabelledEstimates):
         self._settings = [e.setting for e in estimands]
         self._rows = [(*e.setting, *e.name) for e in estimands]
         self._names, self._last = [*names, *variables], None
+        if which == "mean":
+            self._ends = [e.average.ends for e in estimands]
 
     @property
     def predicted(self) -> pd.Series:
@@ -112,17 +117,19 @@ class AdjustedPredictions(LabelledEstimates):
         """Their standard errors, by the delta method."""
         return self._series(self._se, "se")
 
+    @cached_property
+    def _probabilities(self) -> contrasts.Probabilities:
+        parts = [np.concatenate(part) for part in zip(*(e[:4] for e in self._ends), strict=True)]
+        return contrasts.Probabilities(self._covariance, *parts)
+
     def _scale(self) -> tuple[ndarray, ndarray, Any]:
         """What is nearly normal, its standard error, and the way back."""
-        p, se = self._value, self._se
         if self.which == "linear":
-            return p, se, np.asarray
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self._levels:
-                return np.log(p) - np.log1p(-p), se / (p * (1.0 - p)), expit
-            link = self._source.outcome.link  # type: ignore[union-attr]
-            centre = link.quantile(p)
-            return centre, se / link.pdf(centre), link.cdf
+            return self._value, self._se, np.asarray
+        link = None if self._levels else self._source.outcome.link  # type: ignore[union-attr]
+        with np.errstate(all="ignore"):
+            centre, spread = self._probabilities.on_scale(link, np.array([e.eta for e in self._ends]))
+        return centre, spread, expit if link is None else link.cdf
 
     def conf_int(self, alpha: float = 0.05, adjust: str = "none", seed: int = 0) -> pd.DataFrame:
         """Intervals of level 1 - alpha.
@@ -142,10 +149,10 @@ class AdjustedPredictions(LabelledEstimates):
             ci_lower, ci_upper.
         """
         check_word("adjust", adjust, [a for a in contrasts.ADJUSTMENTS if a != "holm"])
-        R = contrasts.correlation(self._covariance)
-        c = contrasts.joint_critical_value(R, adjust, alpha, seed)
+        c = critical_value(self._covariance, slice(None), adjust, alpha, seed)
         centre, spread, back = self._scale()
-        ends = np.column_stack([back(centre - c * spread), back(centre + c * spread)])
+        with np.errstate(invalid="ignore"):
+            ends = np.column_stack([back(centre - c * spread), back(centre + c * spread)])
         return pd.DataFrame(self._shown(ends), index=self._index, columns=["ci_lower", "ci_upper"])
 
     def summary_frame(self, alpha: float = 0.05, adjust: str = "none", seed: int = 0) -> pd.DataFrame:
@@ -199,6 +206,12 @@ class AdjustedPredictions(LabelledEstimates):
         return Contrasts(self, comparison, contrast, adjust, seed)
 
 
+def critical_value(C: margins.Covariance, at: Any, adjust: str, alpha: float, seed: int) -> float:
+    """`contrasts.joint_critical_value` of some estimates; only "tukey" needs all of their covariance."""
+    R = contrasts.correlation(C.matrix(at)) if adjust == "tukey" else None
+    return contrasts.joint_critical_value(R, adjust, alpha, seed, int((C.variances[at] > 0).sum()))
+
+
 class Contrasts:
     """Comparisons of adjusted predictions; made by `contrasts`.
 
@@ -210,11 +223,14 @@ class Contrasts:
     def __init__(self, found: AdjustedPredictions, comparison: str, contrast: str, adjust: str, seed: int):
         self.comparison, self.adjust, self._seed = comparison, adjust, seed
         first, second, rows, family = self._pairs(found, contrast)
-        p = found._value
-        with np.errstate(divide="ignore", invalid="ignore"):
-            made = contrasts.compare(p, first, second, comparison)
-            self._C = margins.covariance(made.gradient, found._covariance)
-        self._centre, self._exponential, self._family = made.centre, made.exponential, np.array(family)
+        with np.errstate(all="ignore"):
+            if found.which == "linear":
+                p = found._value
+                made = contrasts.Comparisons(p[second] - p[first], found._covariance.differences(first, second), False)
+            else:
+                made = contrasts.compare(found._probabilities, first, second, comparison)
+        self._centre, self._C, self._exponential = made
+        self._family = np.array(family)
         variables = ", ".join(found._variables)
         names = [*(["level"] if found._levels else []), *found._names[: -len(found._variables)], variables]
         self._index = (
@@ -228,11 +244,12 @@ class Contrasts:
         L = max(len(found._levels), 1)
         order = found.results.model._order if found._levels else [0]
         first, second, rows, family = [], [], [], []
-        settings = list(dict.fromkeys(found._settings))
+        by_setting: dict[tuple[Any, ...], list[int]] = {}
+        for i, setting in enumerate(found._settings):
+            by_setting.setdefault(setting, []).append(i)
         sign = SIGNS[self.comparison]
         for k in order:
-            for setting in settings:
-                members = [i for i, s in enumerate(found._settings) if s == setting]
+            for which, (setting, members) in enumerate(by_setting.items()):
                 if len(members) < 2:
                     raise ValueError("contrasts() needs two or more cells: variables= with two levels or values")
                 for a, b in _of(contrast, members):
@@ -241,12 +258,12 @@ class Contrasts:
                     words = [", ".join(map(str, found._cells[i])) for i in (b, a)]
                     label = sign.join(words)
                     rows.append((*([found._levels[k]] if found._levels else []), *setting, label))
-                    family.append(settings.index(setting) + len(settings) * k)
+                    family.append(which + len(by_setting) * k)
         return np.array(first), np.array(second), rows, family
 
-    @property
+    @cached_property
     def _se(self) -> ndarray:
-        return margins.roots(np.diagonal(self._C))
+        return self._C.errors
 
     def _series(self, values: ndarray, name: str) -> pd.Series:
         return pd.Series(values, index=self._index, name=name)
@@ -254,12 +271,12 @@ class Contrasts:
     @property
     def estimate(self) -> pd.Series:
         """The comparisons."""
-        return self._series(np.exp(self._centre) if self._exponential else self._centre, self.comparison)
+        return self._series(_exp(self._centre) if self._exponential else self._centre, self.comparison)
 
     @property
     def se(self) -> pd.Series:
         """Their standard errors; of a ratio that of its log times the ratio."""
-        se = self._se * np.exp(self._centre) if self._exponential else self._se
+        se = self._se * _exp(self._centre) if self._exponential else self._se
         return self._series(se, "se")
 
     @property
@@ -269,13 +286,18 @@ class Contrasts:
             return self._series(self._centre / self._se, "z")
 
     @property
+    def _families(self) -> list[ndarray]:
+        """Places of the contrasts that are adjusted for each other."""
+        order = np.argsort(self._family, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(self._family[order])) + 1)
+
+    @property
     def pvalues(self) -> pd.Series:
         """Two-sided p-values of no difference, adjusted."""
         z, out = self.tvalues.to_numpy(), np.full(len(self._index), np.nan)
-        R = contrasts.correlation(self._C)
-        for f in np.unique(self._family):
-            at = np.flatnonzero(self._family == f)
-            out[at] = contrasts.adjusted_pvalues(z[at], R[np.ix_(at, at)], self.adjust, self._seed)
+        for at in self._families:
+            R = contrasts.correlation(self._C.matrix(at)) if self.adjust == "tukey" else None
+            out[at] = contrasts.adjusted_pvalues(z[at], R, self.adjust, self._seed)
         return self._series(out, "pvalue")
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
@@ -291,12 +313,11 @@ class Contrasts:
         DataFrame
             ci_lower, ci_upper.
         """
-        R, c = contrasts.correlation(self._C), np.empty(len(self._index))
-        for f in np.unique(self._family):
-            at = np.flatnonzero(self._family == f)
-            c[at] = contrasts.joint_critical_value(R[np.ix_(at, at)], self.adjust, alpha, self._seed)
+        c = np.empty(len(self._index))
+        for at in self._families:
+            c[at] = critical_value(self._C, at, self.adjust, alpha, self._seed)
         ends = np.column_stack([self._centre - c * self._se, self._centre + c * self._se])
-        ends = np.exp(ends) if self._exponential else ends
+        ends = _exp(ends) if self._exponential else ends
         return pd.DataFrame(ends, index=self._index, columns=["ci_lower", "ci_upper"])
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
@@ -321,6 +342,12 @@ class Contrasts:
 
     def _repr_html_(self) -> str:
         return self.summary_frame().to_html()
+
+
+def _exp(x: ndarray) -> ndarray:
+    """exp(x), infinite beyond the largest double."""
+    with np.errstate(over="ignore"):
+        return np.exp(x)
 
 
 def _of(contrast: str, members: list[int]) -> list[tuple[int, int]]:

@@ -41,7 +41,8 @@ class InversePredictions:
         DataFrame
             By p: estimate, se (delta method, in units of the variable), ci_lower, ci_upper and shape. The set is an
             "interval"; or "two rays", up to ci_lower and from ci_upper on, or the "whole line", where the slope does
-            not differ from 0 at level alpha.
+            not differ from 0 at level alpha. Where the function of the variable is bounded (``1 / dose``) a probability
+            may have no value: NaN, as is a set out of reach; an end that is not reached is that of the domain.
 
         Raises
         ------
@@ -55,7 +56,7 @@ class InversePredictions:
         Warns
         -----
         InferenceWarning
-            A set that is no interval.
+            A set that is no interval; a probability that no value reaches.
 
         References
         ----------

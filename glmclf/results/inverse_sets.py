@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ from numpy import ndarray
 from glmclf.data.frame import quoted
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference import inverse
-from glmclf.inference.inverse import INTERVAL, LINE
+from glmclf.inference.inverse import INTERVAL, LINE, RAYS
 from glmclf.inference.wald import check_alpha
 from glmclf.results.margin_rows import Typical, rows_of_fit, typical
 from glmclf.results.margin_sources import Source
 from glmclf.results.marginal_effects import check_word
 
 STRAIGHT = 1e-9  # of a column's size, that a line through the design may miss
+FLAT = 1e-13  # of a function's change between the data's ends, that is none
 
 
 def inverse_predict(
@@ -34,6 +35,13 @@ def inverse_predict(
     line = _Line(source, row, variable)
     table = [line.solve(q, check_alpha(alpha), method) for q in res.model.link.quantile(values)]
     frame = pd.DataFrame(table, columns=["estimate", "se", "ci_lower", "ci_upper", "shape"])
+    out = np.isnan(frame["estimate"]) & np.isfinite(line.B)
+    if out.any():
+        warn(
+            f'no value of "{variable}" has {", ".join(f"p = {v:g}" for v in values[out])}: its function in the formula '
+            "does not go so far. Such estimates are NaN, and ends that are not reached those of its domain",
+            InferenceWarning,
+        )
     odd = frame["shape"] != INTERVAL
     if odd.any():
         what = ", ".join(f"p = {v:g}: {s}" for v, s in zip(values[odd], frame["shape"][odd], strict=True))
@@ -65,6 +73,8 @@ def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typic
             source.check(name)
         if not isinstance(value, (str, bytes)) and np.ndim(value):
             raise ValueError(f'at= gives several values of "{name}": one is needed')
+    if variable == offset:
+        raise NotImplementedError(f'inverse_predict() of "{variable}", which is the offset, too')
     others = [name for name in source.design.variables if name != variable]
     if set(others) <= set(at) and (offset in at or not source.model._has_offset):
         row = Typical(source, [{variable: 1.0}], [{}], [None])
@@ -77,12 +87,12 @@ def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typic
                 row.shares[0][name] = ([at[name]], np.ones(1))
         if source.levels_of(variable, empty) is not None:
             row.shares[0][variable] = row.point[0].pop(variable), np.ones(1)
+        if offset in at:
+            row.offsets = [source.offset_of(np.array([float(at[offset])]))]
     else:
         row = typical(rows_of_fit(source), "mean")
         for name, value in at.items():
-            row = row if name == offset else row.set(name, value)
-    if offset in at:
-        row = row.with_offset(at[offset])
+            row = row.set(name, value)
     if variable not in row.point[0]:
         raise NotImplementedError(f'inverse_predict() of "{variable}", a factor: it has levels, no values between them')
     return row
@@ -152,12 +162,20 @@ class _Line:
         return float(((row - self.first) / scale) @ (self.step / scale) / ((self.step / scale) @ (self.step / scale)))
 
     def solve(self, wanted: float, alpha: float, method: str) -> tuple[float, float, float, float, str]:
-        """Estimate, standard error, ends and shape of the set, in the variable's units."""
+        """Estimate, standard error, ends and shape of the set, in the variable's units; NaN where no value reaches."""
         found = inverse.ratio(wanted - self.A, self.B, self.V, alpha, method)
-        v = self._value(found.estimate)
-        ends = [self._value(found.low), self._value(found.high)]
-        ends = ends if self.linear or found.shape == LINE or ends[0] <= ends[1] or np.isnan(ends).any() else ends[::-1]
-        return v, found.se / abs(self._slope(v)), ends[0], ends[1], found.shape
+        v, beyond = self._value(found.estimate)
+        (low, below), (high, above) = self._value(found.low), self._value(found.high)
+        shape = found.shape
+        if shape == INTERVAL and (below > 0 or above < 0):  # all of it out of reach
+            low = high = np.nan
+        elif shape == RAYS and (below > 0 or above < 0):
+            low, high, shape = self._value(-np.inf)[0], self._value(np.inf)[0], LINE
+        elif shape == RAYS:  # a ray beyond the reach is empty
+            low, high = np.nan if below else low, np.nan if above else high
+        if beyond:
+            return np.nan, np.nan, low, high, shape
+        return v, found.se / abs(self._slope(v)), low, high, shape
 
     def _slope(self, v: float) -> float:
         """dt/dv."""
@@ -169,28 +187,42 @@ class _Line:
         d = moved._collapsed(0, lambda t: self.source.raw_slopes(t, self.name))[0]
         return self._place(self.first + d)
 
-    def _value(self, t: float) -> float:
-        """The value v with t(v) = t; infinite, or the end of the domain, beyond its reach."""
-        if self.linear:
-            return self.low + t * (self.high - self.low)
-        if np.isnan(t):
-            return np.nan
+    def _value(self, t: float) -> tuple[float, int]:
+        """The value v with t(v) = t, and 0; or the end of the domain where t is below (-1) or above (1) its reach."""
+        if self.linear or np.isnan(t):
+            return self.low + t * (self.high - self.low), 0
+        if 0 <= t <= 1:
+            return self._between(self.low, self.high, t), 0
+        return self._walk(t, 1.0 if t > 1 else -1.0)
+
+    def _between(self, a: float, b: float, t: float) -> float:
         from scipy.optimize import brentq
 
-        f: Callable[[float], float] = lambda v: self._place(self._raw(v)) - t  # noqa: E731
-        a, b = self.low, self.high
-        width = b - a
-        for _ in range(1100):
-            if f(b) >= 0:
-                break
-            b, width = b + width, 2 * width
-            if not self._finite(b):
-                return np.inf
-        for _ in range(1100):
-            if f(a) <= 0:
-                break
-            below = a - width if self._finite(a - width) else a / 2
-            if below == 0.0 or not self._finite(below):
-                return 0.0 if below == 0.0 else -np.inf
-            a, width = below, 2 * width
-        return float(brentq(f, a, b, xtol=1e-300, rtol=1e-14))
+        return float(brentq(lambda v: self._place(self._raw(v)) - t, a, b, xtol=1e-300, rtol=1e-14))
+
+    def _walk(self, t: float, sign: float) -> tuple[float, int]:
+        """From an end of the data on while the function goes on the same way: up to t, or to where it ends or turns."""
+        a, here = (self.high, 1.0) if sign > 0 else (self.low, 0.0)
+        width = self.high - self.low
+        step, (tiny, large) = width, (1e-12 * width, 1e12 * width) if np.isinf(t) else (1e-300, 1e300)
+        for _ in range(4400):
+            b = a + sign * step
+            ts = [self._place(self._raw(a + sign * s * step)) for s in (0.3, 0.6, 1.0)]
+            steps = sign * np.diff([here, *ts])
+            if np.isfinite(steps).all() and (np.abs(steps) <= FLAT * max(1.0, abs(here))).all():
+                if step > 1e-3 * width:
+                    return sign * np.inf, int(sign)  # the function levels off
+                return (0.0 if abs(a) <= 1e-6 * width else a), int(sign)  # it ends or turns
+            if (steps > 0).all():
+                if sign * (ts[-1] - t) >= 0:
+                    return self._between(min(a, b), max(a, b), t), 0
+                a, here, step = b, ts[-1], 2.0 * step
+                if abs(a) > large:
+                    return sign * np.inf, 0 if np.isfinite(t) else int(sign)
+            else:
+                step *= 0.5
+                if abs(a) <= tiny:
+                    return 0.0, 0 if np.isfinite(t) else int(sign)
+                if step <= 1e-14 * abs(a):
+                    break
+        return a, int(sign)

@@ -6,27 +6,28 @@ import copy
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.frame import quoted
-from glmclf.errors import DataError
-from glmclf.inference.margins import Average, Sums
+from glmclf.errors import DataError, InferenceWarning
+from glmclf.inference.margins import Average, Ends, Sums
 from glmclf.results.margin_sources import Source
 
-BLOCK = 16384
 MOST_CELLS = 200_000  # combinations of levels that one typical row is averaged over
 
 
 class Part(NamedTuple):
-    """Some rows: raw columns, their slopes, the values of the variable, offset, weights and groups."""
+    """Some rows: raw columns, their slopes, the values of the variable, how the offset moves with it, the offset,
+    weights and groups."""
 
     raw: ndarray
     slopes: ndarray | None
     values: ndarray | None
+    moved: ndarray | None
     offset: ndarray | None
     weights: ndarray
     codes: ndarray | None
@@ -44,19 +45,15 @@ class Rows:
     source: Source
     groups: int
 
-    def set(self, name: str, value: Any) -> Rows:
-        """The same rows with one value of a variable."""
+    def set(self, name: str, value: Any) -> Self:
+        """The same rows with one value of a variable, of the offset, or of what is both."""
         raise NotImplementedError
 
-    def shift(self, name: str, by: float) -> Rows:
+    def shift(self, name: str, by: float) -> Self:
         """The same rows with a variable larger by a number."""
         raise NotImplementedError
 
-    def with_offset(self, value: float) -> Rows:
-        """The same rows with one offset."""
-        raise NotImplementedError
-
-    def at(self, setting: dict[str, Any]) -> Rows:
+    def at(self, setting: dict[str, Any]) -> Self:
         """The same rows with several variables set."""
         rows = self
         for name, value in setting.items():
@@ -82,38 +79,30 @@ class Rows:
 
 def effect_sums(
     source: Source, parts: Iterator[Part], kind: str, scaled: bool, keep: bool, groups: int
-) -> tuple[list[Sums], list[ndarray]]:
-    """Sums by group, and what was summed."""
-    sums, kept, lacking = [Sums() for _ in range(groups)], [], 0
+) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
+    """Sums by group, and what was summed: values and, of probabilities, their complements.
+
+    A row without a value, of which none is left out here, has no average: it is NaN in all of its group.
+    """
+    sums, kept, rest = Sums(groups), [], []
     for part in parts:
         source.refuse_infinite(part.raw)
-        there = ~np.isnan(part.raw).any(axis=1)
-        if part.slopes is not None:
-            there &= ~np.isnan(part.slopes).any(axis=1)
-        lacking += int((~there).sum())
-        if not there.all():
-            part = Part._make(a if a is None else a[there] for a in part)
         if not len(part.raw):
             continue
-        effect, X, dX = _effect(source, part, kind, scaled)
+        effect, X, dX, eta = _effect(source, part, kind, scaled)
+        sums.add(effect, part.weights, X, dX, part.codes)
+        if kind == "level":
+            tails = source.outcome.tails(eta)
+            sums.add_tails(tails, eta + np.nan if np.isnan(effect.value).any() else eta, part.weights, X, part.codes)
+            if keep:
+                rest.append(np.exp(tails.log_q))
         if keep:
             kept.append(effect.value)
-        for g in range(groups):
-            at = slice(None) if part.codes is None else part.codes == g
-            some = effect._replace(
-                value=effect.value[at],
-                by_slope=None if effect.by_slope is None else effect.by_slope[at],
-                by_eta=effect.by_eta[at],
-            )
-            if len(some.value):
-                sums[g].add(some, part.weights[at], X[at], None if dX is None else dX[at])
-    if lacking:
-        source._say(f"{lacking} rows that lack a value the model needs are not in the averages")
-    return sums, kept
+    return sums, (kept, rest)
 
 
 def _effect(source: Source, part: Part, kind: str, scaled: bool):
-    """The outcome of some rows, with the columns that the parameters belong to."""
+    """The outcome of some rows, with the columns that the parameters belong to, and the linear predictors."""
     X = source.rows(part.raw)
     eta = source.predictors(part.raw, X, part.offset)
     lost = source.lost(part.raw)
@@ -122,13 +111,22 @@ def _effect(source: Source, part: Part, kind: str, scaled: bool):
     else:
         lost = source.lost(part.slopes) or lost
         dX = source.slopes(part.raw, part.slopes)
-        effect = getattr(source.outcome, kind)(eta, source.steps(part.slopes, dX, eta))
+        steps = source.steps(part.slopes, dX, eta)
+        if part.moved is not None:
+            steps = steps + part.moved.reshape(len(steps), -1)
+        effect = getattr(source.outcome, kind)(eta, steps)
     if scaled and part.values is not None:
         v = part.values[:, None]
         effect = type(effect)(effect.value * v, effect.by_slope * v[..., None], effect.by_eta * v[..., None])
     if lost:
         effect = effect._replace(value=effect.value + np.nan, by_eta=effect.by_eta + np.nan)
-    return effect, X, dX
+    return effect, X, dX, eta
+
+
+def lacking(source: Source, L: int) -> Average:
+    """The average over no row."""
+    value, gradient = np.full(L, np.nan), np.full((L, len(source.V)), np.nan)
+    return Average(value, gradient, None, Ends(value, value, gradient, gradient))
 
 
 class Observed(Rows):
@@ -144,45 +142,90 @@ class Observed(Rows):
     codes : (n,) integer ndarray, optional
         Groups.
     groups : int
+    fitted : bool
+        Whether they are the rows of the fit.
     """
 
-    def __init__(self, source: Source, table: pd.DataFrame, weights, offset=None, codes=None, groups: int = 1):
+    def __init__(self, source: Source, table: pd.DataFrame, weights, offset=None, fitted: bool = False):
         self.source, self.table, self.weights = source, table, weights
-        self.offset, self.codes, self.groups = offset, codes, groups
+        self.offset, self.fitted, self.groups = offset, fitted, 1
+        self.codes: ndarray | None = None
 
-    def _changed(self, **changes: Any) -> Observed:
+    def _changed(self, **changes: Any) -> Self:
         other = copy.copy(self)
         other.__dict__.update(changes)
         return other
 
-    def set(self, name: str, value: Any) -> Observed:
-        return self._changed(table=self.table.assign(**{name: _constant(self.table, value)}))
+    def set(self, name: str, value: Any) -> Self:
+        changes: dict[str, Any] = {}
+        if name in self.source.design.variables:
+            changes["table"] = self.table.assign(**{name: _constant(self.table, value)})
+        if name == self.source.offset_name:
+            changes["offset"] = self.source.offset_of(np.full(len(self.table), float(value)))
+        return self._changed(**changes)
 
-    def shift(self, name: str, by: float) -> Observed:
-        return self._changed(table=self.table.assign(**{name: self.table[name] + by}))
+    def shift(self, name: str, by: float) -> Self:
+        other = self._changed(table=self.table.assign(**{name: self.table[name] + by}))
+        if name == self.source.offset_name:
+            other.offset = self.offset + self.source.offset_of(np.full(len(self.table), by))
+        return other
 
-    def with_offset(self, value: float) -> Observed:
-        return self._changed(offset=np.full(len(self.table), float(value)))
+    def complete(self, slopes: list[str]) -> ndarray:
+        """Which rows have all that the model needs, also the numbers that slopes are taken in."""
+        there = np.ones(len(self.table), dtype=bool)
+        for name in slopes:
+            there &= self.table[name].notna().to_numpy()
+        if self.offset is not None:
+            there &= ~np.isnan(self.offset.reshape(len(there), -1)).any(axis=1)
+        if not self.fitted or self.table.isna().to_numpy().any():
+            there &= ~np.concatenate([np.isnan(part.raw).any(axis=1) for part in self._parts(None)])
+        return there
+
+    def subset(self, there: ndarray) -> Self:
+        """Some of the rows."""
+        offset = None if self.offset is None else self.offset[there]
+        codes = None if self.codes is None else self.codes[there]
+        return self._changed(table=self.table[there], weights=self.weights[there], offset=offset, codes=codes)
 
     def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
-        with np.errstate(divide="ignore", invalid="ignore"):  # what is not finite is looked at afterwards
+        with np.errstate(all="ignore"):  # what is not finite is looked at afterwards
             sums, kept = effect_sums(self.source, self._parts(name), kind, scaled, keep, self.groups)
-        if any(s.weight == 0 for s in sums):
-            raise DataError("no row with all values that the model needs is left to average over")
-        rows = np.concatenate(kept) if keep else None
-        return [s.average()._replace(rows=rows) for s in sums]
+            rows, rest = (np.concatenate(some) if some else None for some in kept)
+            found = sums.averages(rows, rest)
+        if any(np.isnan(e.value).any() for e in found):
+            self._say_why(name)
+        return found
+
+    def _say_why(self, name: str | None) -> None:
+        """Of averages that are not numbers, where a value of the design is none."""
+        odd = 0
+        for part in self._parts(name):
+            bad = np.isnan(part.raw).any(axis=1)
+            if part.slopes is not None:
+                bad |= np.isnan(part.slopes).any(axis=1)
+            odd += int(bad.sum())
+        if odd:
+            self.source._say(
+                f"the design of {odd} row{'s' if odd > 1 else ''} is not a number at values that variables are set to: "
+                "such averages are NaN",
+                InferenceWarning,
+            )
 
     def _parts(self, name: str | None) -> Iterator[Part]:
         n = len(self.table)
-        size = BLOCK if self.source.blockwise else max(n, 1)
+        size = self.source.block_size if self.source.blockwise else max(n, 1)
         for start in range(0, n, size):
             at = slice(start, start + size)
             table = self.table.iloc[at]
-            slopes = None if name is None else self.source.raw_slopes(table, name)
-            values = None if name is None else table[name].to_numpy(dtype=float)
+            slopes = values = moved = None
+            if name is not None:
+                slopes = self.source.raw_slopes(table, name)
+                values = table[name].to_numpy(dtype=float)
+                if name == self.source.offset_name:
+                    moved = self.source.offset_of(np.ones(len(table)))
             offset = None if self.offset is None else self.offset[at]
             codes = None if self.codes is None else self.codes[at]
-            yield Part(self.source.raw(table), slopes, values, offset, self.weights[at], codes)
+            yield Part(self.source.raw(table), slopes, values, moved, offset, self.weights[at], codes)
 
 
 def _constant(table: pd.DataFrame, value: Any) -> Any:
@@ -209,36 +252,40 @@ class Typical(Rows):
     def __init__(self, source: Source, point: list[dict[str, float]], shares: list[dict[str, Any]], offsets: list[Any]):
         self.source, self.point, self.shares, self.offsets = source, point, shares, offsets
         self.groups = len(point)
+        self.there = [True] * self.groups  # whether a group has rows to be typical of
 
-    def _changed(self, name: str, change: Callable[[Any], Any]) -> Typical:
+    def _changed(self, name: str, change: Callable[[Any], Any]) -> Self:
         other = copy.copy(self)
+        if name == self.source.offset_name:
+            old = self.offsets if name not in self.point[0] else [p[name] for p in self.point]
+            other.offsets = [self.source.offset_of(np.array([float(change(v))])) for v in old]
         if name in self.point[0]:
             other.point = [{**p, name: change(p[name])} for p in self.point]
-        else:
+        elif name in self.source.design.variables:
             other.shares = [{**s, name: ([change(None)], np.ones(1))} for s in self.shares]
         return other
 
-    def set(self, name: str, value: Any) -> Typical:
+    def set(self, name: str, value: Any) -> Self:
         return self._changed(name, lambda _: value)
 
-    def shift(self, name: str, by: float) -> Typical:
+    def shift(self, name: str, by: float) -> Self:
         return self._changed(name, lambda old: old + by)
 
-    def with_offset(self, value: float) -> Typical:
-        other = copy.copy(self)
-        other.offsets = [np.array([float(value)])] * self.groups
-        return other
-
     def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             return [self._average(g, kind, name, scaled) for g in range(self.groups)]
 
     def _average(self, g: int, kind: str, name: str | None, scaled: bool) -> Average:
+        if not self.there[g]:
+            return lacking(self.source, self.source.outcome.K)
         raw = self._collapsed(g, self.source.raw)
-        slopes = None if name is None else self._collapsed(g, lambda t: self.source.raw_slopes(t, name))
-        values = None if name is None else np.array([float(self.point[g][name])])
-        part = Part(raw, slopes, values, self.offsets[g], np.ones(1), None)
-        return effect_sums(self.source, iter([part]), kind, scaled, False, 1)[0][0].average()
+        slopes = values = moved = None
+        if name is not None:
+            slopes = self._collapsed(g, lambda t: self.source.raw_slopes(t, name))
+            values = np.array([float(self.point[g][name])])
+            moved = self.source.offset_of(np.ones(1)) if name == self.source.offset_name else None
+        part = Part(raw, slopes, values, moved, self.offsets[g], np.ones(1), None)
+        return effect_sums(self.source, iter([part]), kind, scaled, False, 1)[0].averages()[0]
 
     def _collapsed(self, g: int, rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
         """The average of raw rows over independent levels: each column over the factors that it is made of."""
@@ -276,8 +323,9 @@ def typical(rows: Observed, at: str, equal: bool = False) -> Typical:
     ----------
     rows : Observed
     at : {"mean", "median", "zero"}
-        Numbers at their mean, median or 0, factors at the shares of their levels, at their most frequent level, or at
-        their base; the offset at its mean.
+        Numbers at their mean, median or 0, factors at the shares of their levels, at their most frequent level (the
+        first of those that tie, sorted or in the order of the categories), or at their base; the offset at its mean or,
+        where it is a variable of the formula, too, with that.
     equal : bool
         Whether levels count alike instead of by their shares.
     """
@@ -287,15 +335,28 @@ def typical(rows: Observed, at: str, equal: bool = False) -> Typical:
     offsets: list[Any] = []
     factors = {name: source.levels_of(name, table) for name in source.design.variables}
     known = source.variables  # without the constant of an array
+    there = np.ones(rows.groups, dtype=bool) if rows.codes is None else np.isin(np.arange(rows.groups), rows.codes)
     for g in range(rows.groups):
-        member = slice(None) if rows.codes is None else rows.codes == g
+        member: Any = slice(None) if rows.codes is None or not there[g] else rows.codes == g
         w, some = rows.weights[member], table[member] if rows.codes is not None else table
         numbers = [n for n in factors if factors[n] is None]
         point.append({n: _middle(some[n], w, at if n in known else "mean") for n in numbers})
-        shares.append({n: _shares(some[n], w, at, levels, equal) for n, levels in factors.items() if levels})
+        shares.append(
+            {
+                n: _shares(some[n], w, at, levels, source.in_order(n, levels), equal)
+                for n, levels in factors.items()
+                if levels
+            }
+        )
         offset = None if rows.offset is None else rows.offset[member]
-        offsets.append(None if offset is None else (w @ offset / w.sum())[None])
-    return Typical(source, point, shares, offsets)
+        both = source.offset_name
+        if both is not None and both in numbers:
+            offsets.append(source.offset_of(np.array([point[-1][both]])))
+        else:
+            offsets.append(None if offset is None else (w @ offset / w.sum())[None])
+    found = Typical(source, point, shares, offsets)
+    found.there = there.tolist()
+    return found
 
 
 def _middle(column: pd.Series, w: ndarray, at: str) -> float:
@@ -318,13 +379,16 @@ def _middle(column: pd.Series, w: ndarray, at: str) -> float:
     return float(0.5 * (v[np.searchsorted(below, half)] + v[min(np.searchsorted(below, half, "right"), len(v) - 1)]))
 
 
-def _shares(column: pd.Series, w: ndarray, at: str, levels: list[Any], equal: bool) -> tuple[list[Any], ndarray]:
+def _shares(
+    column: pd.Series, w: ndarray, at: str, levels: list[Any], in_order: list[Any], equal: bool
+) -> tuple[list[Any], ndarray]:
     if at == "zero":
         return levels[:1], np.ones(1)
     values = np.asarray(column.astype(object))
     counts = np.array([w[values == level].sum() for level in levels])
     if at == "median":
-        return [levels[int(counts.argmax())]], np.ones(1)
+        most = [level for level, c in zip(levels, counts, strict=True) if c >= counts.max() * (1.0 - 1e-12)]
+        return [min(most, key=in_order.index)], np.ones(1)
     there = [i for i, c in enumerate(counts) if c > 0]
     share = counts[there] / counts.sum()
     return [levels[i] for i in there], np.full(len(there), 1.0 / len(there)) if equal else share
@@ -341,9 +405,11 @@ def rows_of_fit(source: Source, newdata: Any = None) -> Observed:
             offset = np.full(len(table), float(offset))
         if not len(table):
             raise DataError("the table to average over has no rows")
+        if offset is not None and len(offset) != len(table):
+            raise DataError(f"the offset has {len(offset)} values for {len(table)} rows to average over")
         return Observed(source, table, np.ones(len(table)), offset)
     r = model._rows
     weights = np.ones(len(r)) if r.weights is None else np.asarray(r.weights, dtype=float)
     if r.trials is not None:
         weights = weights * r.trials
-    return Observed(source, source.table(), weights, r.offset)
+    return Observed(source, source.table(), weights, r.offset, fitted=True)

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.columns import Dense
+from glmclf.core.columns import Dense, expanded_rows
 from glmclf.core.omitted import violations
+from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import as_frame, close_to, quoted, read_column
 from glmclf.errors import DataError, DataWarning, InferenceWarning, warn
 from glmclf.inference.margins import Classes, Event
@@ -61,6 +62,17 @@ class Source:
         at = self.model._constant_column()
         return None if at is None else self.design.xnames[at]
 
+    @property
+    def offset_name(self) -> str | None:
+        """The column that the offset was given as; it may be a variable of the formula, too."""
+        name = getattr(self.model, "_offset_column", None)
+        return name if isinstance(name, str) else None
+
+    def offset_of(self, values: ndarray) -> ndarray:
+        """Offsets as predictors take them, of values of the offset's column."""
+        relative = getattr(self.model, "_relative", None)
+        return values if relative is None else relative(values)
+
     def check(self, name: Any) -> str:
         """A variable's name, or an error that says which there are."""
         known = self.variables
@@ -88,6 +100,13 @@ class Source:
             return list(found)
         return None
 
+    def in_order(self, name: str, levels: list[Any]) -> list[Any]:
+        """Levels of a factor in their order, wherever the base is."""
+        for factor in getattr(self.design, "factors", {}).values():
+            if factor.levels is not None and name in (factor.expression.bare, factor.expression.categorised):
+                return list(factor.levels)
+        return levels
+
     def _base(self, code: str, n: int) -> int:
         """Place of the level whose columns are all 0; the first where the coding has none."""
         for subterm in getattr(self.design, "subterms", []):
@@ -102,6 +121,12 @@ class Source:
         """Whether rows can be evaluated some at a time: no term looks across rows."""
         return not any(f.expression.across for f in getattr(self.design, "factors", {}).values())
 
+    @property
+    def block_size(self) -> int:
+        """Rows that are expanded at a time."""
+        K = self.outcome.K
+        return expanded_rows(max(len(getattr(self.design, "xnames", self.V)), K * K))
+
     def fit_table(self) -> pd.DataFrame:
         """The rows of the fit, with all columns that are there."""
         if hasattr(self.design, "factors"):
@@ -113,6 +138,8 @@ class Source:
         """Other rows as a table; those of a design of arrays may be an array."""
         if isinstance(newdata, pd.DataFrame):
             return newdata
+        if is_sparse(newdata) and hasattr(self.model, "_new_columns"):
+            return pd.DataFrame(self.model._new_columns(newdata).toarray(), columns=self.design.xnames)
         if self.model.formula is None and not hasattr(newdata, "columns") and not isinstance(newdata, dict):
             return pd.DataFrame(self.design.matrix(newdata), columns=self.design.xnames)
         return as_frame(newdata, scalars=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,10 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.frame import matched, quoted
-from glmclf.errors import DataError, InferenceWarning, MissingDataError, UnseenLevelError
+from glmclf.data.frame import as_frame, close_to, matched, quoted
+from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference import margins, wald
-from glmclf.inference.margins import Average
+from glmclf.inference.margins import Average, Covariance
 from glmclf.results.margin_rows import Observed, Rows, rows_of_fit, typical
 from glmclf.results.margin_sources import Source
 
@@ -58,6 +59,7 @@ def marginal_effects(
     found = Settings.read(res, source, at, atexog, over, newdata)
     if vcov is not None:
         found.check_unconditional(res)
+    found.leave_out(slopes=[name for name in asked if source.levels_of(name, found.table) is None])
     effects = _Effects(source, method, dummy, count, contrast, variables is not None, vcov is not None)
     estimands = [
         Estimand((*setting, *group), label, averages[g], g)
@@ -106,9 +108,8 @@ class _Effects:
             elif self.count and _is_count(table[name]):
                 low, high = (self._average(rows.shift(name, v)) for v in (-1, 1))
                 out.append((name, [(b - a).times(0.5) for a, b in zip(low, high, strict=True)]))
-            elif self._has_slope(name, table):
-                kind = "log_slope" if self.log else "slope"
-                out.append((name, rows.averages(kind, name, self.scaled, self.keep)))
+            else:
+                out += self._slope(rows, name)
         if not out:
             raise DataError("no variable of the model has a marginal effect")
         return out
@@ -116,16 +117,15 @@ class _Effects:
     def _average(self, rows: Rows) -> list[Average]:
         return rows.averages("log_level" if self.log else "level", keep=self.keep)
 
-    def _has_slope(self, name: str, table: pd.DataFrame) -> bool:
-        """Whether a number has a derivative; one that was asked for must have."""
+    def _slope(self, rows: Rows, name: str) -> list[tuple[str, list[Average]]]:
+        """Of a number that has a derivative in all rows; one that was asked for must have."""
         try:
-            self.source.raw_slopes(table.iloc[:50], name)
-        except DataError as error:
+            return [(name, rows.averages("log_slope" if self.log else "slope", name, self.scaled, self.keep))]
+        except DerivativeError as error:
             if self.named:
                 raise
             self.source._say(f'no effect of "{name}" is given: {error}')
-            return False
-        return True
+            return []
 
     def _changes(self, rows: Rows, name: str, levels: list[Any]) -> list[tuple[str, list[Average]]]:
         at = {level: self._average(rows.set(name, level)) for level in levels}
@@ -156,20 +156,25 @@ class Settings:
         Names of the labels of an average: variables that are set, then the groups.
     groups : list of tuple
         Label of each group: () where there is one.
-    table : DataFrame
-        The rows that kinds of variables are read from.
     """
 
-    def __init__(self, observed: Observed, base: Rows, grid: list[dict[str, Any]], at: str):
-        self.observed, self.base, self.grid, self.at = observed, base, grid, at
-        self.table = observed.table
+    def __init__(self, observed: Observed, grid: list[dict[str, Any]], at: str, equal: bool = False):
+        self.observed, self.grid, self.at, self._equal = observed, grid, at, equal
         self.groups: list[tuple[Any, ...]] = [()]
         self.names: list[str] = list(grid[0]) if any(grid) else []
         self.labels: list[tuple[Any, ...]] = [tuple(setting.values()) for setting in grid]
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """The rows that kinds of variables are read from."""
+        return self.observed.table
+
     @classmethod
     def read(cls, res: Any, source: Source, at: Any, atexog: Any, over: Any, newdata: Any, equal=False) -> Settings:
         """What a user asked for, checked."""
+        if not isinstance(at, (str, Mapping, pd.DataFrame)):
+            with suppress(DataError, NotImplementedError):
+                at = as_frame(at)
         if isinstance(at, pd.DataFrame):
             if over is not None or atexog is not None or newdata is not None:
                 raise ValueError("at= is a DataFrame, a setting a row: give no over=, atexog= and newdata= beside it")
@@ -183,8 +188,7 @@ class Settings:
             observed.groups = len(labels)
         given = dict(at) if isinstance(at, Mapping) else {}
         grid = _grid(source, {**given, **dict(atexog or {})})
-        base: Rows = typical(observed, at, equal) if isinstance(at, str) and at in TYPICAL else observed
-        self = cls(observed, base, grid, at if isinstance(at, str) else "observed")
+        self = cls(observed, grid, at if isinstance(at, str) else "observed", equal)
         if labels is not None:
             self.groups, name = [(label,) for label in labels], over if isinstance(over, str) else "over"
             self.names = [*self.names, name]
@@ -195,49 +199,78 @@ class Settings:
         """Each row of a table a setting."""
         if not len(at):
             raise DataError("at= is a DataFrame without rows")
-        offset = getattr(source.model, "_offset_column", None)
+        offset = source.offset_name
         lacking = [name for name in source.design.variables if name not in at.columns]
         if not lacking and (offset is None) == (not getattr(source.model, "_has_offset", False)):
             observed = rows_of_fit(source, at)
             observed.codes, observed.groups = np.arange(len(at)), len(at)
-            self = cls(observed, observed, [{}], "rows")
+            self = cls(observed, [{}], "rows")
             self.groups = [(label,) for label in at.index]
             self.names = [str(at.index.name or "row")]
             return self
         known = [name for name in at.columns if name in source.design.variables or name == offset]
         if not known:
             raise DataError(f"at= has none of the variables {quoted(source.variables)}")
+        frame = source.model.data.frame
+        others = [*([] if frame is None else frame.columns), source.model.endog_names]
+        odd = [name for name in at.columns if name not in known and name not in others]
+        if odd:
+            hint = close_to(str(odd[0]), lacking)
+            raise DataError(f"at= has the column {quoted(odd)}, no variable of the model. {hint}")
         observed = rows_of_fit(source)
-        grid = [dict(zip(known, values, strict=True)) for values in at[known].itertuples(index=False)]
-        self = cls(observed, observed, grid, "rows")
+        grid = [dict(zip(known, values, strict=True)) for values in at[known].itertuples(index=False, name=None)]
+        self = cls(observed, grid, "rows")
         self.names, self.labels = [str(at.index.name or "row")], [(label,) for label in at.index]
         return self
 
+    def leave_out(self, slopes: Sequence[str] = (), cell: Mapping[str, Any] | None = None) -> None:
+        """Leave rows out that lack a value which is needed: the same for all averages of a table.
+
+        Parameters
+        ----------
+        slopes : list of str
+            Numbers that derivatives are taken in.
+        cell : dict, optional
+            Variables that each average sets, besides those of the settings; a value will do.
+        """
+        there = self.observed.at({**self.grid[0], **(cell or {})}).complete(list(slopes))
+        if there.all():
+            return
+        if not there.any():
+            raise DataError("no row with all values that the model needs is left to average over")
+        n, whole = int((~there).sum()), self.observed
+        self.observed = whole.subset(there)
+        if self.at != "rows" or whole.codes is None:
+            self.observed.source._say(f"{n} rows that lack a value the model needs are not in the averages")
+        if whole.codes is None:
+            return
+        empty = np.setdiff1d(np.arange(whole.groups), whole.codes[there])
+        if len(empty):
+            names = quoted([self.groups[g][0] for g in empty])
+            why = f"no row with all values that the model needs is left of {self.names[-1]} {names}: NaN"
+            self.observed.source._say(why, InferenceWarning)
+
     def rows(self):
         """Labels of each setting and its rows."""
-        offset = getattr(self.observed.source.model, "_offset_column", None)
+        base: Rows = typical(self.observed, self.at, self._equal) if self.at in TYPICAL else self.observed
         for labels, setting in zip(self.labels, self.grid, strict=True):
-            rows = self.base
-            for name, value in setting.items():
-                is_offset = name == offset and name not in self.observed.source.design.variables
-                rows = rows.with_offset(value) if is_offset else rows.set(name, value)
-            yield labels, rows
+            yield labels, base.at(setting)
 
     def check_unconditional(self, res: Any) -> None:
         """Refuse what unconditional standard errors are not known for."""
         name = type(res.model).__name__
-        if not isinstance(self.base, Observed) or self.at == "rows":
+        if self.at in TYPICAL or self.at == "rows":
             raise NotImplementedError(
                 f'vcov="unconditional" with at="{self.at}": only averages over the rows of a sample vary with it'
             )
+        if not self.observed.fitted:  # of another sample: whatever the estimate's covariance is
+            return
         if not hasattr(res.model, "_objective"):
             raise NotImplementedError(f'vcov="unconditional" of {name}: it is for Logit, Probit, CLogLog and MNLogit')
         known = (*MODEL_BASED, "HC0", "HC1", "cluster")
         cov, odd = res._cov.name, [w for w, f in _states(res) if f]
         if cov not in known or (odd and cov not in MODEL_BASED):
             raise NotImplementedError(f'vcov="unconditional" of {" and ".join(odd) or name} with cov_type="{cov}"')
-        if cov not in MODEL_BASED and self.observed.table is not None and res.model._rows_ is None:
-            raise DataError('vcov="unconditional" needs the rows of the fit')
 
 
 def _states(res: Any) -> list[tuple[str, bool]]:
@@ -251,63 +284,108 @@ def _states(res: Any) -> list[tuple[str, bool]]:
 
 def _grid(source: Source, given: dict[Any, Any]) -> list[dict[str, Any]]:
     """Settings of a dict: each combination of the values that lists give."""
-    offset = getattr(source.model, "_offset_column", None)
     names, values, none = [], [], pd.DataFrame(columns=source.design.variables)
     for name, value in given.items():
-        if isinstance(name, (int, np.integer)) and source.model.formula is None and name not in source.variables:
-            name = source.design.xnames[name]  # a column by place, as statsmodels
-        names.append(name if name == offset else source.check(name))
+        name = _by_place(source, name)
+        names.append(name if name == source.offset_name else source.check(name))
         many = not isinstance(value, (str, bytes)) and np.ndim(value) == 1
         some = list(value) if many else [value]
         if not some:
             raise ValueError(f'at= gives no value of "{name}"')
         some = [v.item() if isinstance(v, np.generic) else v for v in some]
-        levels = source.levels_of(name, none) if name != offset else None
+        levels = source.levels_of(name, none) if name in source.variables else None
         unknown = [v for v in some if levels and v not in levels]
         if unknown:
             raise UnseenLevelError(f'at=: "{name}" has no level {quoted(unknown)}; it has {quoted(levels or [])}')
+        if levels is None and (name == source.offset_name or source.model.formula is None):
+            _check_numbers(name, some)
         values.append(some)
     return [dict(zip(names, cell, strict=True)) for cell in itertools.product(*values)]
+
+
+def _by_place(source: Source, name: Any) -> Any:
+    """The name of an array's column that was given by place, as in statsmodels."""
+    if isinstance(name, bool) or not isinstance(name, (int, np.integer)) or name in source.variables:
+        return name
+    names = getattr(source.design, "xnames", None)
+    if source.model.formula is not None or names is None:
+        return name
+    if not 0 <= name < len(names):
+        raise DataError(f"at= sets column {name}; the model's are 0 to {len(names) - 1}: {quoted(names)}")
+    return names[name]
+
+
+def _check_numbers(name: str, values: list[Any]) -> None:
+    odd = [v for v in values if isinstance(v, (str, bytes)) or not isinstance(v, (int, float, np.number))]
+    if odd:
+        raise DataError(f'at= sets "{name}", a number, to {quoted(odd)}')
 
 
 def _groups(source: Source, over: Any, newdata: Any) -> tuple[ndarray, list[Any]]:
     """Codes of the groups of rows, and their labels, sorted."""
     model = source.model
-    given = model.data.frame
-    if newdata is None and not isinstance(over, str) and given is not None and np.shape(over) == (len(given),):
-        column = matched(over, name="over", frame=given).iloc[model._rows.positions]
+    if newdata is not None:
+        column = matched(over, name="over", frame=source.as_table(newdata))
+    elif isinstance(over, str):
+        column = matched(over, name="over", frame=source.fit_table())
     else:
-        table = source.fit_table() if newdata is None else source.as_table(newdata)
-        column = matched(over, name="over", frame=table)
+        column = _beside_rows(model, over)
     if column.isna().any():
         raise MissingDataError(f"over= is missing in {int(column.isna().sum())} of {len(column)} rows")
     codes, labels = pd.factorize(column, sort=True)
     return codes, list(labels)
 
 
+def _beside_rows(model: Any, over: Any) -> pd.Series:
+    """Groups of the rows of the fit, given beside these, the table, or the table before `subset`, as groups= of fit."""
+    r, index, cut = model._rows, model._given_index, model._cut
+    if np.shape(over) == (len(r),) and not (isinstance(over, pd.Series) and not over.index.equals(r.index)):
+        return matched(over, name="over", frame=pd.DataFrame(index=r.index))
+    after = index if cut is None else index[cut]
+    if np.shape(over) == (len(after),) and not (isinstance(over, pd.Series) and not over.index.equals(after)):
+        return matched(over, name="over", frame=pd.DataFrame(index=after)).iloc[r.positions]
+    column = matched(over, name="over", frame=pd.DataFrame(index=index))
+    return (column if cut is None else column[cut]).iloc[r.positions]
+
+
 # ----------------------------------------------------------------------------------------------------- covariance
 def estimate_covariance(
     res: Any, source: Source, estimands: Sequence[Estimand], found: Settings, vcov: str | None
-) -> ndarray:
-    """Covariance of all averages, outcome by outcome within each, (E L, E L)."""
+) -> Covariance:
+    """Covariance of all averages, outcome by outcome within each.
+
+    Unconditional, of new rows: those are a sample of their own, whose variance is added to that of the estimate. Of the
+    rows of the fit that move the estimate, too, and with a robust covariance the two go together, row by row.
+    """
     J = np.concatenate([e.average.gradient for e in estimands])
-    J = np.where(np.isfinite(np.concatenate([e.average.value for e in estimands]))[:, None], J, np.nan)
+    lost = ~np.isfinite(np.concatenate([e.average.value for e in estimands]))
     if getattr(res, "_cone", None) is not None:  # rows that are decided say nothing of how far they are from certain
-        J[~J.any(axis=1)] = np.nan
+        lost |= ~J.any(axis=1)
     if vcov is None:
-        return margins.covariance(J, source.V)
-    w, frequency = found.observed.weights, source.model._frequency
-    codes = found.observed.codes
+        return Covariance(J, source.V, None, lost)
+    U, w, fitted = _of_rows(estimands, found), found.observed.weights, found.observed.fitted
+    frequency = fitted and source.model._frequency
+    if not fitted or source.res._cov.name in MODEL_BASED:
+        return Covariance(J, source.V, margins.of_sums(U, w, frequency), lost)
+    clusters = _clusters(res) if res._cov.name == "cluster" else None
+    moved = np.where(lost[:, None] | ~np.isfinite(J), 0.0, J)
+    return Covariance(J, None, margins.of_sums(U + res._influence_on(moved), w, frequency, clusters), lost)
+
+
+def _of_rows(estimands: Sequence[Estimand], found: Settings) -> ndarray:
+    """What a row of weight one adds to each average, (n, E L); of probabilities near 1 from their complements."""
+    w, codes = found.observed.weights, found.observed.codes
     parts = []
     for e in estimands:
         member = np.ones(len(w)) if codes is None else (codes == e.group).astype(float)
-        assert e.average.rows is not None
-        parts.append(member[:, None] * (e.average.rows - e.average.value) / (w @ member))
-    U = np.hstack(parts)
-    if source.res._cov.name in MODEL_BASED:
-        return margins.covariance(J, source.V) + margins.of_sums(U, w, frequency)
-    clusters = _clusters(res) if res._cov.name == "cluster" else None
-    return margins.of_sums(U + res._influence_on(J), w, frequency, clusters)
+        value, rows, ends = e.average.value, e.average.rows, e.average.ends
+        assert rows is not None
+        off = rows - value
+        if ends is not None and ends.rest is not None:
+            off = np.where(value > 0.5, np.exp(ends.log_q) - ends.rest, off)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts.append(np.where(np.isfinite(value), member[:, None] * off / (w @ member), 0.0))
+    return np.hstack(parts)
 
 
 def _clusters(res: Any) -> ndarray:
@@ -336,10 +414,9 @@ class LabelledEstimates:
 
     _heading = "estimate"
 
-    def __init__(self, res: Any, source: Source, estimands: Sequence[Estimand], names: list[str], C: ndarray):
+    def __init__(self, res: Any, source: Source, estimands: Sequence[Estimand], names: list[str], C: Covariance):
         self.results, self._covariance = res, C
         self._value = np.concatenate([e.average.value for e in estimands])
-        self._gradient = np.concatenate([e.average.gradient for e in estimands])
         self._levels, self._source, self._names = source.levels, source, names
         self._rows = [(*e.setting, e.name) for e in estimands]
         self._order = self._display_order(len(estimands))
@@ -367,9 +444,9 @@ class LabelledEstimates:
             return pd.Index([row[0] for row in rows], dtype=object, name=names[0])
         return pd.MultiIndex.from_tuples(rows, names=names)
 
-    @property
+    @cached_property
     def _se(self) -> ndarray:
-        return margins.roots(np.diagonal(self._covariance))
+        return self._covariance.errors
 
     def _shown(self, values: ndarray) -> ndarray:
         return values[self._order]
@@ -380,7 +457,7 @@ class LabelledEstimates:
     @property
     def cov(self) -> pd.DataFrame:
         """Covariance matrix of the estimates."""
-        C = self._covariance[np.ix_(self._order, self._order)]
+        C = self._covariance.matrix(self._order)
         return pd.DataFrame(C, index=self._index, columns=self._index)
 
     def __len__(self) -> int:

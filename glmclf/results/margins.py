@@ -47,10 +47,11 @@ class Margins:
         at : {"overall", "mean", "median", "zero"}, dict or DataFrame
             What effects are averages over. "overall": the rows of the fit as they are. "mean": one row with numbers at
             their mean and factors at the shares of their levels (the average of the design over the levels); "median":
-            numbers at the median, factors at the most frequent level; "zero": numbers 0, factors at their base; the
-            offset is at its mean. A dict sets these variables and leaves all others as observed (as Stata); a list of
-            values makes a grid. A DataFrame: an effect for each of its rows, which set all variables, or leave those
-            that are absent as observed.
+            numbers at the median, factors at the most frequent level (of levels that tie, the first in their order,
+            sorted or that of the categories, whatever the base); "zero": numbers 0, factors at their base; the offset
+            is at its mean or, where the formula has the same column, where that is. A dict sets these variables and
+            leaves all others as observed (as Stata); a list of values makes a grid. A DataFrame (or another frame): an
+            effect for each of its rows, which set all variables, or leave those that are absent as observed.
         method : {"dydx", "eyex", "dyex", "eydx"}
             Derivatives, elasticities, or half elasticities. Discrete changes of factors do not know "ex": of these they
             are changes of p ("dydx", "dyex") or of log p.
@@ -62,13 +63,15 @@ class Margins:
         variables : str or list of str, optional
             All by default.
         over : str or array_like, optional
-            Groups of rows, to average over each of them.
+            Groups of rows, to average over each of them: a column, or values beside the rows of the fit, the table, or
+            the table before `subset`.
         contrast : {"reference", "pairwise"}
             Levels of a factor against its base, or each pair of levels.
         newdata : DataFrame, optional
             Rows to average over, in place of those of the fit; each counts once.
         vcov : {"unconditional"}, optional
-            Whether the rows are a sample, too, over which averages vary; else they are given.
+            Whether the rows are a sample, too, over which averages vary; else they are given. Rows of `newdata` are an
+            independent one: the variance of their mean, the estimate given, is added to that of the estimate.
 
         Returns
         -------
@@ -92,7 +95,9 @@ class Margins:
         eta = x'b + offset, the average of f(eta) (dx/dv)'b with weights (frequencies, sampling weights, trials of
         counts: as of the expanded rows) has the gradient sum w (f dx/dv + f' (dx/dv)'b x), analytically, and the
         covariance of the fit: robust if that is. LDA, QDA and NaiveBayes are logits in functions z of the features.
-        Rows that lack a value are left out, with a warning.
+        A variable of the formula that is the offset, too, moves both. Rows that lack a value that is not set, of the
+        offset, too, are left out of all averages of a table, with a warning; NaiveBayes' rows with missing features,
+        too, which its predictions integrate out. A group or a row of a DataFrame of which nothing is left is NaN.
 
         References
         ----------
@@ -149,14 +154,15 @@ class Margins:
         -------
         AdjustedPredictions
             `predicted, se, conf_int(alpha, adjust), summary_frame(alpha, adjust), contrasts(...)`. The intervals of
-            probabilities are those of F^-1(p), with several classes of log(p / (1 - p)), transformed: inside (0, 1).
+            probabilities are those of F^-1(p), with several classes of log(p / (1 - p)), transformed: inside (0, 1),
+            and as exact near 1 as near 0, as averages of 1 - p are made beside those of p.
 
         Raises
         ------
         DataError
             No such variable or level; a number without values to set it to.
         ValueError
-            `weights="equal"` where levels are as observed.
+            `weights="equal"` where levels are as observed; a variable that `variables` and `at` both set.
 
         References
         ----------
@@ -209,6 +215,36 @@ class Margins:
         keywords = {"by": by, "which": which, "weights": weights, "newdata": newdata, "vcov": vcov}
         found = self.predictions(variables, at, **keywords)
         return found.contrasts(comparison=comparison, contrast=contrast, adjust=adjust, seed=seed)
+
+    def inverse_predict(
+        self,
+        p: Any,
+        variable: str,
+        at: Mapping[str, Any] | None = None,
+        alpha: float = 0.05,
+        method: str = "fieller",
+    ) -> Any:
+        """The value of a variable at which the event has probability p: of Logit, Probit and CLogLog.
+
+        Parameters
+        ----------
+        p, variable, at, alpha, method
+            Of those models' method.
+
+        Returns
+        -------
+        DataFrame
+            Of those models only.
+
+        Raises
+        ------
+        NotImplementedError
+            Of other models, whose probabilities of a class need not rise or fall with a variable.
+        """
+        raise NotImplementedError(
+            f"inverse_predict() of {type(self.model).__name__}: it is for Logit, Probit and CLogLog. predictions() has "
+            "the probabilities at values of a variable"
+        )
 
     def _check_margins(self, what: str) -> None:
         """Refuse an estimate that has no standard errors."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.likelihood import Multinomial
+from glmclf.errors import DataError
 
 MODEL_BASED = ("nonrobust", "expected")
 KNOWN = (*MODEL_BASED, "HC0", "HC1")
@@ -52,6 +53,11 @@ def share_covariance(res: Any) -> tuple[ndarray, ndarray]:
     Prentice & Pyke (1979), Logistic disease incidence models and case-control studies, Biometrika 66, 403-411.
     """
     check_prevalence(res)
+    if res.model._rows_ is None:
+        raise DataError(
+            "get_prediction(priors=) needs the rows of the fit, also for new data: how the shares of the levels move "
+            "with the estimate is a sum over them, which is not in the file. predict(priors=) has the predictions"
+        )
     cells = res.model._cells  # observations of each class, weights and trials as expanded
     n = cells.sum(axis=0)
     if res._cov.name in MODEL_BASED:
