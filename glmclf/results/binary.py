@@ -130,7 +130,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         with np.errstate(divide="ignore", invalid="ignore"):  # where the linear predictor is infinite
             values = kind(self.model.link, r.y, r.trials, self._eta)
         if scaled and not self.model._frequency:
-            values = np.sqrt(r.weights) * values
+            values = np.sqrt(r.weights / self.model._unit) * values
         return self._row_series(values)
 
     @row_property
@@ -140,13 +140,13 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
 
     @row_property
     def resid_pearson(self) -> pd.Series:
-        """(y - m p) / sqrt(m p (1 - p)), times the square root of a sampling weight."""
+        """(y - m p) / sqrt(m p (1 - p)), times the square root of a sampling weight in units of their mean."""
         return self._residual(residuals.pearson, scaled=True)
 
     @row_property
     def resid_dev(self) -> pd.Series:
-        """Signed square roots of the rows' deviances, times those of sampling weights: their squares add up to the
-        deviance."""
+        """Signed square roots of the rows' deviances, times those of sampling weights in units of their mean: their squares
+        add up to the deviance, over that mean."""
         return self._residual(residuals.deviance, scaled=True)
 
     @row_property
