@@ -350,7 +350,7 @@ class Results(
         restricted : Results
             A fit of the same model class to the same rows with the same weights and offset. Only the likelihood counts:
             an MNLogit of two levels is a Logit, the event, the reference and the names of the classes may differ if the
-            classes are the same rows (a name that both fits have is of one class). With bias_reduction="firth" both are,
+            classes are the same rows (a name that both have is of one class). With bias_reduction="firth" both are,
             and the statistic is that of the penalised likelihood, the restricted one maximised again with the penalty
             of all parameters of the larger model (Heinze & Schemper 2002; logistf).
 

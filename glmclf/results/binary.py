@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.core import seeds
 from glmclf.core.blocks import Blocks, in_place, linear
 from glmclf.core.columns import Columns, expandable, rows_at_once
 from glmclf.data.arrays import is_sparse
@@ -145,8 +146,8 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
 
     @row_property
     def resid_dev(self) -> pd.Series:
-        """Signed square roots of the rows' deviances, times those of sampling weights in units of their mean: their squares
-        add up to the deviance, over that mean."""
+        """Signed square roots of the rows' deviances, times those of sampling weights in units of their mean: their
+        squares add up to the deviance, over that mean."""
         return self._residual(residuals.deviance, scaled=True)
 
     @row_property
@@ -419,7 +420,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         if r.weights is not None and self.model._frequency:
             repeat = r.weights.astype(int)
         index, p = r.index.repeat(repeat), np.repeat(self.model.link.cdf(self._eta), repeat)
-        generator = np.random.default_rng(seed)
+        generator = seeds.generator(seed)
         if r.trials is None:
             draws = [self._labels(generator.random(len(p)) < p, index) for _ in range(n)]
         else:
@@ -468,6 +469,8 @@ def _from_log_odds(z: ndarray, which: str) -> ndarray:
 
 def _numbers(offset) -> ndarray:
     try:
+        if np.iscomplexobj(offset):
+            raise TypeError
         return np.asarray(offset, dtype=float)
     except (TypeError, ValueError):
         raise DataError(f"offset must be numbers; found {offset!r}") from None

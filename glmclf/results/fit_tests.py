@@ -184,7 +184,7 @@ class FitTests:
         return t.statistic, t.df, t.pvalue, len(t.observed)
 
     def gof_groups(self, groups: int = 10) -> pd.DataFrame:
-        """Groups of fitted risk of the Hosmer-Lemeshow test, observed and expected, without rows that separation decides.
+        """Groups of fitted risk of the Hosmer-Lemeshow test, observed and expected, of rows that separation leaves.
 
         Parameters
         ----------

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core import seeds
 from glmclf.core.blocks import Blocks, in_place
 from glmclf.core.columns import rows_at_once, triangular_inverse
 from glmclf.core.likelihood import Multinomial
@@ -586,7 +587,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         decisions.check_count(n, "responses to draw")
         r = self.model._rows
         times = times_of(r, self.model._frequency)
-        index, generator = r.index.repeat(times), np.random.default_rng(seed)
+        index, generator = r.index.repeat(times), seeds.generator(seed)
         p = np.repeat(self.model._transform(self._eta, "mean"), times, axis=0)
         if r.trials is None:
             return drawn_labels(p, n, generator, self.model._response, index)

@@ -184,7 +184,8 @@ def coded():
     """One response in several codings."""
     g = np.random.default_rng(11)
     n = 200
-    d = pd.DataFrame({"x": g.normal(size=n), "z": g.normal(size=n), "o": g.normal(size=n) / 2, "f": g.integers(1, 4, n)})
+    d = pd.DataFrame({"x": g.normal(size=n), "z": g.normal(size=n), "o": g.normal(size=n) / 2})
+    d["f"] = g.integers(1, 4, n)
     d["y"] = (g.random(n) < 1 / (1 + np.exp(-d.x - d.o))).astype(int)
     d["label"] = np.where(d.y == 1, "ill", "well")
     d["no"] = 1 - d.y
@@ -270,7 +271,8 @@ def test_constraints_of_the_other_event(coded):
     with pytest.raises(ValueError, match="opposite signs"):
         one.fit_constrained("x = 0.5").compare_lr_test(other.fit_constrained("x = 0.5, z = 0"))
     same = one.fit_constrained("x = z").compare_lr_test(one.fit_constrained("x = z, z = 0"))
-    assert_allclose(one.fit_constrained("x = z").compare_lr_test(other.fit_constrained("x = z, z = 0")), same, rtol=1e-8)
+    found = one.fit_constrained("x = z").compare_lr_test(other.fit_constrained("x = z, z = 0"))
+    assert_allclose(found, same, rtol=1e-8)
 
 
 def test_firth_of_the_other_event(coded):
