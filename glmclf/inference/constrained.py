@@ -27,7 +27,8 @@ def free_directions(R: ndarray) -> ndarray:
     The first parameters that can be are free, and each direction moves one of them: however the constraints are
     written, and so those of the design in which they are built.
     """
-    A, solved = np.array(R[:, ::-1], dtype=float), []
+    A = np.array(R[:, ::-1], dtype=float)
+    solved: list[int] = []
     A /= np.abs(A).max(axis=1, keepdims=True)
     for j in range(A.shape[1]):
         i = len(solved)

@@ -10,7 +10,6 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.core.estimation import into_basis
-from glmclf.core.limit import Selected
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference import gof, moments
 from glmclf.inference.influence import first_rows
@@ -359,6 +358,8 @@ def _at_the_limit(limit: Any) -> Estimated | None:
     """The estimate of the finite parameters of a separated fit."""
     if limit is None or not len(limit.kept) or not len(limit.rows):
         return None
+    from glmclf.core.limit import Selected
+
     basis, theta, objective = limit.inner.basis, limit.inner.fit.theta, limit.objective
     if not isinstance(objective, Selected):
         objective = objective if basis is None else objective.rotated(basis)
