@@ -365,9 +365,7 @@ def _at_the_limit(limit: Any) -> Estimated | None:
         objective = objective if basis is None else objective.rotated(basis)
         return Estimated(objective, theta, objective(theta, True).factor.root, basis, None)
     free = np.eye(len(objective.full(theta)))[:, objective.kept]
-    return Estimated(
-        objective.objective, objective.full(theta), free @ objective(theta, True).factor.root, None, free
-    )
+    return Estimated(objective.objective, objective.full(theta), free @ objective(theta, True).factor.root, None, free)
 
 
 def check_groups(groups: Any, least: int = 3) -> None:
