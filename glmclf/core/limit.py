@@ -99,19 +99,20 @@ class Selected:
         self.canonical, self.n = objective.canonical, objective.n
         self._size = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
 
-    def _full(self, theta: ndarray) -> ndarray:
+    def full(self, theta: ndarray) -> ndarray:
+        """All parameters."""
         full = np.zeros(self._size)
         full[self.kept] = theta
         return full
 
     def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
         """Value, score and information."""
-        e = self.objective(self._full(theta), expected)
+        e = self.objective(self.full(theta), expected)
         return Evaluation(e.value, e.score[self.kept], e.information[np.ix_(self.kept, self.kept)])
 
     def gradient(self, theta: ndarray) -> Evaluation:
         """Value and score alone."""
-        e = self.objective.gradient(self._full(theta))
+        e = self.objective.gradient(self.full(theta))
         return Evaluation(e.value, e.score[self.kept], e.information)
 
     def with_columns(self, Z: ndarray, theta: ndarray) -> tuple[Selected, ndarray, ndarray]:
@@ -130,7 +131,7 @@ class Selected:
 
     def score_factor(self, theta: ndarray, X, y, m, offset) -> ndarray:
         """Derivative of each row's log-likelihood in its linear predictors."""
-        return self.objective.score_factor(self._full(theta), X, y, m, offset)
+        return self.objective.score_factor(self.full(theta), X, y, m, offset)
 
 
 class RestrictedObjective(MultinomialObjective):

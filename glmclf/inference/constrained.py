@@ -13,10 +13,40 @@ from glmclf.core.objective import Evaluation, Factor
 from glmclf.inference.covariance import Context
 from glmclf.inference.influence import Influences, adjusted_meat, influence
 
+PIVOT = 1e-10  # of a constraint's largest coefficient: less is rounding
+
 
 def root_within(Q: ndarray, information: ndarray) -> ndarray:
     """T (p, d) with T T' = Q (Q'IQ)^-1 Q', the covariance of theta = origin + Q eta."""
     return Q @ Factor(Q.T @ information @ Q).root if Q.shape[1] else np.zeros(Q.shape)
+
+
+def free_directions(R: ndarray) -> ndarray:
+    """Directions (p, d) that R d = 0 leaves free, one for each parameter that those before it do not determine.
+
+    The first parameters that can be are free, and each direction moves one of them: however the constraints are
+    written, and so those of the design in which they are built.
+    """
+    A = np.array(R[:, ::-1], dtype=float)
+    solved: list[int] = []
+    A /= np.abs(A).max(axis=1, keepdims=True)
+    for j in range(A.shape[1]):
+        i = len(solved)
+        if i == len(A):
+            break
+        best = i + int(np.abs(A[i:, j]).argmax())
+        if abs(A[best, j]) <= PIVOT:
+            continue
+        A[[i, best]] = A[[best, i]]
+        A[i] /= A[i, j]
+        others = np.arange(len(A)) != i
+        A[others] -= np.outer(A[others, j], A[i])
+        solved.append(j)
+    free = np.setdiff1d(np.arange(A.shape[1]), solved)
+    D = np.zeros((A.shape[1], len(free)))
+    D[free, np.arange(len(free))] = 1.0
+    D[solved] = -A[: len(solved), free]
+    return D[::-1, ::-1]
 
 
 def _square(T: ndarray) -> ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import ndtr, ndtri
 
+from glmclf.core import seeds
 from glmclf.inference.margins import Covariance
 from glmclf.inference.wald import EPS, check_alpha, z_pvalues
 
@@ -231,7 +232,7 @@ class MaxNormal:
         self.R, self.m = R, len(R)
         values, vectors = np.linalg.eigh(R)
         values[values < self.m * EPS * max(values.max(initial=1.0), 1.0)] = 0.0
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng(seeds.whole(seed))
         n = 2 * int(np.clip(4_000_000 / max(self.m, 1) ** 2, DRAWS[0] // 2, DRAWS[1] // 2))
         half = generator.standard_normal((n // 2, self.m))
         self.Y = np.concatenate([half, -half]) @ (vectors * np.sqrt(values)).T

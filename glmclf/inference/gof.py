@@ -56,7 +56,9 @@ def risk_groups(risk: ndarray, times: ndarray, groups: int) -> ndarray:
     return np.unique(group, return_inverse=True)[1]
 
 
-def hosmer_lemeshow(counts: ndarray, p: ndarray, risk: ndarray, groups: int = 10) -> GroupTest:
+def hosmer_lemeshow(
+    counts: ndarray, p: ndarray, risk: ndarray, groups: int = 10, possible: ndarray | None = None
+) -> GroupTest:
     """Hosmer-Lemeshow test of a binary model, and its extension to K classes.
 
     sum over groups and classes of (observed - expected)^2 / expected, chi-squared with (groups - 2)(K - 1) degrees of
@@ -72,6 +74,8 @@ def hosmer_lemeshow(counts: ndarray, p: ndarray, risk: ndarray, groups: int = 10
         What the groups are by: the probability of the event, or one minus that of the reference class.
     groups : int
         How many groups are asked for; ties may leave fewer.
+    possible : (n, K) bool ndarray, optional
+        Outcomes that are not ruled out; a class that is in a whole group takes a degree of freedom from it.
 
     Returns
     -------
@@ -80,7 +84,7 @@ def hosmer_lemeshow(counts: ndarray, p: ndarray, risk: ndarray, groups: int = 10
     Raises
     ------
     ValueError
-        Fewer than three groups: nothing is left to test.
+        Fewer than three groups, or no degree of freedom: nothing is left to test.
 
     References
     ----------
@@ -88,7 +92,7 @@ def hosmer_lemeshow(counts: ndarray, p: ndarray, risk: ndarray, groups: int = 10
     goodness-of-fit tests for logistic regression models. Statistics in Medicine 27, 4238-4253.
     """
     times = counts.sum(axis=1)
-    group = risk_groups(risk, times, groups)
+    group = risk_groups(risk, times, groups) if len(risk) else np.zeros(1, dtype=np.intp)
     n_groups = int(group.max()) + 1
     if n_groups < 3:
         raise ValueError(
@@ -97,7 +101,13 @@ def hosmer_lemeshow(counts: ndarray, p: ndarray, risk: ndarray, groups: int = 10
         )
     members = group == np.arange(n_groups)[:, None]
     observed, expected = members @ counts, members @ (times[:, None] * p)
-    df = (n_groups - 2) * (counts.shape[1] - 1)
+    there = np.ones((n_groups, counts.shape[1]), dtype=bool) if possible is None else members @ possible > 0
+    df = int(there.sum()) - n_groups - 2 * (int(there.any(axis=0).sum()) - 1)
+    if df <= 0:
+        raise ValueError(
+            f"too many outcomes are ruled out in the {n_groups} groups of risk: no degree of freedom is left. Ask for "
+            "more groups, or test by covariate pattern"
+        )
     statistic = _chi_squared(observed, expected)
     return GroupTest(statistic, df, float(chdtrc(df, statistic)), observed, expected)
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.core import seeds
+
 METHODS = ("hausman-mcfadden", "small-hsiao")
 NOISE = 1e-9  # eigenvalues of the scaled difference of covariances below this are rounding
 
@@ -88,7 +90,7 @@ def halves(counts: ndarray, seed) -> tuple[ndarray, ndarray]:
     (n, K) float64 ndarrays
     """
     cells = counts.ravel().astype(np.int64)
-    generator = np.random.default_rng(seed)
+    generator = seeds.generator(seed)
     half = generator.multivariate_hypergeometric(cells, int(cells.sum()) // 2, method="marginals")
     first = half.reshape(counts.shape).astype(float)
     return first, counts - first

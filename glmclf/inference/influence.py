@@ -75,7 +75,7 @@ def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, freq
         There, with the expected information.
     frequency : bool
         Whether weights are frequencies: then the numbers are those of one of the equal rows; otherwise of the row with
-        its weight.
+        its weight, Cook's distance and gain in the objective's unit, so that only the ratios of weights matter.
 
     Returns
     -------
@@ -92,7 +92,8 @@ def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, freq
         if weights is not None and not frequency:
             u, W = weights[:, None] * u, weights[:, None, None] * W
         parts.append(_rows(A, u, W, root))
-    return Influences(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    found = Influences(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    return found._replace(cooks=found.cooks / objective.unit, gain=found.gain / objective.unit)
 
 
 def adjusted_meat(objective: Objective, theta: ndarray, root: ndarray, frequency: bool, kind: str) -> ndarray:

@@ -107,7 +107,7 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
         counts = counts if weights is None else counts * weights[:, None]
         expected = counts.sum(axis=1)[:, None] * o.p
         s = np.einsum("njq,nqd->njd", o.score, Z).reshape(expected.size, root.shape[1])
-        return counts.ravel(), expected.ravel(), moments(o).reshape(-1, c), s
+        return counts.ravel(), expected.ravel(), moments(o).reshape(expected.size, c), s
 
     def explained(*block):
         _, expected, d, s = parts(*block)
@@ -120,7 +120,7 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
         return Moments(e[there].T @ seen[there], _triangle(e * np.sqrt(expected)[:, None]), expected @ d**2)
 
     G = blocks.sum(explained)
-    return blocks.sum(left).test()
+    return blocks.sum(left).test(G)
 
 
 class Moments(NamedTuple):
@@ -144,17 +144,32 @@ class Moments(NamedTuple):
         factor = _triangle(np.vstack([self.factor, other.factor]))
         return Moments(self.total + other.total, factor, self.scale + other.scale)
 
-    def test(self) -> MomentTest:
-        """m' C^+ m; directions that estimation leaves next to nothing of do not count."""
+    def test(self, explained: ndarray | None = None) -> MomentTest:
+        """m' C^+ m; directions that estimation leaves next to nothing of do not count.
+
+        With G (c, d) = `explained` of scores whose covariance is I, the covariance before estimation is C + G G'; what
+        is left is measured against that, so that the test is the same in all coordinates.
+        """
         used = self.scale > 0
         unit = np.sqrt(self.scale[used])
         if not (used.any() and np.isfinite(self.factor).all() and np.isfinite(self.total).all()):
             return MomentTest(np.nan, 0, np.nan)
-        _, values, Vt = np.linalg.svd(self.factor[:, used] / unit, full_matrices=False)
+        factor, total = self.factor[:, used] / unit, self.total[used] / unit
+        if explained is not None:
+            P = _whitening(np.vstack([factor, (explained[used] / unit[:, None]).T]))
+            factor, total = factor @ P, P.T @ total
+        _, values, Vt = np.linalg.svd(factor, full_matrices=False)
         kept = values > (NOTHING if len(unit) <= 2 else LITTLE)
-        z = Vt[kept] @ (self.total[used] / unit) / values[kept]
+        z = Vt[kept] @ total / values[kept]
         df, statistic = int(kept.sum()), float(z @ z)
         return MomentTest(statistic, df, float(chdtrc(df, statistic))) if df else MomentTest(np.nan, 0, np.nan)
+
+
+def _whitening(factor: ndarray) -> ndarray:
+    """P with P'(R'R)P = I for a factor R, without directions that it has none of."""
+    _, values, Vt = np.linalg.svd(factor, full_matrices=False)
+    kept = values > NOTHING * values.max()
+    return Vt[kept].T / values[kept]
 
 
 def _triangle(A: ndarray) -> ndarray:
@@ -176,6 +191,8 @@ def outcomes(likelihood: Any, X: ndarray, offset: ndarray | None, theta: ndarray
     """Outcomes of some rows of a design at a parameter."""
     if isinstance(likelihood, Multinomial):
         eta = X @ theta.reshape(X.shape[1], -1, order="F")
+        if offset is not None and offset.ndim == 2 and offset.shape[1] > eta.shape[1]:  # of all classes, some -inf
+            return _of_predictors(X, np.column_stack([offset[:, :1], offset[:, 1:] + eta]))
         if offset is not None:
             eta = eta + (offset if offset.ndim == 2 else offset[:, None])
         return of_levels(X, eta)
@@ -189,8 +206,13 @@ def outcomes(likelihood: Any, X: ndarray, offset: ndarray | None, theta: ndarray
 
 def of_levels(X: ndarray, eta: ndarray) -> Outcomes:
     """Outcomes of a multinomial logit with linear predictors eta (n, K-1) against the first class."""
-    _, p, rest = Multinomial.probabilities(eta)
-    K = p.shape[1]
+    return _of_predictors(X, np.column_stack([np.zeros(len(eta)), eta]))
+
+
+def _of_predictors(X: ndarray, z: ndarray) -> Outcomes:
+    """The same with linear predictors z (n, K); -inf of classes that are ruled out, which then add nothing."""
+    _, p, rest = Multinomial.softmax(z)
+    eta, K = Multinomial.log_odds(z)[:, 1:], p.shape[1]
     score = np.where(np.eye(K, dtype=bool), rest[:, None, :], -p[:, None, :])[:, :, 1:]
     P = p[:, 1:]
     W = -P[:, :, None] * P[:, None, :]
@@ -246,6 +268,21 @@ def information_matrix(diagonal: bool, unit: ndarray | None = None) -> Callable[
         a, b = (np.arange(q),) * 2 if diagonal else np.triu_indices(q)
         products, second = X[:, i] * X[:, j], o.second[:, :, a, b]
         return (second[:, :, :, None] * products[:, None, None, :]).reshape(*o.p.shape, -1)
+
+    return moments
+
+
+def information_matrix_along(directions: ndarray, diagonal: bool) -> Callable[[Outcomes], ndarray]:
+    """The same in d parameters, the directions (p, d) of an estimate that leaves others out."""
+
+    def moments(o: Outcomes) -> ndarray:
+        k, q, d = o.X.shape[1], o.score.shape[2], directions.shape[1]
+        Z = np.tensordot(o.X, directions.reshape(q, k, d), axes=(1, 1))
+        half = np.einsum("nkab,nbj->nkaj", o.second, Z)
+        if diagonal:
+            return np.einsum("naj,nkaj->nkj", Z, half)
+        i, j = np.triu_indices(d)
+        return np.einsum("nai,nkaj->nkij", Z, half)[:, :, i, j]
 
     return moments
 

@@ -13,6 +13,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?", re.IGNORECASE)
 QUOTED = r"\"[^\"]*\"|'[^']*'|`[^`]*`"
+DEPENDENT = 1e-11  # of a gradient's length, that others leave: rounding
 PLACE = re.compile(r"_p(\d+)_")
 
 Function = tuple[Callable[[Any], Any], Callable[[Any], Any]]
@@ -65,6 +66,22 @@ class NonlinearFunction(NamedTuple):
     value: float
     null: float
     gradient: ndarray
+
+
+def check_independent(functions: Sequence[NonlinearFunction]) -> None:
+    """ValueError where gradients are linearly dependent at the estimate: their functions have no joint test."""
+    G = np.array([f.gradient for f in functions])
+    size = np.abs(G).max(axis=0)
+    G = G / np.where(size > 0, size, 1.0)
+    G = G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), np.finfo(float).tiny)
+    for i in range(1, len(G)):
+        others = np.linalg.lstsq(G[:i].T, G[i], rcond=None)[0]
+        if np.linalg.norm(G[i] - others @ G[:i]) <= DEPENDENT:
+            used = [f.text for f, share in zip(functions, others, strict=False) if abs(share) > DEPENDENT]
+            raise ValueError(
+                f"the gradients of {', '.join(used)} and {functions[i].text} are linearly dependent at the estimate: "
+                "to the delta method they are one function, and have no joint test. Leave one out"
+            )
 
 
 class Dual(NamedTuple):

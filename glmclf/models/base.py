@@ -144,6 +144,8 @@ class Model(ConstrainedFits, Regularization):
 
     def _flat(self, params) -> ndarray:
         params = self._in_order(params)
+        if np.iscomplexobj(params):
+            raise ValueError(f"params must be real numbers; found {params!r}")
         theta = np.asarray(params, dtype=float).ravel(order="F")
         if theta.shape != (len(self._param_names),):
             raise ValueError(
@@ -677,10 +679,12 @@ def _as_table(values, what: str) -> pd.DataFrame:
 
 def _as_numbers(table: pd.DataFrame, what: str) -> pd.DataFrame:
     try:
+        if any(kind.kind == "c" for kind in table.dtypes):
+            raise TypeError
         return table.astype(float)
     except (TypeError, ValueError):
         kinds = ", ".join(f"{name} ({kind})" for name, kind in table.dtypes.items())
-        raise DataError(f"{what} must be numbers; found {kinds}") from None
+        raise DataError(f"{what} must be real numbers; found {kinds}") from None
 
 
 def _of_the_model(reporter, shift: ndarray):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from glmclf.core import seeds
 from glmclf.core.solvers.sgd import RAW, remaining_error
 from glmclf.errors import ConvergenceWarning, warn
 
@@ -31,14 +32,8 @@ def solver_options(method: str, *, seed: Any, batch_size: Any, polish: Any) -> d
 
 def check_seed(seed: Any) -> None:
     """ValueError for what makes no random numbers."""
-    if seed is None:
-        return
-    try:
-        if isinstance(seed, (bool, np.bool_)):
-            raise TypeError
-        np.random.default_rng(seed)
-    except (TypeError, ValueError):
-        raise ValueError(f"seed={seed!r}: a whole number, 0 or more, a SeedSequence or a Generator") from None
+    if seed is not None:
+        seeds.generator(seed)
 
 
 def check_refine(refine: Any, bias_reduction: str | None) -> None:

@@ -23,12 +23,12 @@ from glmclf.core.rank import dependencies_in, independent, roundings, triangular
 from glmclf.core.solvers import Fit
 from glmclf.core.solvers.sgd import RAW, remaining_error
 from glmclf.core.twofold import product
-from glmclf.errors import CollinearityError, DataWarning, EstimationError, InferenceWarning, warn
+from glmclf.errors import CollinearityError, DataError, DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference import anova, gof, score, wald
 from glmclf.inference.anova import Comparison
 from glmclf.inference.covariance import Context, Covariance
 from glmclf.inference.influence import Influences, influence, of_patterns
-from glmclf.results import saving
+from glmclf.results import same_data, saving
 from glmclf.results.bias_reduction import BiasReduction
 from glmclf.results.collinearity import combination, new_rows_warning, omitted_note
 from glmclf.results.comparisons import NonNested
@@ -348,9 +348,11 @@ class Results(
         Parameters
         ----------
         restricted : Results
-            A fit of the same model class to the same rows with the same weights and offset. With bias_reduction="firth"
-            both are, and the statistic is that of the penalised likelihood, the restricted one maximised again with the
-            penalty of all parameters of the larger model (Heinze & Schemper 2002; logistf).
+            A fit of the same model class to the same rows with the same weights and offset. Only the likelihood counts:
+            an MNLogit of two levels is a Logit, the event, the reference and the names of the classes may differ if the
+            classes are the same rows (a name that both have is of one class). With bias_reduction="firth" both are,
+            and the statistic is that of the penalised likelihood, the restricted one maximised again with the penalty
+            of all parameters of the larger model (Heinze & Schemper 2002; logistf).
 
         Returns
         -------
@@ -359,8 +361,8 @@ class Results(
         Raises
         ------
         ValueError
-            Other rows, weights, offset, response, link or bias reduction; a pseudo-likelihood; or a model that is not
-            nested.
+            Other rows, weights, offset, response, link or bias reduction; a pseudo-likelihood; a model that is not
+            nested, or of which that cannot be told, as rows were removed or not saved and names do not decide it.
         NotImplementedError
             A bias reduction without a penalised likelihood.
         """
@@ -377,9 +379,8 @@ class Results(
         return wald.lr_test(self._value, restricted._value, self._size - restricted._size)
 
     def _check_comparable(self, other: Results) -> None:
-        if type(self.model) is not type(other.model):
-            a, b = type(self.model).__name__, type(other.model).__name__
-            raise ValueError(f"a {b} is not nested in a {a}: a likelihood ratio test compares models of one class")
+        if not same_data.same_link(self, other):
+            self._refuse_other_class(other)
         self._check_penalised("compare_lr_test()")
         self._check_nested(other)
         if self.bias_reduction != other.bias_reduction:
@@ -393,7 +394,8 @@ class Results(
         for which, res in (("this", self), ("the restricted", other)):
             if not res.converged:
                 raise ValueError(f"{which} model's fit did not converge, so that its log-likelihood is no maximum")
-        differ = [name for name, value in self._fingerprint.items() if value != other._fingerprint[name]]
+        differ = same_data.different_data(self, other)
+        differ = differ or ([] if same_data.same_offset(self, other) else ["offset"])
         if differ:
             raise ValueError(
                 f"the two models were fitted to different data (their {', '.join(differ)} differ). Fit both to the "
@@ -404,7 +406,25 @@ class Results(
                 f"the restricted model has {other._size} parameters, this one {self._size}: call compare_lr_test on "
                 "the larger model, with the smaller one as its argument"
             )
+        self._check_spanned(other)
+
+    def _refuse_other_class(self, other: Results) -> None:
+        a, b = type(self.model).__name__, type(other.model).__name__
+        if a == b == "CLogLog":
+            raise ValueError(
+                "a CLogLog is not nested in one of the other event, as the two tails of its link differ. Fit both with "
+                "the same event="
+            )
+        raise ValueError(f"a {b} is not nested in a {a}: a likelihood ratio test compares models of one class")
+
+    def _check_spanned(self, other: Results) -> None:
         stray = self._not_spanned(other)
+        if stray and (self.model._rows_ is None or other.model._rows_ is None):
+            raise DataError(
+                f"whether the models are nested cannot be decided without the rows, which were removed or not saved: "
+                f"{', '.join(stray)} of the restricted model is no column of this one, but may be a combination of its "
+                "columns. Compare the fits themselves, before they are saved"
+            )
         if stray:
             raise ValueError(
                 f"the models are not nested: {', '.join(stray)} of the restricted model is no combination of the "

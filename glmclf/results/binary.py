@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.core import seeds
 from glmclf.core.blocks import Blocks, in_place, linear
 from glmclf.core.columns import Columns, expandable, rows_at_once
 from glmclf.data.arrays import is_sparse
@@ -131,7 +132,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         with np.errstate(divide="ignore", invalid="ignore"):  # where the linear predictor is infinite
             values = kind(self.model.link, r.y, r.trials, self._eta)
         if scaled and not self.model._frequency:
-            values = np.sqrt(r.weights) * values
+            values = np.sqrt(r.weights / self.model._unit) * values
         return self._row_series(values)
 
     @row_property
@@ -141,13 +142,13 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
 
     @row_property
     def resid_pearson(self) -> pd.Series:
-        """(y - m p) / sqrt(m p (1 - p)), times the square root of a sampling weight."""
+        """(y - m p) / sqrt(m p (1 - p)), times the square root of a sampling weight in units of their mean."""
         return self._residual(residuals.pearson, scaled=True)
 
     @row_property
     def resid_dev(self) -> pd.Series:
-        """Signed square roots of the rows' deviances, times those of sampling weights: their squares add up to the
-        deviance."""
+        """Signed square roots of the rows' deviances, times those of sampling weights in units of their mean: their
+        squares add up to the deviance, over that mean."""
         return self._residual(residuals.deviance, scaled=True)
 
     @row_property
@@ -420,7 +421,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         if r.weights is not None and self.model._frequency:
             repeat = r.weights.astype(int)
         index, p = r.index.repeat(repeat), np.repeat(self.model.link.cdf(self._eta), repeat)
-        generator = np.random.default_rng(seed)
+        generator = seeds.generator(seed)
         if r.trials is None:
             draws = [self._labels(generator.random(len(p)) < p, index) for _ in range(n)]
         else:
@@ -469,6 +470,8 @@ def _from_log_odds(z: ndarray, which: str) -> ndarray:
 
 def _numbers(offset) -> ndarray:
     try:
+        if np.iscomplexobj(offset):
+            raise TypeError
         return np.asarray(offset, dtype=float)
     except (TypeError, ValueError):
         raise DataError(f"offset must be numbers; found {offset!r}") from None

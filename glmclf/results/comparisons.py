@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference import wald
 from glmclf.inference.vuong import vuong
-from glmclf.results.same_data import check_likelihoods, check_result, coded_levels, is_joint
+from glmclf.results.same_data import check_likelihoods, check_result, is_joint
 
 LAWS = ["spherical", "diag", "full"]
 COLUMNS = ("model", "likelihood", "llf", "parameters", "nobs", "aic", "bic")
@@ -109,33 +110,28 @@ def row_loglikelihoods(res: Any) -> ndarray:
 def _nested(a: Any, b: Any) -> int:
     """1 where a contains b, -1 where b contains a, 0 where neither is known to contain the other."""
     for sign, larger, smaller in ((1, a, b), (-1, b, a)):
-        if _lr(larger, smaller) is not None:
-            return sign
+        with suppress(DataError):  # the rows are gone, which the test itself says
+            if _lr(larger, smaller) is not None:
+                return sign
     return 0
 
 
 def _lr(larger: Any, smaller: Any) -> wald.LRTest | None:
-    """The likelihood ratio test of two fits; None where they are not nested, or have none."""
-    if type(larger) is type(smaller) and hasattr(larger, "compare_lr_test"):
-        with suppress(ValueError, TypeError, NotImplementedError):
+    """The likelihood ratio test of two fits; None where they are not nested, or have none; DataError where only rows
+    that are gone could tell."""
+    conditional = not is_joint(larger) and hasattr(larger, "_check_spanned")
+    if hasattr(larger, "compare_lr_test") and (type(larger) is type(smaller) or conditional):
+        try:
             return larger.compare_lr_test(smaller)
+        except DataError:
+            raise
+        except (ValueError, TypeError, NotImplementedError):
+            pass
     df = larger._k_counted - smaller._k_counted
-    if df > 0 and (_laws_nested if is_joint(larger) else _spans)(larger, smaller):
+    if is_joint(larger) and df > 0 and _laws_nested(larger, smaller):
         with suppress(ValueError):
             return wald.lr_test(larger.llf, smaller.llf, int(df))
     return None
-
-
-def _spans(larger: Any, smaller: Any) -> bool:
-    """Whether the columns of a model hold those of another of the same link, whatever their coding of the response."""
-    for res in (larger, smaller):
-        plain = res._constraint is None and not res._regularised and res.bias_reduction is None
-        if not plain or res.model._has_offset:
-            return False
-    links = [getattr(getattr(res.model, "link", None), "name", "logit") for res in (larger, smaller)]
-    if links[0] != links[1] or (links[0] == "cloglog" and coded_levels(larger) != coded_levels(smaller)):
-        return False
-    return not larger._not_spanned(smaller)
 
 
 def _laws_nested(larger: Any, smaller: Any) -> bool:
@@ -189,6 +185,11 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
         compares those), other rows, responses or weights, other features of generative models, densities with
         probabilities, pseudo-likelihoods, fits that did not converge. The message says which two and what to do.
 
+    Warns
+    -----
+    InferenceWarning
+        Whether two fits are nested cannot be told without rows, which were removed or not saved.
+
     Notes
     -----
     Differences of aic mean the same for models that are not nested (Burnham & Anderson 2002); `compare_vuong` tests
@@ -225,7 +226,8 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=[*COLUMNS], index=pd.Index(labels, dtype=object))
     for crit in ("aic", "bic"):
         table[f"delta_{crit}"] = table[crit] - table[crit].min()
-    tests = [(np.nan, np.nan, np.nan), *(_against(a, b) for a, b in zip(results, results[1:], strict=False))]
+    pairs = zip(results, results[1:], labels, labels[1:], strict=False)
+    tests = [(np.nan, np.nan, np.nan), *(_against(*pair) for pair in pairs)]
     return table.assign(**dict(zip(("LR", "df", "pvalue"), np.array(tests, dtype=float).T, strict=True)))
 
 
@@ -246,7 +248,11 @@ def _row(res: Any) -> tuple[Any, ...]:
     return f"{kind}{formula}", likelihood, res.llf, res._k_counted, res.nobs, res.aic, res.bic
 
 
-def _against(before: Any, res: Any) -> tuple[float, float, float]:
-    """The likelihood ratio test of two fits, whichever is the larger one."""
-    test = _lr(res, before) or _lr(before, res)
+def _against(before: Any, res: Any, *names: str) -> tuple[float, float, float]:
+    """The likelihood ratio test of two fits, whichever is the larger one; a warning where that cannot be told."""
+    try:
+        test = _lr(res, before) or _lr(before, res)
+    except DataError as error:
+        warn(f"compare(): no likelihood ratio of {' and '.join(names)}: {error}", InferenceWarning)
+        test = None
     return (np.nan, np.nan, np.nan) if test is None else (test.statistic, test.df, test.pvalue)

@@ -17,6 +17,7 @@ from glmclf.inference.covariance import Context
 from glmclf.inference.influence import Influences
 from glmclf.results.collinearity import combination
 from glmclf.results.estimates import row_property
+from glmclf.results.same_data import coded_levels
 
 if TYPE_CHECKING:
     from glmclf.core.subspace import Constraint
@@ -244,7 +245,12 @@ class Constrained:
             return
         names = other.model._param_names
         if theirs is not None and names == self.model._param_names and theirs.implies(mine):
-            return
+            if not mine.q.any() or coded_levels(self) == coded_levels(other):
+                return
+            raise ValueError(
+                f"the constraints {mine} of the two fits are of other events, whose coefficients have opposite signs. "
+                "Fit both with the same event="
+            )
         shared = [i for i, name in enumerate(self.model._param_names) if name in names]
         if set(names) <= set(self.model._param_names) and not mine.R[:, shared].any() and not mine.q.any():
             return

@@ -22,6 +22,7 @@ from glmclf.core.moments import ClassMoments
 from glmclf.errors import DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference import discriminant as diagnostics
 from glmclf.inference import manova, wald
+from glmclf.results.same_data import different_data, matching
 
 LARGEST_ROBUST = 12_000  # coefficients of which a robust covariance is formed: 1.2 GB
 
@@ -140,7 +141,7 @@ def lr_test(larger: Any, smaller: Any):
         )
     for which, res in (("this", larger), ("restricted", smaller)):
         res._check_likelihood(f"compare_lr_test ({which} model)")
-    differ = [n for n, v in larger._fingerprint.items() if v != smaller._fingerprint[n]]
+    differ = different_data(larger, smaller)
     if differ:
         raise ValueError(f"the two models were fitted to different data: their {', '.join(differ)} differ")
     if larger.feature_names != smaller.feature_names or not _same_features(larger, smaller):
@@ -150,7 +151,7 @@ def lr_test(larger: Any, smaller: Any):
         )
     if (larger.model._options["priors"] is None) != (smaller.model._options["priors"] is None):
         raise ValueError("one model has fixed priors, the other estimated ones")
-    if not np.allclose(larger.priors, smaller.priors, rtol=1e-10):
+    if not same_priors(larger, smaller):
         priors = f"{larger.priors.to_dict()}; {smaller.priors.to_dict()}"
         raise ValueError(f"the models have different priors ({priors}): neither contains the other")
     a, b = larger._mle, smaller._mle
@@ -172,8 +173,14 @@ def _same_features(a: Any, b: Any) -> bool:
 
 
 def _matched(a: Any, b: Any) -> list[int]:
-    """Places of a's classes among b's, whose reference may differ."""
-    return [b.model._classes.index(level) for level in a.model._classes]
+    """Places of a's classes among b's, whose reference and names may differ."""
+    return matching(a, b) or [b.model._classes.index(level) for level in a.model._classes]
+
+
+def same_priors(a: Any, b: Any) -> bool:
+    """Whether two fits of the same classes have the same priors."""
+    one, two = (res.priors.reindex(res.model._classes).to_numpy() for res in (a, b))
+    return bool(np.allclose(one, two[_matched(a, b)], rtol=1e-10))
 
 
 def distance_table(found: diagnostics.Mahalanobis, levels: list[Any], order: list[int]) -> pd.DataFrame:

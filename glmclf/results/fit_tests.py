@@ -2,20 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.core.estimation import into_basis
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference import gof, moments
+from glmclf.inference.influence import first_rows
 from glmclf.inference.moments import MomentTest
 from glmclf.results.separation import instead
 
 FULL = 300  # moments of an information matrix test, up to which `gof_test` has all of them
 COLUMNS = ["statistic", "df", "pvalue", "groups"]
+
+
+class Seen(NamedTuple):
+    """Rows that are tested.
+
+    Attributes
+    ----------
+    counts, p : (n, K) ndarrays
+        Observations and fitted probabilities of each class.
+    risk : (n,) ndarray
+        What groups are by.
+    pattern : (n,) integer ndarray
+        Numbers of the covariate patterns, from 0.
+    possible : (n, K) bool ndarray
+        Outcomes that separation does not rule out.
+    """
+
+    counts: ndarray
+    p: ndarray
+    risk: ndarray
+    pattern: ndarray
+    possible: ndarray
+
+
+class Estimated(NamedTuple):
+    """An estimate that moments are tested at.
+
+    Attributes
+    ----------
+    objective : Objective
+    theta : (p,) ndarray
+    root : (p, d) ndarray
+        T with T T' its inverse information.
+    basis : (k, k) ndarray or None
+        What its coordinates are, as `core.estimation.Estimate` has it.
+    free : (p, d) ndarray or None
+        Directions that were estimated, one a parameter of the model without the others; None where all were.
+    """
+
+    objective: Any
+    theta: ndarray
+    root: ndarray
+    basis: ndarray | None
+    free: ndarray | None
 
 
 class FitTests:
@@ -38,13 +84,13 @@ class FitTests:
         -------
         DataFrame
             Columns statistic (chi-squared), df, pvalue and groups (patterns, or groups after ties; 0 of a test without
-            them), a row a test:
+            them), a row a test. All are of the rows that separation leaves undecided, if it decides some:
 
             - Pearson and deviance: sum (o - e)^2 / e and 2 sum o log(o / e) over covariate patterns, the offset
-              included, with (K-1) patterns - p degrees of freedom; with less than two observations a pattern their
-              p-values are NaN.
+              included, with (K-1) patterns - p degrees of freedom, p the finite parameters and K - 1 less in patterns
+              of which outcomes are ruled out; with less than two observations a pattern their p-values are NaN.
             - Hosmer-Lemeshow, of several classes Fagerland-Hosmer: the former over groups of risk, with
-              (groups - 2)(K - 1) degrees of freedom.
+              (groups - 2)(K - 1) degrees of freedom, less in groups of which outcomes are ruled out.
             - sum of squares: of y - p, unweighted, against its expectation (le Cessie & van Houwelingen; Copas), the
               square of the normal statistic of R's rms.
             - Stukel, of Logit: score test of two more parameters, one for each tail of the link.
@@ -83,23 +129,61 @@ class FitTests:
         res: Any = self
         res._check_likelihood("gof_test()", "calibration plots and predictions")
         check_groups(groups)
-        counts, p, risk = res._observed_and_fitted()
-        rows = self._by_pattern_of_rows(counts, p)
-        rows[self._risk_test] = grouped_row(counts, p, risk, groups)
+        seen = self._undecided()
+        rows = self._by_pattern_of_rows(seen)
+        rows[self._risk_test] = self._grouped_row(seen, rows["Pearson"][1], groups)
         for name, test in self._moment_tests().items():
             rows[name] = (*test, 0)
         return pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS)
 
-    def _by_pattern_of_rows(self, counts: ndarray, p: ndarray) -> dict[str, tuple]:
+    def _undecided(self) -> Seen:
+        """What was observed and fitted in the rows that separation leaves; of binary models and of several classes."""
         res: Any = self
-        pearson, deviance, patterns = gof.by_pattern(counts, p, self._patterns())
-        df = patterns * (p.shape[1] - 1) - res._size
-        usable = df > 0 and counts.sum() >= 2 * patterns
+        counts, p, risk = res._observed_and_fitted()
+        if res._cone is None:
+            return Seen(counts, p, risk, self._patterns(), np.ones(p.shape, dtype=bool))
+        rows = np.flatnonzero((~res._ruled_out).sum(axis=1) > 1)
+        counts, p, risk, possible = counts[rows], p[rows], risk[rows], ~res._ruled_out[rows]
+        if len(rows) and not possible[:, 0].any():  # no row may be of the reference: the risk of leaving another class
+            risk = np.delete(p, np.flatnonzero(possible.any(axis=0))[0], axis=1).sum(axis=1)
+        return Seen(counts, p, risk, np.unique(self._patterns()[rows], return_inverse=True)[1], possible)
+
+    def _finite_parameters(self) -> int:
+        """How many parameters the rows that separation leaves are fitted by."""
+        res: Any = self
+        return res._size - (0 if res._cone is None else res._cone.basis.shape[1])
+
+    def _by_pattern_of_rows(self, seen: Seen) -> dict[str, tuple]:
+        if not len(seen.risk):
+            return dict.fromkeys(["Pearson", "deviance"], (np.nan, 0, np.nan, 0))
+        pearson, deviance, patterns = gof.by_pattern(seen.counts, seen.p, seen.pattern)
+        free = seen.possible[first_rows(seen.pattern)].sum() - patterns
+        df = int(free) - self._finite_parameters()
+        usable = df > 0 and seen.counts.sum() >= 2 * patterns
         found = {"Pearson": pearson, "deviance": deviance}
         return {name: (v, df, float(chdtrc(df, v)) if usable else np.nan, patterns) for name, v in found.items()}
 
+    def _grouped_row(self, seen: Seen, df: int, groups: int) -> tuple[float, int, float, int]:
+        """Statistic, df, pvalue and groups of the test by groups of risk, `df` those by covariate pattern; NaN with a
+        warning where ties leave too few groups or the model is saturated."""
+        none = np.nan, 0, np.nan, 0
+        try:
+            t = gof.hosmer_lemeshow(seen.counts, seen.p, seen.risk, int(groups), seen.possible)
+        except ValueError as error:
+            if len(seen.risk):  # else the tests by moments say it
+                warn(str(error), InferenceWarning)
+            return none
+        if df <= 0:
+            warn(
+                f"{self._risk_test}: no degree of freedom is left, as the model is saturated: it fits every covariate "
+                "pattern, and so every group of them, whatever was observed",
+                InferenceWarning,
+            )
+            return none
+        return t.statistic, t.df, t.pvalue, len(t.observed)
+
     def gof_groups(self, groups: int = 10) -> pd.DataFrame:
-        """Groups of fitted risk of the Hosmer-Lemeshow test, observed and expected.
+        """Groups of fitted risk of the Hosmer-Lemeshow test, observed and expected, of rows that separation leaves.
 
         Parameters
         ----------
@@ -116,7 +200,7 @@ class FitTests:
         Raises
         ------
         ValueError
-            A pseudo-likelihood, or `groups` that are none.
+            A pseudo-likelihood, `groups` that are none, or separation decides every row.
 
         Examples
         --------
@@ -133,8 +217,10 @@ class FitTests:
         res: Any = self
         res._check_likelihood("gof_groups()", "calibration plots and predictions")
         check_groups(groups, least=2)
-        counts, p, risk = res._observed_and_fitted()
-        return group_table(counts, p, risk, groups, res._class_names())
+        seen = self._undecided()
+        if not len(seen.risk):
+            raise ValueError(f"gof_groups(): there is no row to group, as separation decides all ({res.separation})")
+        return group_table(seen.counts, seen.p, seen.risk, groups, res._class_names())
 
     def information_matrix_test(self, diagonal: bool = False) -> MomentTest:
         """White's information matrix test, in Orme's form: are the variances what the likelihood implies?
@@ -152,7 +238,8 @@ class FitTests:
         Returns
         -------
         (statistic, df, pvalue) namedtuple
-            Chi-squared; df is the rank: a square of a 0/1 variable, say, tells nothing new.
+            Chi-squared; df is the rank: a square of a 0/1 variable, say, tells nothing new. The parameters are those
+            that constraints and separation leave: y ~ x + z with x = z has the test of y ~ I(x + z).
 
         Raises
         ------
@@ -188,13 +275,13 @@ class FitTests:
         if estimate is None:
             found = dict.fromkeys(names, MomentTest(np.nan, 0, np.nan))
             why = f"{self.separation}"  # type: ignore[attr-defined]
+            names = [*(["Pearson", "deviance", self._risk_test] if wanted is None else []), *names]
             warn(f"{', '.join(names)}: no test of a separated fit ({why}): {instead(False)}", InferenceWarning)
             return found
-        objective, theta, root, basis = estimate
         found = {}
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             for name in names:
-                found[name] = moments.moment_test(objective, theta, root, *self._moments(name, objective, basis))
+                found[name] = moments.moment_test(*estimate[:3], *self._moments(name, estimate))
         empty = [name for name, test in found.items() if not test.df]
         if empty:
             warn(
@@ -207,45 +294,45 @@ class FitTests:
     def _moment_names(self) -> list[str]:
         res: Any = self
         k, q = len(res._columns), self.model._likelihood.n_eta
-        full = moments.n_indicators(k, q, False) <= FULL
+        n = moments.n_indicators(k, q, False)
+        if res._cone is not None or res._constraint is not None:
+            n = moments.n_indicators(self._finite_parameters(), 1, False)
         link = getattr(self.model, "link", None)  # MNLogit has none
         logit = q == 1 and (link is None or link.name == "logit")
         return [
             "sum of squares",
             *(["Stukel"] if logit else []),
-            "information matrix" if full else "information matrix (diagonal)",
+            "information matrix" if n <= FULL else "information matrix (diagonal)",
         ]
 
     @staticmethod
-    def _moments(name: str, objective: Any, basis: ndarray | None) -> tuple[Any, int]:
+    def _moments(name: str, estimate: Estimated) -> tuple[Any, int]:
         """A moment function and how many moments it has."""
         if name in ("sum of squares", "Stukel"):
             return (moments.sum_of_squares, 1) if name == "sum of squares" else (moments.stukel, 2)
+        objective, diagonal = estimate.objective, name.endswith("(diagonal)")
+        if estimate.free is not None:
+            d = estimate.free.shape[1]
+            directions = estimate.free if diagonal else estimate.root
+            return moments.information_matrix_along(directions, diagonal), moments.n_indicators(d, 1, diagonal)
         k, q = objective.blocks.arrays[0].shape[1], objective.likelihood.n_eta
-        diagonal = name.endswith("(diagonal)")
-        unit = basis if diagonal else moments.orthogonal(objective)
+        unit = estimate.basis if diagonal else moments.orthogonal(objective)
         return moments.information_matrix(diagonal, unit), moments.n_indicators(k, q, diagonal)
 
-    def _estimated_rows(self) -> tuple[Any, ndarray, ndarray, ndarray | None] | None:
-        """Objective and estimate of what is finite, T with T T' its inverse information, and the basis they are in.
-
-        None where separation leaves nothing that this can be said of.
-        """
+    def _estimated_rows(self) -> Estimated | None:
+        """The estimate of what is finite; None where separation leaves nothing that this can be said of."""
         res: Any = self
         if res._cone is not None:
-            limit = res._limit
-            if limit is None or self.model._likelihood.n_eta > 1 or not len(limit.kept) or not len(limit.rows):
-                return None
-            basis, theta = limit.inner.basis, limit.inner.fit.theta
-            objective = limit.objective if basis is None else limit.objective.rotated(basis)
-            return objective, theta, objective(theta, True).factor.root, basis
-        objective, fit = res._objective(), res._narrow_centred.fit
+            return _at_the_limit((res._origin or res)._limit)
+        objective, fit, basis = res._objective(), res._narrow_centred.fit, res._narrow.basis
         evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
         if res._constraint is None:
-            return objective, fit.theta, evaluation.factor.root, res._narrow.basis
-        from glmclf.inference.constrained import root_within
+            return Estimated(objective, fit.theta, evaluation.factor.root, basis, None)
+        from glmclf.inference.constrained import free_directions, root_within
 
-        return objective, fit.theta, root_within(res._constraint.Q, evaluation.information), res._narrow.basis
+        free = free_directions(res._constraint.R)
+        free = free if basis is None else into_basis(basis, free)
+        return Estimated(objective, fit.theta, root_within(res._constraint.Q, evaluation.information), basis, free)
 
     def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
         """Observations and probabilities of each class, (n, K), and the risk that groups are by."""
@@ -267,20 +354,24 @@ class FitTests:
 
 
 # --------------------------------------------------------------------------------------------------- helpers
+def _at_the_limit(limit: Any) -> Estimated | None:
+    """The estimate of the finite parameters of a separated fit."""
+    if limit is None or not len(limit.kept) or not len(limit.rows):
+        return None
+    from glmclf.core.limit import Selected
+
+    basis, theta, objective = limit.inner.basis, limit.inner.fit.theta, limit.objective
+    if not isinstance(objective, Selected):
+        objective = objective if basis is None else objective.rotated(basis)
+        return Estimated(objective, theta, objective(theta, True).factor.root, basis, None)
+    free = np.eye(len(objective.full(theta)))[:, objective.kept]
+    return Estimated(objective.objective, objective.full(theta), free @ objective(theta, True).factor.root, None, free)
+
+
 def check_groups(groups: Any, least: int = 3) -> None:
     """ValueError unless a whole number that is large enough."""
     if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)) or groups < least:
         raise ValueError(f"groups={groups!r}: a whole number, {least} or more")
-
-
-def grouped_row(counts: ndarray, p: ndarray, risk: ndarray, groups: int) -> tuple[float, int, float, int]:
-    """Statistic, df, pvalue and groups of the Hosmer-Lemeshow test; NaN with a warning where ties leave too few."""
-    try:
-        t = gof.hosmer_lemeshow(counts, p, risk, int(groups))
-    except ValueError as error:
-        warn(str(error), InferenceWarning)
-        return np.nan, 0, np.nan, 0
-    return t.statistic, t.df, t.pvalue, len(t.observed)
 
 
 def group_table(counts: ndarray, p: ndarray, risk: ndarray, groups: int, levels: list[Any]) -> pd.DataFrame:

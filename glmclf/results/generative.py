@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.core import seeds
 from glmclf.core.gaussian import log_softmax, softmax
 from glmclf.core.moments import class_sizes
 from glmclf.data.arrays import sums_up
@@ -516,7 +517,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         r = self.model._rows
         times = times_of(r, self.model._frequency)
         p = np.repeat(self.predict().to_numpy(), times, axis=0)
-        return drawn_labels(p, n, np.random.default_rng(seed), self.model._response, r.index.repeat(times))
+        return drawn_labels(p, n, seeds.generator(seed), self.model._response, r.index.repeat(times))
 
     def sample(self, n: int, seed=None, by_class=None) -> pd.DataFrame:
         """Rows drawn from the fitted joint law: a class by the priors, then features by its law.
@@ -535,7 +536,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
             The response and the features: the variables of the table where every term is a plain name, else the columns
             of the design.
         """
-        generator = np.random.default_rng(seed)
+        generator = seeds.generator(seed)
         y = self._drawn_classes(n, generator, by_class)
         return self._draw(y, generator)
 

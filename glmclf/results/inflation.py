@@ -99,10 +99,10 @@ class Inflation:
             raise NotImplementedError(f'vif(of="information") of a regularised fit: a penalty is in it. Use {instead}')
         res._refuse_constrained('vif(of="information")', instead)
         estimate = res._estimated_rows()
-        if estimate is None:
+        if estimate is None or estimate.free is not None:
             raise NotImplementedError(f'vif(of="information") of a separated fit ({res.separation}): use {instead}')
-        _, _, root, basis = estimate
-        F, q = triangular_inverse(root), self.model._likelihood.n_eta
+        basis = estimate.basis
+        F, q = triangular_inverse(estimate.root), self.model._likelihood.n_eta
         if basis is not None:
             F = F @ np.kron(np.eye(q), basis)
         return F, res._places if res._cone is None else res._limit.kept

@@ -21,7 +21,8 @@ class Influence:
     """Leverage, residuals, Cook's distance and one-step deletion of each row of a fit, from the expected information.
 
     A row of frequency weight f stands for f rows: the numbers are those of one of them. A row of sampling weight w
-    counts with it.
+    counts with w over the mean weight, so that the unit of the weights is nothing to the numbers, and equal weights
+    change none (R's svyglm does so, too; its Cook's distances have its dispersion in the denominator).
     """
 
     def __init__(self, results: Any):
@@ -162,7 +163,7 @@ class Influence:
         """Residuals with their sampling weights."""
         if self.results.model._frequency:
             return values
-        root = np.sqrt(self.results.model._rows.weights)
+        root = np.sqrt(self.results.model._rows.weights / self.results.model._unit)
         return values * (root if values.ndim == 1 else root[:, None])
 
     @property
@@ -246,11 +247,16 @@ class PatternInfluence(Influence):
 
     @property
     def _y(self) -> ndarray:
-        return self._counts if self._several else self._counts[:, 1]
+        return self._scaled_counts if self._several else self._scaled_counts[:, 1]
 
     @property
     def _m(self) -> ndarray | None:
-        return self._counts.sum(axis=1)
+        return self._scaled_counts.sum(axis=1)
+
+    @property
+    def _scaled_counts(self) -> ndarray:
+        """The same with sampling weights in units of their mean."""
+        return self._counts / self.results.model._unit
 
     @property
     def _eta(self) -> ndarray:

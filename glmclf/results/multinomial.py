@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core import seeds
 from glmclf.core.blocks import Blocks, in_place
 from glmclf.core.columns import rows_at_once, triangular_inverse
 from glmclf.core.likelihood import Multinomial
@@ -202,7 +203,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         with np.errstate(divide="ignore", invalid="ignore"):  # where a class is ruled out
             values = kind(r.y, r.trials, self._eta)[:, self.model._order]
         if scaled and not self.model._frequency:
-            values = np.sqrt(r.weights)[:, None] * values
+            values = np.sqrt(r.weights / self.model._unit)[:, None] * values
         return self._by_level(values, r.index)
 
     @row_property
@@ -212,7 +213,8 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
 
     @row_property
     def resid_pearson(self) -> pd.DataFrame:
-        """(y - m p) / sqrt(m p (1 - p)), a column a level, times the square root of a sampling weight."""
+        """(y - m p) / sqrt(m p (1 - p)), a column a level, times the square root of a sampling weight in units of their
+        mean."""
         return self._residual(level_residuals.pearson, scaled=True)
 
     @row_property
@@ -228,7 +230,8 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
     @row_property
     def resid_dev(self) -> pd.DataFrame:
         """sign(y - m p) sqrt(2 (y log(y / (m p)) - (y - m p))), a column a level, times the square root of a sampling
-        weight: their squares add up to the deviance of each row, and of the fit."""
+        weight in units of their mean: their squares add up to the deviance of each row, and of the fit over that mean.
+        """
         return self._residual(level_residuals.deviance_by_level, scaled=True)
 
     @row_property
@@ -584,7 +587,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         decisions.check_count(n, "responses to draw")
         r = self.model._rows
         times = times_of(r, self.model._frequency)
-        index, generator = r.index.repeat(times), np.random.default_rng(seed)
+        index, generator = r.index.repeat(times), seeds.generator(seed)
         p = np.repeat(self.model._transform(self._eta, "mean"), times, axis=0)
         if r.trials is None:
             return drawn_labels(p, n, generator, self.model._response, index)

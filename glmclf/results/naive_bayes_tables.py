@@ -25,6 +25,7 @@ from glmclf.inference.discriminant import ErrorCounts, ErrorRates, decisions
 from glmclf.inference.naive_bayes import log_joint_without
 from glmclf.results import discriminant_tables, frames
 from glmclf.results.implied_logit import FORMED, ImpliedLogit, _Blocks
+from glmclf.results.same_data import different_data
 
 SMOOTHED = ("bernoulli", "categorical", "multinomial")
 WORDS = {"variance": "var", "p": "prob"}
@@ -232,11 +233,14 @@ def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
         res._check_likelihood(f"compare_lr_test ({which} model)")
         if res._smoothed:
             raise ValueError(f"compare_lr_test needs maxima of the likelihood; the {which} model has smoothing=")
-    differ = [n for n, v in larger._fingerprint.items() if v != smaller._fingerprint[n]]
+    differ = different_data(larger, smaller)
     if differ:
         raise ValueError(f"the two models were fitted to different data: their {', '.join(differ)} differ")
     if larger._priors_free != smaller._priors_free:
         raise ValueError("one model has fixed priors, the other estimated ones")
+    if not discriminant_tables.same_priors(larger, smaller):
+        priors = f"{larger.priors.to_dict()}; {smaller.priors.to_dict()}"
+        raise ValueError(f"the models have different priors ({priors}): neither contains the other")
     _check_nested(larger, smaller)
     df = larger.k_params - smaller.k_params
     if df <= 0:
@@ -279,7 +283,7 @@ def _check_same(larger: Any, j: int, smaller: Any, i: int) -> None:
     """The family is the same or contains the other, and both have seen the same values."""
     a, b = larger.model.features[j], smaller.model.features[i]
     one, two = larger._fit.alone(j), smaller._fit.alone(i)
-    classes = [smaller.model._classes.index(c) for c in larger.model._classes]
+    classes = discriminant_tables._matched(larger, smaller)
     if _is_table(a) and _is_table(b):
         same = np.array_equal(_margin(a, one.statistics[0], b), two.statistics[0].sums[classes])
     elif (a.family, b.family) == ("gamma", "exponential"):

@@ -137,7 +137,7 @@ class NonlinearTests:
         ------
         ValueError
             What cannot be read, unknown names, parameters that are infinite, left out or fixed, functions without a
-            value or a gradient at the estimate.
+            value or a gradient at the estimate; from `joint`, functions whose gradients are linearly dependent there.
 
         Notes
         -----
@@ -165,6 +165,7 @@ class NonlinearTests:
         _, V, R = res._coordinates(G)
 
         def joint() -> float:
+            nonlinear.check_independent(found)
             res._check_joint(G)
             return wald.joint_statistic(np.zeros(len(V)), V, R, -distance, rank=res._rank)
 

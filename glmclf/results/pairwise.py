@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core import seeds
+from glmclf.errors import DataError
 from glmclf.inference import pairwise, wald
 
 WORDS = {
@@ -103,7 +105,7 @@ class PairwiseComparisons:
         DataError
             Not a factor of the formula, or one that interacts where `at` does not say with what.
         ValueError
-            An unknown method, `alpha` out of range.
+            An unknown method, `alpha` out of range, `at` that is no dict, `seed` that is no whole number.
         NotImplementedError
             A model whose log-odds are not linear in the levels of a factor (QDA, joint tables of NaiveBayes).
 
@@ -131,6 +133,9 @@ class PairwiseComparisons:
         if method not in pairwise.METHODS:
             raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, pairwise.METHODS))}")
         wald.check_alpha(alpha)
+        seeds.whole(seed)
+        if at is not None and not isinstance(at, Mapping):
+            raise ValueError(f"at={at!r}: a dict of values of the variables that the factor interacts with")
         res: Any = getattr(self, "discriminant", self)
         labels, R = _contrasts(res, term_name, at)
         df = res._df(use_t)
@@ -175,6 +180,8 @@ def _contrasts(res: Any, factor: str, at: Mapping[str, Any] | None) -> tuple[pd.
     owner, names = getattr(res, "_parent", res).model, res.model.exog_names
     if isinstance(owner._design, FeatureDesign):
         levels, rows = _of_table(owner, names, factor, at)
+    elif owner.formula is None:
+        raise DataError(f'"{factor}" has no levels: the model has no formula with factors. Use t_test with a matrix')
     elif [*owner._design.xnames] == [*names]:
         levels, rows = level_rows(owner._design, factor, at)
     else:

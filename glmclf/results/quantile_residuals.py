@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core import seeds
 from glmclf.inference import quantile_residuals
 from glmclf.results.levels import times_of
 
@@ -64,7 +65,7 @@ class QuantileResiduals:
         r = self.model._rows
         y, trials = self._observed_classes()
         log_p, times = self._log_probabilities(), times_of(r, self.model._frequency)
-        generator, index = np.random.default_rng(seed), r.index.repeat(times)
+        generator, index = seeds.generator(seed), r.index.repeat(times)
 
         def drawn() -> ndarray:
             return quantile_residuals.uniform(len(index), generator)

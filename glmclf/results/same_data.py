@@ -48,23 +48,97 @@ def check_likelihoods(a: Any, b: Any, what: str, names: tuple[str, str] = ("this
 
 
 def different_data(a: Any, b: Any) -> list[str]:
-    """What two fits do not share of response, trials and weights."""
-    if a.nobs != b.nobs:
-        return [f"numbers of observations, {a.nobs:g} and {b.nobs:g},"]
+    """What two fits do not share of response, trials and weights: rows, how they are parted into classes, whatever the
+    classes are called or coded as, and what they weigh. A name that both have is of one class."""
     one, two = a._fingerprint, b._fingerprint
-    if one["weights"] != two["weights"]:
+    weights = one["weights"] != two["weights"]
+    if a.nobs != b.nobs:
+        return [f"numbers of observations, {a.nobs:g} and {b.nobs:g}," + " and weights" * weights]
+    if weights:
         return ["weights"]
-    if sorted(coded_levels(a)) != sorted(coded_levels(b)):
+    if len(coded_levels(a)) != len(coded_levels(b)):
         return ["levels"]
     differ = [name for name in ("response", "trials") if one[name] != two[name]]
-    coded_alike = coded_levels(a) == coded_levels(b)
-    if coded_alike and not differ:
-        return []
     if a.model._rows_ is None or b.model._rows_ is None:
-        alike = coded_alike and type(a.model) is type(b.model)
-        return differ if alike else ["responses, which cannot be told as rows were removed or not saved,"]
+        return _told_by_digests(a, b, differ)
+    if matching(a, b) is not None:
+        return []
+    return ["levels"] if {*coded_levels(a)} != {*coded_levels(b)} else ["response"] if "response" in differ else differ
+
+
+def _told_by_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
+    """The same of fits whose rows are gone."""
+    x, y = _levels_of_codes(a), _levels_of_codes(b)
+    if not differ:
+        apart = any(name in y and y.index(name) != i for i, name in enumerate(x))
+        return ["levels"] if apart else []
+    alike = coded_levels(a) == coded_levels(b) and type(a.model) is type(b.model)
+    return differ if alike else ["responses, which cannot be told as rows were removed or not saved,"]
+
+
+def _levels_of_codes(res: Any) -> list[str]:
+    """Levels in the order of the codes that the fingerprint of a response is of."""
+    return [str(level) for level in res.levels] if type(res.model).__name__ == "MNLogit" else coded_levels(res)
+
+
+def matching(a: Any, b: Any) -> list[int] | None:
+    """Place among b's classes, as they are coded, of each of a's; None where rows are parted otherwise."""
+    names, others = coded_levels(a), coded_levels(b)
+    alike = all(a._fingerprint[name] == b._fingerprint[name] for name in ("response", "trials", "weights"))
+    known = names == others or not ({*names} & {*others} or type(a.model).__name__ == "MNLogit")
+    if known and alike and type(a.model) is type(b.model):
+        return list(range(len(names)))
+    if a.model._rows_ is None or b.model._rows_ is None:
+        return None
     x, y = _cells(a), _cells(b)
-    return [] if x.shape == y.shape and np.array_equal(x, y) else ["response"]
+    if x.shape != y.shape:
+        return None
+    places, free = [], [i for i, name in enumerate(others) if name not in names]
+    for j, name in enumerate(names):
+        where = [others.index(name)] if name in others else free
+        found = next((i for i in where if np.array_equal(x[:, j], y[:, i])), None)
+        if found is None:
+            return None
+        places.append(found)
+        free = [i for i in free if i != found]
+    return places
+
+
+def same_offset(a: Any, b: Any) -> bool:
+    """Whether two fits of the same data have the same offset, in terms of classes rather than of codes."""
+    one, two = a._fingerprint["offset"], b._fingerprint["offset"]
+    if not one and not two:
+        return True
+    alike = coded_levels(a) == coded_levels(b) and type(a.model) is type(b.model)
+    if alike or a.model._rows_ is None or b.model._rows_ is None:
+        return one == two and alike
+    places, x, y = matching(a, b), _class_offsets(a), _class_offsets(b)
+    if places is None:
+        return False
+    y = y[:, places]
+    y = y - y[:, :1]
+    return bool(np.allclose(x, y, rtol=1e-12, atol=1e-14 * np.abs(x).max()))
+
+
+def _class_offsets(res: Any) -> ndarray:
+    """Offset of each class against the first, (n, K)."""
+    offset, shape = res.model._rows.offset, (len(res.model._rows), len(coded_levels(res)))
+    out = np.zeros(shape)
+    if offset is not None:
+        out[:, 1:] = offset if np.ndim(offset) == 2 else np.asarray(offset)[:, None]
+    return out
+
+
+def same_link(a: Any, b: Any) -> bool:
+    """Whether two conditional models differ in nothing but regressors: an MNLogit of two levels is a Logit. The two
+    tails of a complementary log-log differ."""
+    links = [getattr(getattr(res.model, "link", None), "name", "logit") for res in (a, b)]
+    several = [len(coded_levels(res)) for res in (a, b)]
+    if links[0] != links[1] or several[0] != several[1]:
+        return False
+    if links[0] == "cloglog" and coded_levels(a) != coded_levels(b):
+        return matching(a, b) == [0, 1]
+    return True
 
 
 def coded_levels(res: Any) -> list[str]:
@@ -75,13 +149,13 @@ def coded_levels(res: Any) -> list[str]:
 
 
 def _cells(res: Any) -> ndarray:
-    """Observations of each level in each row, the levels in a fixed order."""
+    """Observations of each level in each row, the levels in the order of their codes."""
     r, K = res.model._rows, len(coded_levels(res))
     if hasattr(res.model, "_cells"):
         cells = res.model._cells
     else:
         cells = (r.y[:, None] == np.arange(K)) * (1.0 if r.weights is None else r.weights[:, None])
-    return np.asarray(cells, dtype=float)[:, np.argsort(coded_levels(res))]
+    return np.asarray(cells, dtype=float)
 
 
 def _check_features(a: Any, b: Any, what: str, names: tuple[str, str]) -> None:

@@ -115,3 +115,91 @@ def test_too_few_groups(toy):
     assert np.isnan(table.loc["Hosmer-Lemeshow", "statistic"])
     with pytest.raises(ValueError, match="3 or more"):
         res.gof_test(2)
+
+
+# -------------------------------------------------------------------------------------------------- separated fits
+@pytest.fixture(scope="module")
+def doses():
+    """Group d is all successes: with or without it, the fit is the same."""
+    t = pd.DataFrame({"a": np.repeat(list("abcd"), 6), "x": np.tile(np.arange(6.0), 4), "n": 20})
+    t["s"] = np.random.default_rng(0).binomial(20, 1 / (1 + np.exp(-(t.x - 2.5) * 0.5)))
+    t.loc[t.a == "d", "s"] = 20
+    return t.assign(f=t.n - t.s, same=t.x)
+
+
+@pytest.mark.filterwarnings("ignore::glmclf.errors.SeparationWarning", "ignore::glmclf.errors.CollinearityWarning")
+@pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog", "MNLogit"])
+@pytest.mark.parametrize("formula", ["a + x", "a * x", "a + x + same"])
+def test_separated_rows_have_no_part_in_any_test(doses, model, formula):
+    fit = getattr(glmclf, model).from_formula
+    response = "f + s ~ " if model == "MNLogit" else "s + f ~ "
+    all_rows = fit(response + formula, doses).fit()
+    others = fit(response + formula, doses[doses.a != "d"]).fit()
+    assert all_rows.separation is not None and others.separation is None
+    table = all_rows.gof_test(8)
+    assert table.df["Pearson"] == 18 - (6 if "*" in formula else 4)
+    assert_allclose(table, others.gof_test(8), rtol=1e-7)
+    assert_allclose(all_rows.information_matrix_test(True), others.information_matrix_test(True), rtol=1e-7)
+    assert_allclose(all_rows.gof_groups(8), others.gof_groups(8), rtol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore::glmclf.errors.SeparationWarning")
+def test_pearson_of_a_separated_fit_by_r(doses):
+    """R 4.2.2: m <- glm(cbind(s, f) ~ a + x, binomial, doses[doses$a != "d", ]); sum(resid(m, "pearson")^2); m$dev;
+    m$df.residual; pchisq(., 14, lower = FALSE)."""
+    table = glmclf.Logit.from_formula("s + f ~ a + x", doses).fit().gof_test()
+    found = table.loc[["Pearson", "deviance"], ["statistic", "df", "pvalue"]]
+    certified = [[24.4404196217018, 14, 0.0405106831879369], [29.4375484973464, 14, 0.00911389831206477]]
+    assert_allclose(found, certified, rtol=1e-8)
+    assert table.groups["Pearson"] == 18
+
+
+@pytest.mark.filterwarnings("ignore::glmclf.errors.SeparationWarning")
+@pytest.mark.parametrize("reference", ["bus", "car", "rail"])
+def test_separation_of_several_classes(toy, reference):
+    """Rows decided at one level or by a level of their own leave an ordinary fit of the rest."""
+    df = toy.assign(q=np.arange(len(toy)) < 60)
+    fit = glmclf.MNLogit.from_formula
+    one = df.assign(y=df.y.where(~df.q, "bus"))
+    found, rest = fit("y ~ x + q", one, reference=reference).fit(), fit("y ~ x", one[~one.q], reference=reference).fit()
+    assert_allclose(found.gof_test(), rest.gof_test(), rtol=1e-7)
+    assert_allclose(found.rebase("rail").gof_test(), rest.rebase("rail").gof_test(), rtol=1e-7)
+    own = df.assign(y=df.y.replace("bus", "rail").where(~df.q, "bus"))
+    found = fit("y ~ x + q", own, reference=reference).fit()
+    rest = glmclf.Logit.from_formula("y ~ x", own[~own.q]).fit().gof_test().drop("Stukel")
+    assert_allclose(found.gof_test(), rest, rtol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore::glmclf.errors.SeparationWarning")
+def test_outcomes_that_are_ruled_out_take_degrees_of_freedom(toy):
+    """Of 18 patterns 9 have two outcomes: 9 + 18 less the parameters, rail's q none; a split by q fits the same."""
+    df = toy.assign(q=np.arange(len(toy)) % 2 == 0)
+    df["y"] = df.y.where(~(df.q & (df.y == "rail")), "car")
+    res = glmclf.MNLogit.from_formula("y ~ x * q", df).fit()
+    a = glmclf.Logit.from_formula("y ~ x", df[df.q]).fit().gof_test()
+    b = glmclf.MNLogit.from_formula("y ~ x", df[~df.q]).fit().gof_test()
+    table = res.gof_test()
+    for name in ("Pearson", "deviance"):
+        assert table.df[name] == a.df[name] + b.df[name] == (9 - 2) + (18 - 4)
+        assert_allclose(table.statistic[name], a.statistic[name] + b.statistic[name], rtol=1e-7)
+    assert table.df["information matrix"] >= a.df["information matrix"] + b.df["information matrix"]
+
+
+def test_nothing_is_left_where_separation_decides_every_row():
+    df = pd.DataFrame({"x": np.arange(20.0), "y": np.repeat([0, 1], 10)})
+    for model in ("Logit", "MNLogit"):
+        with pytest.warns(glmclf.errors.SeparationWarning):
+            res = getattr(glmclf, model).from_formula("y ~ x", df).fit()
+        with pytest.warns(InferenceWarning, match="Pearson, deviance, .*: no test of a separated fit"):
+            assert res.gof_test()["pvalue"].isna().all()
+        with pytest.raises(ValueError, match="separation decides all"):
+            res.gof_groups()
+
+
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_no_group_test_of_a_saturated_model(toy, model):
+    df = toy.assign(x=toy.x.round())
+    res = getattr(glmclf, model).from_formula("b ~ C(x) * g", df).fit()
+    with pytest.warns(InferenceWarning, match=f"{res._risk_test}: .* saturated"):
+        row = res.gof_test().loc[res._risk_test]
+    assert np.isnan(row.statistic) and np.isnan(row.pvalue) and row.df == 0

@@ -1,5 +1,7 @@
 """Influence: certified leverage and Cook's distances, exact deletion, residuals by level."""
 
+import pathlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -249,13 +251,61 @@ def test_sums_of_the_deltas(toy, model):
 
 
 def test_patterns_of_sampling_weights(discrete):
-    """A pattern weighs what its rows weigh together."""
+    """A pattern weighs what its rows weigh together, in units of their mean weight."""
     w = discrete.w * 0.7
     rows = glmclf.Logit.from_formula("b ~ x + z", discrete, weights=w).fit()
     counts = glmclf.Logit.from_formula("b ~ x + z", discrete, freq_weights="w").fit()
     a, b = (res.get_influence(by="pattern") for res in (rows, counts))
     assert_allclose(a.hat_matrix_diag, b.hat_matrix_diag, rtol=1e-8)
-    assert_allclose(a.delta_chi2, 0.7 * b.delta_chi2, rtol=1e-7)
+    assert_allclose(a.delta_chi2 * discrete.w.mean(), b.delta_chi2, rtol=1e-7)
+    assert_allclose(a.cooks_distance[0] * discrete.w.mean(), b.cooks_distance[0], rtol=1e-7)
+
+
+DIAGNOSTICS = ["hat_matrix_diag", "d_params", "dfbetas", "d_fittedvalues", "delta_chi2", "delta_deviance"]
+STUDENTIZED = ["resid_studentized", "resid_studentized_dev", "resid_deleted"]
+
+
+def all_diagnostics(res, by):
+    found = res.get_influence(by=by)
+    names = DIAGNOSTICS + ([] if type(res.model).__name__ == "MNLogit" else STUDENTIZED)
+    values = {name: getattr(found, name) for name in names}
+    values |= {f"cooks {i}": part for i, part in enumerate(found.cooks_distance)}
+    if by == "row":
+        values |= {"resid_pearson": res.resid_pearson, "resid_dev": res.resid_dev, "cooksd": res.augment()[".cooksd"]}
+    return values
+
+
+@pytest.mark.parametrize("by", ["row", "pattern"])
+@pytest.mark.parametrize("response", ["b", "o + m", "share"])
+@pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog", "MNLogit"])
+def test_unit_of_sampling_weights_is_nothing_to_diagnostics(discrete, model, response, by):
+    """w and 1000 w alike; equal weights change nothing."""
+    if response == "share" and model == "MNLogit":
+        response = "k"  # three levels
+    rng = np.random.default_rng(3)
+    n = len(discrete)
+    df = discrete.assign(o=rng.integers(1, 5, n), m=rng.integers(1, 5, n), share=rng.uniform(0.1, 0.9, n))
+    df["k"], w = rng.choice(list("abc"), n), rng.uniform(1, 3, n)
+    fit = getattr(glmclf, model).from_formula
+    one, other = (fit(f"{response} ~ x + z", df, weights=w * c).fit() for c in (1.0, 1000.0))
+    equal = fit(f"{response} ~ x + z", df, weights=np.full(n, 7.0)).fit()
+    plain = fit(f"{response} ~ x + z", df).fit(cov_type="HC0")
+    for a, b in ((one, other), (equal, plain)):
+        for name, values in all_diagnostics(a, by).items():
+            assert_allclose(values, all_diagnostics(b, by)[name], rtol=1e-7, atol=1e-8, err_msg=name)
+
+
+def test_sampling_weights_by_r():
+    """R 4.2.2: m <- glm(vs ~ wt, binomial, mtcars, weights = hp / mean(hp), control = glm.control(1e-15, 200)), as
+    survey's svyglm scales them; cooks.distance(m), rstandard(m, type = "pearson"), resid(m, "deviance")."""
+    cars = pd.read_csv(pathlib.Path(__file__).parents[1] / "reference" / "data" / "mtcars.csv")
+    res = glmclf.Logit.from_formula("vs ~ wt", cars, weights=10 * cars.hp).fit()
+    found = res.get_influence()
+    close = {"rtol": 2e-8}  # what the last step of R leaves
+    assert_allclose(found.hat_matrix_diag[:2], [0.0819581639504575, 0.0549305620562561], **close)
+    assert_allclose(found.cooks_distance[0][:3], [0.0520988153272179, 0.0189489266889302, 0.0133679261953242], **close)
+    assert_allclose(found.resid_studentized[:3], [-1.080348934502743, -0.807480686743288, 0.505612240038237], **close)
+    assert_allclose(res.resid_dev[:3], [-1.153666601732005, -0.948446629172493, 0.628161401483985], **close)
 
 
 def test_patterns_of_a_separated_and_a_constrained_fit(discrete):

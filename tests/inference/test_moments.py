@@ -269,6 +269,45 @@ def test_species_of_penguins_are_what_lda_says():
     assert table.loc["groups of risk", ["df", "groups"]].tolist() == [20, 10] and (table.pvalue > 0.1).all()
 
 
+@pytest.mark.parametrize("model", BINARY)
+@pytest.mark.parametrize(
+    ("constraints", "reduced"),
+    [
+        ("x = z", "I(x + z) + g"),
+        ("2*x = 2*z", "I(x + z) + g"),
+        ("x = 3*z, g[T.v] = 0", "I(x + z / 3)"),
+        ("x + z + Intercept = 0", "0 + I(1 - z) + I(x - z) + I((g == 'v') * 1)"),
+    ],
+)
+def test_constraints_are_a_smaller_design(model, constraints, reduced):
+    """However they are written, all moments are those of the directions left free."""
+    rng = np.random.default_rng(5)
+    df = pd.DataFrame({"x": rng.normal(size=300), "z": rng.normal(size=300), "g": rng.choice(list("uv"), 300)})
+    df["y"] = (rng.random(300) < 0.5 + 0.1 * df.x.clip(-4, 4)).astype(int)
+    fit = getattr(glmclf, model).from_formula
+    a, b = fit("y ~ x + z + g", df).fit_constrained(constraints), fit("y ~ " + reduced, df).fit()
+    assert_allclose(a.gof_test(), b.gof_test(), rtol=1e-6)
+    assert_allclose(a.information_matrix_test(True), b.information_matrix_test(True), rtol=1e-6)
+
+
+def test_constraints_across_levels(toy):
+    """x has no effect on the odds of one level: the same under any reference."""
+    res = glmclf.MNLogit.from_formula("y ~ x + z", toy).fit_constrained("ycar_x = 0")
+    tests = [res.rebase(level).information_matrix_test() for level in res.levels]
+    assert tests[0].df <= 15
+    for test in tests:
+        assert_allclose(test, tests[0], rtol=1e-7)
+
+
+def test_full_test_is_the_same_in_all_coordinates(toy):
+    """Levels independent of the regressors: some moments are next to nothing beside the scores."""
+    df = toy.assign(k=np.random.default_rng(3).choice(list("pqr"), len(toy)))
+    tests = [glmclf.MNLogit.from_formula("k ~ x", df, reference=r).fit().information_matrix_test() for r in "pqr"]
+    tests.append(glmclf.MNLogit.from_formula("k ~ I(40 - 3 * x)", df).fit().information_matrix_test())
+    for test in tests:
+        assert_allclose(test, tests[0], rtol=1e-6)
+
+
 def test_all_parameters_fixed(toy):
     """Nothing is estimated: the sum of squares against its plain variance, by hand."""
     res = glmclf.Logit.from_formula("b ~ x", toy).fit_constrained("Intercept = -0.5, x = 0.7")

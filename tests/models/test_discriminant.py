@@ -539,7 +539,7 @@ def test_error_rates(case):
 
 
 # ------------------------------------------------------------------------------------------------- reference files
-FILES = references.names(models=("LDA", "QDA"))
+FILES = references.names("fit", models=("LDA", "QDA"))
 LDA_FILES = [name for name in FILES if name.endswith("__lda")]
 
 

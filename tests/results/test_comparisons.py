@@ -176,3 +176,127 @@ def test_kept_results(birthwt, tmp_path):
     with pytest.raises(ValueError, match="cannot be told"):
         glmclf.compare(kept[0], flipped)
     assert glmclf.compare(a, flipped)["llf"].notna().all()
+
+
+# ------------------------------------------------------------------------- one decision of what is the same data
+@pytest.fixture(scope="module")
+def coded():
+    """One response in several codings."""
+    g = np.random.default_rng(11)
+    n = 200
+    d = pd.DataFrame({"x": g.normal(size=n), "z": g.normal(size=n), "o": g.normal(size=n) / 2})
+    d["f"] = g.integers(1, 4, n)
+    d["y"] = (g.random(n) < 1 / (1 + np.exp(-d.x - d.o))).astype(int)
+    d["label"] = np.where(d.y == 1, "ill", "well")
+    d["no"] = 1 - d.y
+    d["k"] = np.where(d.y == 1, "p", np.where(d.z > 0.3, "q", "r"))
+    return d.assign(K=d.k.map({"p": "zero", "q": "b", "r": "a"}), swapped=d.k.map({"p": "q", "q": "p", "r": "r"}))
+
+
+def fits(d, *pairs, **options):
+    for name, formula, more in pairs:
+        yield getattr(glmclf, name).from_formula(formula, d, **{**options, **more}).fit()
+
+
+SAME = {
+    "another event": (("Logit", "y ~ x + z", {"event": 0}), ("Logit", "y ~ x", {})),
+    "probit": (("Probit", "y ~ x + z", {"event": 0}), ("Probit", "y ~ x", {})),
+    "labels": (("Logit", "y ~ x + z", {}), ("Logit", "label ~ x", {})),
+    "labels, the other event": (("CLogLog", "y ~ x + z", {}), ("CLogLog", "label ~ x", {"event": "ill"})),
+    "two levels": (("Logit", "y ~ x + z", {}), ("MNLogit", "y ~ x", {})),
+    "two labels": (("MNLogit", "label ~ x + z", {}), ("Logit", "y ~ x", {"event": 0})),
+    "three labels": (("MNLogit", "k ~ x + z", {}), ("MNLogit", "K ~ x", {"reference": "b"})),
+    "generative": (("QDA", "k ~ x + z", {}), ("LDA", "K ~ x + z", {"reference": "b"})),
+    "naive Bayes": (("NaiveBayes", "k ~ x + z", {"pooled": False}), ("NaiveBayes", "K ~ x + z", {"pooled": True})),
+}
+
+
+@pytest.mark.parametrize("weights", [{}, {"freq_weights": "f"}])
+@pytest.mark.parametrize("case", SAME)
+def test_the_likelihood_says_what_is_the_same_data(coded, case, weights):
+    """Whatever the classes are called or coded as: 2 (llf - llf) in all, and Vuong's test points to it."""
+    large, small = fits(coded, *SAME[case], **weights)
+    test = large.compare_lr_test(small)
+    assert_allclose(test.statistic, 2 * (large.llf - small.llf), rtol=1e-9)
+    row = glmclf.compare(small, large).iloc[1]
+    assert_allclose(row[["LR", "df", "pvalue"]].astype(float), [test.statistic, test.df, test.pvalue], rtol=1e-12)
+    with pytest.raises(ValueError, match="Use compare_lr_test"):
+        small.compare_vuong(large)
+
+
+@pytest.mark.parametrize(
+    ("case", "options"), [("another event", [{"offset": "o"}, {"offset": "m"}]), ("two levels", [{"offset": "o"}] * 2)]
+)
+def test_offsets_are_compared_by_class(coded, case, options):
+    """An offset of one event is its negative of the other."""
+    d = coded.assign(m=-coded.o)
+    (a, f, more), (b, g, rest) = SAME[case]
+    large, small = fits(d, (a, f, more | options[0]), (b, g, rest | options[1]))
+    same = next(fits(d, (a, "y ~ x", more | options[0])))
+    assert_allclose(large.compare_lr_test(small), large.compare_lr_test(same), rtol=1e-7)
+    other = next(fits(d, (b, g, rest | {"offset": "z"})))
+    with pytest.raises(ValueError, match=r"different data \(their offset differ"):
+        large.compare_lr_test(other)
+    assert np.isnan(glmclf.compare(other, large)["LR"].iloc[1])
+
+
+@pytest.mark.parametrize(
+    ("large", "small"),
+    [
+        (("Logit", "y ~ x + z", {}), ("Logit", "no ~ x", {})),  # a name that both have is of one class
+        (("MNLogit", "k ~ x + z", {}), ("MNLogit", "swapped ~ x", {})),
+        (("QDA", "k ~ x + z", {}), ("LDA", "swapped ~ x + z", {})),
+        (("MNLogit", "k ~ x + z", {}), ("Logit", "y ~ x", {})),
+        (("Logit", "y ~ x + z", {"freq_weights": "f"}), ("Logit", "y ~ x", {})),
+    ],
+)
+def test_other_classes_are_other_data_to_all(coded, large, small):
+    a, b = fits(coded, large, small)
+    for test in (a.compare_lr_test, a.compare_vuong, lambda other: glmclf.compare(a, other)):
+        with pytest.raises(ValueError, match=r"differ|not nested"):
+            test(b)
+
+
+def test_tails_of_a_cloglog_are_not_nested(coded):
+    a, b = fits(coded, ("CLogLog", "y ~ x + z", {}), ("CLogLog", "y ~ x", {"event": 0}))
+    with pytest.raises(ValueError, match="other event"):
+        a.compare_lr_test(b)
+    assert np.isnan(glmclf.compare(b, a)["LR"].iloc[1])
+    assert a.compare_vuong(b)["pvalue"].notna().all()
+
+
+def test_constraints_of_the_other_event(coded):
+    """x = 0.5 of one event is x = -0.5 of the other."""
+    one, other = (glmclf.Logit.from_formula("y ~ x + z", coded, event=e) for e in (1, 0))
+    with pytest.raises(ValueError, match="opposite signs"):
+        one.fit_constrained("x = 0.5").compare_lr_test(other.fit_constrained("x = 0.5, z = 0"))
+    same = one.fit_constrained("x = z").compare_lr_test(one.fit_constrained("x = z, z = 0"))
+    found = one.fit_constrained("x = z").compare_lr_test(other.fit_constrained("x = z, z = 0"))
+    assert_allclose(found, same, rtol=1e-8)
+
+
+def test_firth_of_the_other_event(coded):
+    kept = {}
+    for event in (0, 1):
+        a = glmclf.Logit.from_formula("y ~ x + z", coded).fit(bias_reduction="firth")
+        b = glmclf.Logit.from_formula("y ~ x", coded, event=event).fit(bias_reduction="firth")
+        kept[event] = a.compare_lr_test(b)
+    assert_allclose(kept[0], kept[1], rtol=1e-7)
+
+
+@pytest.mark.parametrize("smaller", ["y ~ C(g, Sum) + x", "y ~ I(3 * x)"])
+def test_nesting_of_kept_results_that_names_do_not_decide(coded, tmp_path, smaller):
+    d = coded.assign(g=np.where(coded.z > 0, "a", "b"))
+    fitted = [glmclf.Logit.from_formula(f, d).fit() for f in ("y ~ C(g) + x + z", smaller, "y ~ x")]
+    loaded = []
+    for i, res in enumerate(fitted):
+        res.save(tmp_path / f"{i}.json")
+        loaded.append(glmclf.load(tmp_path / f"{i}.json"))
+    large, small, named = loaded
+    assert large.compare_lr_test(named) == fitted[0].compare_lr_test(fitted[2])
+    for a, b in ((large, small), (fitted[0], small), (large, fitted[1])):
+        with pytest.raises(glmclf.errors.DataError, match="cannot be decided without the rows"):
+            a.compare_lr_test(b)
+        with pytest.warns(glmclf.errors.InferenceWarning, match=r"no likelihood ratio of \(1\) and \(2\)"):
+            assert np.isnan(glmclf.compare(a, b)["LR"].iloc[1])
+    assert glmclf.compare(fitted[1], fitted[0])["LR"].iloc[1] > 0

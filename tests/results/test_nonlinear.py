@@ -170,3 +170,16 @@ def test_levels_robust_covariances_and_kept_results(tmp_path):
     assert np.isfinite(lda.discriminant.nonlinear_test(text).pvalue).all()
     spread = lda.nonlinear_test("sqrt('cov[body_mass_g, body_mass_g]')")
     assert_allclose(spread.se, spread.estimate / np.sqrt(2 * len(penguins)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("hypothesis", ["x/z = 1, z/x = 1", "x/z = 2, z/x = 0.5", "x + z = 0, x = 1, exp(z) = 1"])
+def test_dependent_gradients_have_no_joint_test(hypothesis):
+    """To first order they are one function, whatever values they are tested against."""
+    rng = np.random.default_rng(5)
+    df = pd.DataFrame({"x": rng.normal(size=200), "z": rng.normal(size=200)})
+    df["y"] = (rng.random(200) < 1 / (1 + np.exp(-df.x))).astype(int)
+    test = glmclf.Logit.from_formula("y ~ x + z", df).fit().nonlinear_test(hypothesis)
+    with pytest.raises(ValueError, match="linearly dependent at the estimate.*Leave one out"):
+        _ = test.joint
+    assert "no joint test" in repr(test)
+    assert np.isfinite(test.se).all()

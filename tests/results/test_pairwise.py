@@ -222,3 +222,35 @@ def test_refusals():
         glmclf.Logit.from_formula("y ~ x + g", t).fit_regularized(0.1).t_test_pairwise("g")
     penguins = datasets.load("penguins")
     assert glmclf.Logit.from_formula("sex ~ species", penguins).fit().t_test_pairwise("species", seed=3).error == 0
+
+
+def test_what_is_no_place_no_seed_and_no_factor():
+    rng = np.random.default_rng(5)
+    df = pd.DataFrame({"x": rng.normal(size=90), "g": list("abc") * 30, "y": rng.integers(0, 2, 90)})
+    res = glmclf.Logit.from_formula("y ~ g * x", df).fit()
+    for at in (3, [("x", 1)], "x"):
+        with pytest.raises(ValueError, match="at=.*: a dict of values"):
+            res.t_test_pairwise("g", at=at)
+    for seed in ("a", 1.5, -1, True):
+        with pytest.raises(ValueError, match="seed=.*: a whole number, 0 or more"):
+            res.t_test_pairwise("g", "tukey", at={"x": 0}, seed=seed)
+        with pytest.raises(ValueError, match="seed=.*: a whole number, 0 or more"):
+            res.predictions("g").conf_int(adjust="tukey", seed=seed)
+        for what in (res.resid_quantile, res.simulate, glmclf.LDA.from_formula("y ~ x", df).fit().resid_quantile):
+            with pytest.raises(ValueError, match="seed=.*: a whole number, 0 or more"):
+                what(seed=seed)
+    for model in (glmclf.LDA, glmclf.Logit):
+        with pytest.raises(glmclf.errors.DataError, match="the model has no formula with factors"):
+            model(df.y, df[["x"]]).fit().t_test_pairwise("x")
+
+
+def test_complex_numbers_are_refused():
+    rng = np.random.default_rng(5)
+    df = pd.DataFrame({"x": rng.normal(size=90), "o": rng.normal(size=90), "y": rng.integers(0, 2, 90)})
+    res = glmclf.Logit(df.y, df[["x"]], offset=df.o).fit()
+    with pytest.raises(glmclf.errors.DataError, match="exog_extra must be real numbers; found .*complex128"):
+        res.score_test(df.o.to_numpy() * (1 + 1j))
+    with pytest.raises(glmclf.errors.DataError, match="offset"):
+        res.predict(df[["x"]].to_numpy(), offset=df.o.to_numpy() * 1j)
+    with pytest.raises(ValueError, match="params must be real numbers"):
+        res.model.loglike([1j])

@@ -131,12 +131,12 @@ def test_no_attribute_resid(model):
 
 
 def test_sampling_weights_scale_the_residuals_that_add_up_to_the_deviance():
-    """R's glm: Pearson and deviance residuals carry the square root of the prior weight."""
+    """R's glm: Pearson and deviance residuals carry the square root of the prior weight, svyglm's over its mean."""
     g = np.random.default_rng(8)
     n = 60
     table = pd.DataFrame({"x": g.normal(size=n), "w": g.gamma(2.0, size=n)})
     table["y"] = (g.random(n) < 0.4).astype(int)
     res = glmclf.Logit.from_formula("y ~ x", table, weights="w").fit()
-    np.testing.assert_allclose((res.resid_dev**2).sum(), res.deviance, rtol=1e-12)
-    p = res.fittedvalues
-    np.testing.assert_allclose(res.resid_pearson, np.sqrt(table.w / (p * (1 - p))) * (table.y - p), rtol=1e-10)
+    np.testing.assert_allclose((res.resid_dev**2).sum() * table.w.mean(), res.deviance, rtol=1e-12)
+    p, w = res.fittedvalues, table.w / table.w.mean()
+    np.testing.assert_allclose(res.resid_pearson, np.sqrt(w / (p * (1 - p))) * (table.y - p), rtol=1e-10)
