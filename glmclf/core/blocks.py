@@ -81,7 +81,7 @@ class Blocks:
 def _even(n: int, size: int) -> int:
     """Rows a block, no more than `size`, that leave no worker alone with the last of few blocks."""
     count = -(-n // size)
-    return size if count == 1 or count > SHARES else -(-n // (EVEN * -(-count // EVEN)))
+    return size if count <= 1 or count > SHARES else -(-n // (EVEN * -(-count // EVEN)))
 
 
 def _groups(slices: Iterator[slice], size: int) -> Iterator[tuple]:
