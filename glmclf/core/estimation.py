@@ -196,10 +196,11 @@ def _from_subsample(subsample: Subsample, start) -> tuple[ndarray, ndarray | Non
     opening = few(start)
     if not opening.well_conditioned(few.blocks.arrays[0].least_rcond):
         return start, None
-    loose = {"maxiter": 25}
-    fit = solve("irls", few, start, opening=opening, tol=0.05 * len(start), **loose)
-    # what the few are off is a step away, and the part itself is off by p * times
-    fit = solve("irls", part, fit.theta if fit.converged else start, tol=2.0 * len(start) * part.n / few.n, **loose)
+    near = 0.05 * len(start)  # beside what the part itself is off, of p * times
+    fit = solve("irls", few, start, opening=opening, tol=near, maxiter=25)
+    # a step leaves about d/4n of a squared distance d
+    tol = np.sqrt(4.0 * near * part.n)
+    fit = solve("irls", part, fit.theta if fit.converged else start, tol=tol, maxiter=25)
     reference = subsample.times * (part.n / few.n) * opening.information
     if not fit.converged or vanished(reference, subsample.times * fit.evaluation.information):
         return start, None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -66,7 +67,8 @@ class Gaussian(Family):
     def defects(self, statistics: Squares, smoothing: float = 0.0) -> list[Defect]:
         found = [Defect("no observed value in a class", int(j), int(k)) for k, j in np.argwhere(statistics.n == 0)]
         whole = statistics.together()
-        floor = np.maximum(1e-10 * np.sqrt(ratio(whole.squares[0], whole.n[0])), 8 * EPS * np.abs(statistics.mean).max(axis=0))
+        rounding = EPS * np.abs(statistics.mean).max(axis=0)
+        floor = np.maximum(1e-10 * np.sqrt(ratio(whole.squares[0], whole.n[0])), 8 * rounding)
         if self.pooled:
             sd = np.sqrt(ratio(statistics.squares.sum(axis=0), whole.n[0]))
             return found + [Defect("constant within every class", int(j), None) for j in np.flatnonzero(sd <= floor)]
@@ -93,15 +95,17 @@ def _squares(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
         return _squares_of_observed(X, y, w, K)
     centre = X[:FIRST].mean(axis=0, dtype=float)
     found = _about(np.broadcast_to(centre, (K, len(centre))), X, y, w)
-    if np.isnan(found.mean).any():
-        return _squares_of_observed(X, y, w, K)
+    if found is None:
+        return _squares_with_gaps(X, y, w, K)
     if (found.n * (found.mean - centre) ** 2 <= FAR * found.squares).all():
         return found
-    return _about(found.mean, X, y, w)
+    again = _about(found.mean, X, y, w)
+    return found if again is None else again
 
 
-def _about(points: ndarray, X: ndarray, y: ndarray, w: ndarray | None) -> Squares:
-    """Moments from deviations from a point a class (K, p), formed for so many rows at a time as stay in the cache."""
+def _about(points: ndarray, X: ndarray, y: ndarray, w: ndarray | None) -> Squares | None:
+    """Moments from deviations from a point a class (K, p), formed for so many rows at a time as stay in the cache; None
+    where a value is missing."""
     K, p = points.shape
     sums = squares = np.zeros((K, p))
     one = points.strides[0] == 0
@@ -110,6 +114,8 @@ def _about(points: ndarray, X: ndarray, y: ndarray, w: ndarray | None) -> Square
         C = indicator(y[rows], None if w is None else w[rows], K)
         rest = _deviations(X[rows], points[0][:, None] if one else np.take(points, y[rows], axis=0).T)
         sums = sums + C @ rest.T
+        if np.isnan(sums).any():
+            return None
         rest *= rest
         squares = squares + C @ rest.T
     n = class_total(y, None, w, K)[:, None]
@@ -127,8 +133,17 @@ def _deviations(X: ndarray, points: ndarray) -> ndarray:
     return np.subtract(X.T, points, order="C" if X.shape[1] < WIDE else "K")
 
 
+def _squares_with_gaps(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
+    """The same where values are missing, perhaps in few of the rows."""
+    size = chunk(X.shape[1])
+    if len(X) <= size:
+        return _squares_of_observed(X, y, w, K)
+    parts = (slice(start, start + size) for start in range(0, len(X), size))
+    return functools.reduce(operator.add, (_squares(X[s], y[s], None if w is None else w[s], K) for s in parts))
+
+
 def _squares_of_observed(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
-    """The same where some values are missing."""
+    """The same of so few rows that they are looked at together."""
     C = indicator(y, w, K)
     values = np.array(X.T, dtype=float, order="C")
     seen = ~np.isnan(values)

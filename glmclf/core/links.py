@@ -336,7 +336,7 @@ class CLogLog(Link):
         return Terms(logcdf, -h, r1, h, r1 * ratio, h)
 
     def outcome(self, y, eta, expected):
-        """Where h is from 1e-3 to 665 no difference loses more than three digits, and `terms` would take thrice as long."""
+        """Where h is from 1e-3 to 665 no difference loses more than three digits: a third of the time of `terms`."""
         if not within(eta, -7.0, 6.5):
             return super().outcome(y, eta, expected)
         h = np.exp(eta)

@@ -17,6 +17,7 @@ from glmclf.core.families import (
     Poisson,
     ZeroCell,
 )
+from glmclf.core.family_gaussian import chunk
 
 # a density is as exact as the few roundings of its largest term
 RTOL = 1e-13
@@ -344,6 +345,21 @@ def test_a_constant_has_no_squares():
     found = Gaussian(2).statistics(X, y, None, 2)
     assert Gaussian(2).defects(found)
     assert (np.sqrt(found.squares / found.n) <= 8 * np.finfo(float).eps * np.abs(found.mean).max(axis=0)).all()
+
+
+@pytest.mark.parametrize("K", [3, 25])
+def test_moments_of_a_long_block_with_gaps(K):
+    """A block of several parts of which one or two have a gap: each class and feature over what it has."""
+    g = np.random.default_rng(4)
+    n = 3 * chunk(4)
+    X, y = g.normal(size=(n, 4)) + 1e3, g.integers(0, K, n)
+    X[chunk(4) + 5, 1] = X[-1, 3] = np.nan
+    found = Gaussian(4).statistics(X, y, None, K)
+    for k in (0, K - 1):
+        rows = X[y == k]
+        assert_allclose(found.n[k], (~np.isnan(rows)).sum(axis=0))
+        assert_allclose(found.mean[k], np.nanmean(rows, axis=0), rtol=1e-14)
+        assert_allclose(found.squares[k] / found.n[k], np.nanvar(rows, axis=0), rtol=1e-10)
 
 
 def test_moments_with_missing_values():

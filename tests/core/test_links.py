@@ -110,12 +110,13 @@ def test_outcomes_of_rows_alone(name):
         t = expected(name, eta)
         for y, (log, slope, curvature) in weight_of.items():
             for is_expected in (True, False):
-                ll, u, w = quietly(lambda e, y=y, flag=is_expected: link.outcome(np.array([y]), e, flag), np.array([eta]))
+                f = functools.partial(link.outcome, np.array([y]), expected=is_expected)
+                ll, u, w = (float(value[0]) for value in quietly(f, np.array([eta])))
                 with mp.workdps(40):
                     weight = t["r1"] * t["r0"] if is_expected else t[curvature]
                     sign = 1 if y else -1
                     for value, true in ((ll, t[log]), (u, sign * t[slope]), (w, weight)):
-                        assert exact.relative_error(float(value[0]), true) < RTOL, (eta, y, is_expected, float(value[0]))
+                        assert exact.relative_error(value, true) < RTOL, (eta, y, is_expected, value)
 
 
 @pytest.mark.parametrize("name", LINKS)
