@@ -1,6 +1,6 @@
 """Times of glmclf and its peers on the same data in one process, with the accuracy each reaches.
 
-    python benchmarks/speed.py                  arrays, formulas, discrete regressors, start-up
+    python benchmarks/speed.py                  arrays, formulas, discrete regressors
     python benchmarks/speed.py --only formula   the problems whose names contain the word
     python benchmarks/speed.py --scale 0.1      the same with a tenth of the rows
     python benchmarks/speed.py --write          writes docs/benchmarks.md and benchmarks/results/speed.json as well
@@ -26,7 +26,6 @@ import os
 import pathlib
 import platform
 import statistics
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -241,59 +240,21 @@ def discrete_problem(rows: int, turns: int) -> dict:
     return measure(title, discrete_programs(frame), best, 8 * rows * len(best[0]), max(1, turns - 2))
 
 
-START_UP = {
-    "import": {"glmclf": "import glmclf", "statsmodels": "import statsmodels.formula.api"},
-    "32 rows: formula, fit, summary": {
-        "glmclf": "glmclf.Logit.from_formula(F, d).fit().summary().as_text()",
-        "statsmodels": "smf.logit(F, d).fit(disp=0).summary().as_text()",
-    },
-}
-SMALL = """
-import time, warnings; warnings.simplefilter("ignore")
-import glmclf, glmclf.datasets, statsmodels.formula.api as smf
-d, F = glmclf.datasets.load("spector"), "GRADE ~ GPA + TUCE + PSI"
-def run(): {}
-run(); t = time.perf_counter()
-for _ in range(50): run()
-print((time.perf_counter() - t) / 50)
-"""
-IMPORT = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
-
-
-def start_up(turns: int) -> list[dict]:
-    """Seconds of fresh processes."""
-    entries = []
-    for problem, programs in START_UP.items():
-        code = IMPORT if problem == "import" else SMALL
-        seconds: dict[str, list[float]] = {name: [] for name in programs}
-        for _ in range(turns + 1):
-            for name, what in programs.items():
-                run = [sys.executable, "-c", code.format(what)]
-                seconds[name].append(float(subprocess.check_output(run, cwd=ROOT, text=True)))
-        median = {name: statistics.median(s[1:]) for name, s in seconds.items()}
-        found = {name: {"seconds": s, "times_glmclf": s / median["glmclf"]} for name, s in median.items()}
-        entries.append({"problem": problem, "programs": found})
-    return entries
-
-
 def run_all(scale: float, turns: int, only: str) -> list[dict]:
     million, many = int(1_000_000 * scale), int(200_000 * scale)
-    problems: dict[str, Callable[[], dict | list[dict]]] = {
+    problems: dict[str, Callable[[], dict]] = {
         "Logit, 10 columns": lambda: array_problem("Logit", million, 10, turns),
         "Logit, 100 columns": lambda: array_problem("Logit", many, 100, turns),
         "Probit": lambda: array_problem("Probit", million, 10, turns),
         "CLogLog": lambda: array_problem("CLogLog", million, 10, turns),
         "formula": lambda: formula_problem(million, turns),
         "discrete": lambda: discrete_problem(10 * million, turns),
-        "start-up": lambda: start_up(turns),
     }
-    entries: list[dict] = []
+    entries = []
     for name, run in problems.items():
         if only in name:
-            found = run()
-            entries += found if isinstance(found, list) else [found]
-            for entry in entries[-1:] if isinstance(found, dict) else found:
-                show(entry)
+            entries.append(run())
+            show(entries[-1])
     return entries
 
 
