@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 PAGE, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results"
 BUSY = 0.5  # load before the start from which the times deserve a warning
+IDLE = 0.3  # seconds before each run: BLAS threads of the program before turn for a while with nothing to do
 HELP = {
     "scale": "share of the rows",
     "only": "what has this in its name",
@@ -65,6 +66,7 @@ def in_turns(programs: dict[str, T], turns: int) -> Iterator[tuple[str, T]]:
 def seconds_of(run: Callable[[], T]) -> tuple[float, T]:
     """By the clock, and what came of it."""
     gc.collect()
+    time.sleep(IDLE)
     start = time.perf_counter()
     found = run()
     return time.perf_counter() - start, found
