@@ -14,31 +14,16 @@ that it returns.
 
 from __future__ import annotations
 
-import argparse
-import gc
-import json
-import os
-import pathlib
 import statistics
-import sys
-import time
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import report
 from numpy import ndarray
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+import glmclf
 
-import speed  # noqa: E402
-
-import glmclf  # noqa: E402
-
-PAGES = {"speed": ROOT / "docs" / "benchmarks.md", "accuracy": ROOT / "docs" / "numerics.md"}
-RESULTS = ROOT / "benchmarks" / "results" / "generative.json"
-BEGIN, END = "<!-- generative table: begin (written by benchmarks/generative.py) -->", "<!-- generative table: end -->"
 PROBLEMS = ((1_000_000, 10, 5), (200_000, 100, 5))
 CHECKED = 500  # rows whose posterior is compared
 
@@ -136,13 +121,6 @@ def posteriors(X: ndarray, known: tuple[ndarray, ndarray, ndarray], kind: str, u
 
 
 # -------------------------------------------------------------------------------------------------------- measure
-def seconds_of(f: Callable[[], Any]) -> tuple[float, Any]:
-    gc.collect()
-    start = time.perf_counter()
-    value = f()
-    return time.perf_counter() - start, value
-
-
 def measure(problem: str, X: ndarray, y: ndarray, known, runs: dict[str, Program], turns: int) -> dict:
     """One entry of the results."""
     taken: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in runs}
@@ -153,13 +131,12 @@ def measure(problem: str, X: ndarray, y: ndarray, known, runs: dict[str, Program
         kind: [posteriors(X[rows], known, kind, unbiased) for unbiased in (False, True)]
         for kind in {run.kind for run in runs.values()}
     }
-    for _ in range(turns):
-        for name, run in runs.items():
-            seconds, fitted = seconds_of(lambda run=run: run.fit(X, y))
-            taken[name][0].append(seconds)
-            seconds, found = seconds_of(lambda run=run, fitted=fitted: run.predict(fitted, X))
-            taken[name][1].append(seconds)
-            errors[name] = min(np.abs(np.asarray(found)[rows] - p).max() for p in right[run.kind])
+    for name, run in report.in_turns(runs, turns):
+        seconds, fitted = report.seconds_of(lambda run=run: run.fit(X, y))
+        taken[name][0].append(seconds)
+        seconds, found = report.seconds_of(lambda run=run, fitted=fitted: run.predict(fitted, X))
+        taken[name][1].append(seconds)
+        errors[name] = min(np.abs(np.asarray(found)[rows] - p).max() for p in right[run.kind])
     for name, run in runs.items():
         entry["programs"][name] = {
             "fit_seconds": statistics.median(taken[name][0]),
@@ -177,9 +154,8 @@ def measure(problem: str, X: ndarray, y: ndarray, known, runs: dict[str, Program
 
 def memory(run: Program, X: ndarray, y: ndarray, K: int) -> dict[str, float]:
     """What a fit and a prediction allocate, in shares of X."""
-    kept: list[Any] = []
-    fitting = speed.peak_memory(lambda: kept.append(run.fit(X, y)))
-    predicting = speed.peak_memory(lambda: run.predict(kept[0], X)) - 8 * len(X) * K
+    fitting, fitted = report.peak_memory(lambda: run.fit(X, y))
+    predicting = report.peak_memory(lambda: run.predict(fitted, X))[0] - 8 * len(X) * K
     return {"fit_memory_over_x": fitting / X.nbytes, "predict_memory_over_x": predicting / X.nbytes}
 
 
@@ -209,70 +185,41 @@ def show(entry: dict) -> None:
         )
 
 
-def speed_table(entries: list[dict], about: dict) -> str:
-    lines = [
-        "| 5 classes | program | fit, seconds | times glmclf's | memory, in X | predict, seconds | times glmclf's | "
-        "memory, in X |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
-    ]
-    for entry in entries:
-        for i, (name, r) in enumerate(entry["programs"].items()):
-            lines.append(
-                f"| {entry['problem'] if i == 0 else ''} | {name} | {r['fit_seconds']:.2f} | "
-                f"{r['fit_times_glmclf']:.1f} | {r['fit_memory_over_x']:.2f} | {r['predict_seconds']:.2f} | "
-                f"{r['predict_times_glmclf']:.1f} | {r['predict_memory_over_x']:.2f} |"
-            )
-    used = ", ".join(f"{k} {about[k]}" for k in ("python", "numpy", "scipy", "scikit-learn"))
-    lines += [
-        "",
-        "Fits of glmclf include the standard errors of the implied logit. "
-        f"Medians on {about['processors']} processors ({about['processor']}); {used}.",
-    ]
-    if about["busy"]:
-        load = about["load_before"][0]
-        lines += ["", f"The machine was busy (load {load:.1f} before the start): read the ratios only."]
-    return "\n".join(lines)
+def speed_table(entries: list[dict], about: dict) -> list[str]:
+    of_each = ("times glmclf's", "memory, in X")
+    lines = report.head("5 classes", "program", "fit, seconds", *of_each, "predict, seconds", *of_each)
+    for problem, name, r in report.rows(entries):
+        lines.append(
+            f"| {problem} | {name} | {r['fit_seconds']:.2f} | {r['fit_times_glmclf']:.1f} | "
+            f"{r['fit_memory_over_x']:.2f} | {r['predict_seconds']:.2f} | {r['predict_times_glmclf']:.1f} | "
+            f"{r['predict_memory_over_x']:.2f} |"
+        )
+    note = "Fits of glmclf include the standard errors of the implied logit. "
+    note += f"Medians on {report.processors(about)}; {report.used(about, 'scikit-learn')}."
+    return [*lines, "", note, *report.busy(about)]
 
 
-def accuracy_table(entries: list[dict]) -> str:
+def accuracy_table(entries: list[dict]) -> list[str]:
     lines = [
         f"Largest error of a posterior probability among {CHECKED} rows, against the same estimator in extended "
         "precision.",
         "",
-        "| 5 classes | program | error |",
-        "|---|---|---:|",
+        *report.head("5 classes", "program", "error"),
     ]
-    for entry in entries:
-        for i, (name, r) in enumerate(entry["programs"].items()):
-            lines.append(f"| {entry['problem'] if i == 0 else ''} | {name} | {r['posterior_error']:.0e} |")
-    return "\n".join(lines)
-
-
-def write(entries: list[dict], about: dict) -> None:
-    for page, table in ((PAGES["speed"], speed_table(entries, about)), (PAGES["accuracy"], accuracy_table(entries))):
-        text = page.read_text(encoding="utf-8")
-        if BEGIN not in text:
-            text = f"{text.rstrip()}\n\n{BEGIN}{END}\n"
-        before, rest = text.split(BEGIN)
-        page.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({"machine": about, "problems": entries}, indent=1) + "\n", encoding="utf-8")
+    for problem, name, r in report.rows(entries):
+        lines.append(f"| {problem} | {name} | {r['posterior_error']:.0e} |")
+    return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
-    parser.add_argument("--turns", type=int, default=3, help="fits by each program; the median counts")
-    parser.add_argument("--write", action="store_true", help="write the tables and results/generative.json")
-    options = parser.parse_args()
-    load = os.getloadavg()
-    if load[0] > speed.BUSY:
-        print(f"The machine is busy (load {load[0]:.1f}): read the ratios only.")
-    warnings.simplefilter("ignore")
-    entries, about = run_all(options.scale, options.turns), speed.machine(load)
-    print("\n" + "\n".join(f"{k}: {v}" for k, v in about.items()))
+    options = report.parser(__doc__, "the tables and results/generative.json", scale=1.0, turns=3).parse_args()
+    load = report.start()
+    entries, about = run_all(options.scale, options.turns), report.machine(load)
+    report.show(about)
     if options.write:
-        write(entries, about)
+        report.fill("generative", "generative.py", speed_table(entries, about))
+        report.fill("generative", "generative.py", accuracy_table(entries), report.ROOT / "docs" / "numerics.md")
+        report.save("generative", about, problems=entries)
 
 
 if __name__ == "__main__":

@@ -12,27 +12,18 @@ the larger ones.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import pathlib
 import statistics
-import sys
-import warnings
 from collections.abc import Callable, Iterator
 
+import multinomial
 import numpy as np
 import pandas as pd
+import report
+import speed
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+import glmclf
 
-import multinomial  # noqa: E402
-import speed  # noqa: E402
-
-import glmclf  # noqa: E402
-
-FIGURE, RESULTS = ROOT / "docs" / "images" / "growth.svg", ROOT / "benchmarks" / "results" / "growth.json"
+FIGURE = report.ROOT / "docs" / "images" / "growth.svg"
 ROWS = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)
 COLUMNS = (5, 10, 20, 50, 100, 200, 400)
 CLASSES = (3, 5, 10, 20, 50)
@@ -107,8 +98,8 @@ def grow(points: Iterator[Point], turns: int, limit: float) -> dict[str, dict[st
     for at, programs in points:
         programs = {name: run for name, run in programs.items() if name in COLOURS and name not in slow}
         if not curves:  # imports are not part of a time
-            speed.times(programs, 1)
-        for name, seconds in speed.times(programs, turns)[0].items():
+            report.times(programs, 1)
+        for name, seconds in report.times(programs, turns)[0].items():
             curve = curves.setdefault(name, {"at": [], "seconds": []})
             curve["at"].append(at)
             curve["seconds"].append(statistics.median(seconds))
@@ -142,17 +133,10 @@ def draw(axes: list[dict]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
-    parser.add_argument("--only", default="", help="axes whose names contain this")
-    parser.add_argument("--turns", type=int, default=3, help="fits by each program at a point; the median counts")
+    parser = report.parser(__doc__, "docs/images/growth.svg and results/growth.json", scale=1.0, only="", turns=3)
     parser.add_argument("--limit", type=float, default=8.0, help="seconds after which a program goes no further")
-    parser.add_argument("--write", action="store_true", help="write docs/images/growth.svg and results/growth.json")
     options = parser.parse_args()
-    load = os.getloadavg()
-    if load[0] > speed.BUSY:
-        print(f"The machine is busy (load {load[0]:.1f}): read the ratios only.")
-    warnings.simplefilter("ignore")
+    load = report.start()
     sizes = {f"n{k}": f"{int(1_000 * k * options.scale):,}" for k in (20, 50, 200)}
     axes = []
     for name, (points, label) in AXES.items():
@@ -161,9 +145,7 @@ def main() -> None:
             found = grow(points(options.scale), options.turns, options.limit)
             axes.append({"axis": name, "label": label.format(**sizes), "programs": found})
     if options.write:
-        RESULTS.write_text(
-            json.dumps({"machine": speed.machine(load), "axes": axes}, indent=1) + "\n", encoding="utf-8"
-        )
+        report.save("growth", report.machine(load), axes=axes)
         draw(axes)
 
 

@@ -14,25 +14,13 @@ forms the information for them when they are asked for. Memory is what numpy and
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import pathlib
-import sys
-import time
-import warnings
+from collections.abc import Callable
 
 import numpy as np
+import report
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+import glmclf
 
-import speed  # noqa: E402
-
-import glmclf  # noqa: E402
-
-PAGE, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results" / "images.json"
-BEGIN, END = "<!-- image table: begin (written by benchmarks/images.py) -->", "<!-- image table: end -->"
 ROWS, COLUMNS, CLASSES = 60_000, 717, 10
 ALPHAS = (1e-2, 1e-3, 1e-4)
 ERRORS = "glmclf, with standard errors"
@@ -81,7 +69,7 @@ def _drawn(figure: np.ndarray, m: int, generator) -> np.ndarray:
 
 
 # ------------------------------------------------------------------------------------------------------- programs
-def programs(X: np.ndarray, y: np.ndarray, alpha: float) -> dict[str, speed.Program]:
+def programs(X: np.ndarray, y: np.ndarray, alpha: float) -> dict[str, Callable[[], np.ndarray]]:
     """Name -> a function that fits and returns the coefficients, (classes, columns)."""
     row_major = np.ascontiguousarray(X[:, 1:])
 
@@ -122,12 +110,10 @@ def violation(X: np.ndarray, y: np.ndarray, alpha: float, B: np.ndarray) -> floa
 def measure(X: np.ndarray, y: np.ndarray, alpha: float) -> dict:
     entry = {"problem": f"{len(y):,} x {COLUMNS}, {CLASSES} classes, alpha = {alpha:g}", "programs": {}}
     for name, run in programs(X, y, alpha).items():
-        start = time.perf_counter()
-        B = run()
-        seconds = time.perf_counter() - start
+        seconds, B = report.seconds_of(run)
         entry["programs"][name] = {
             "seconds": seconds,
-            "memory_bytes": speed.peak_memory(run),
+            "memory_bytes": report.peak_memory(run)[0],
             "violation": None if name == ERRORS else violation(X, y, alpha, B),
         }
     for r in entry["programs"].values():
@@ -149,54 +135,37 @@ def shown(violation: float | None) -> str:
     return "" if violation is None else f"{violation:.0e}"
 
 
-def markdown(entries: list[dict], about: dict) -> str:
-    lines = [
-        "| ridge of MNLogit | program | seconds | times glmclf's | memory beyond the data, MB | violation of the "
-        "conditions for a maximum |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
-    for entry in entries:
-        for i, (name, r) in enumerate(entry["programs"].items()):
-            lines.append(
-                f"| {entry['problem'] if i == 0 else ''} | {name} | {r['seconds']:.0f} | {r['times_glmclf']:.1f} | "
-                f"{r['memory_bytes'] / 1e6:.0f} | {shown(r['violation'])} |"
-            )
-    used = ", ".join(f"{k} {about[k]}" for k in ("python", "numpy", "scipy", "scikit-learn"))
-    lines += ["", f"Once each, on {about['processors']} processors ({about['processor']}); {used}."]
-    if about["busy"]:
-        load = about["load_before"][0]
-        lines += ["", f"The machine was busy (load {load:.1f} before the start): read the ratios only."]
-    return "\n".join(lines)
-
-
-def write(entries: list[dict], about: dict) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    if BEGIN not in text:
-        text = f"{text.rstrip()}\n\n{BEGIN}{END}\n"
-    before, rest = text.split(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{markdown(entries, about)}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({"machine": about, "problems": entries}, indent=1) + "\n", encoding="utf-8")
+def written(entries: list[dict], about: dict) -> list[str]:
+    lines = report.head(
+        "ridge of MNLogit",
+        "program",
+        "seconds",
+        "times glmclf's",
+        "memory beyond the data, MB",
+        "violation of the conditions for a maximum",
+    )
+    for problem, name, r in report.rows(entries):
+        lines.append(
+            f"| {problem} | {name} | {r['seconds']:.0f} | {r['times_glmclf']:.1f} | {r['memory_bytes'] / 1e6:.0f} | "
+            f"{shown(r['violation'])} |"
+        )
+    note = f"Once each, on {report.processors(about)}; {report.used(about, 'scikit-learn')}."
+    return [*lines, "", note, *report.busy(about)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
-    parser.add_argument("--write", action="store_true", help="write the table and results/images.json")
-    options = parser.parse_args()
-    load = os.getloadavg()
-    if load[0] > speed.BUSY:
-        print(f"The machine is busy (load {load[0]:.1f}): read the ratios only.")
-    warnings.simplefilter("ignore")
+    options = report.parser(__doc__, "the table and results/images.json", scale=1.0).parse_args()
+    load = report.start()
     X, y = images(max(int(ROWS * options.scale), 1000))
     entries = []
     for alpha in ALPHAS:
         entries.append(measure(X, y, alpha))
         show(entries[-1])
-    about = speed.machine(load)
-    print("\n" + "\n".join(f"{k}: {v}" for k, v in about.items()))
+    about = report.machine(load)
+    report.show(about)
     if options.write:
-        write(entries, about)
+        report.fill("image", "images.py", written(entries, about))
+        report.save("images", about, problems=entries)
 
 
 if __name__ == "__main__":

@@ -14,28 +14,15 @@ shares of X, from the second size to the third: what each further row adds. A pr
 
 from __future__ import annotations
 
-import argparse
-import gc
-import json
-import os
-import pathlib
-import sys
-import tracemalloc
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import report
+import speed
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+import glmclf
 
-import speed  # noqa: E402
-
-import glmclf  # noqa: E402
-
-PAGE, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results" / "memory.json"
-BEGIN, END = "<!-- memory table: begin (written by benchmarks/memory.py) -->", "<!-- memory table: end -->"
 SIZES = (100_000, 300_000, 1_000_000)
 BINARY, SEVERAL = ("Logit", "Probit", "CLogLog"), ("MNLogit", "LDA", "QDA", "NaiveBayes")
 STEPS = ("fit", "predict", "predict other rows")
@@ -96,17 +83,6 @@ def problems() -> dict[str, Callable[[int], Data]]:
 
 
 # -------------------------------------------------------------------------------------------------------- measure
-def peak(run: Callable[[], Any]) -> tuple[int, Any]:
-    """Bytes allocated beyond what was there, at the most, and what came of it."""
-    gc.collect()
-    tracemalloc.start()
-    try:
-        found = run()
-        return tracemalloc.get_traced_memory()[1], found
-    finally:
-        tracemalloc.stop()
-
-
 def fitted(make: Callable[[], Any]) -> Any:
     """The result, with what a user looks at first."""
     res = make().fit()
@@ -120,10 +96,10 @@ def measure(problem: str, data: Callable[[int], Data], sizes: tuple[int, ...]) -
     entry: dict[str, Any] = {"problem": problem, "sizes": []}
     for n in sizes:
         make, rows, x_bytes = data(n)
-        used, res = peak(lambda make=make: fitted(make))
+        used, res = report.peak_memory(lambda make=make: fitted(make))
         step = {"fit": used}
-        step["predict"] = peak(lambda res=res: res.predict())[0]
-        step["predict other rows"] = peak(lambda res=res, rows=rows: res.predict(rows))[0]
+        step["predict"] = report.peak_memory(lambda res=res: res.predict())[0]
+        step["predict other rows"] = report.peak_memory(lambda res=res, rows=rows: res.predict(rows))[0]
         shares = {name: value / x_bytes for name, value in step.items()}
         entry["sizes"].append({"rows": n, "x_bytes": x_bytes, "bytes": step, "over_x": shares})
     few, many = entry["sizes"][-2:]
@@ -160,45 +136,26 @@ def show(entry: dict) -> None:
         print(f"  {name:20s} {shares}   {megabytes:8.1f} MB   slope {entry['slope'][name]:6.3f} X", flush=True)
 
 
-def markdown(entries: list[dict], about: dict) -> str:
-    rows = [size["rows"] for size in entries[0]["sizes"]]
-    head = " | ".join(f"{n:,} rows" for n in rows)
-    lines = [f"| problem | step | {head} | each further row |", "|---|---|" + "---:|" * (len(rows) + 1)]
+def written(entries: list[dict], about: dict) -> list[str]:
+    sizes = [f"{size['rows']:,} rows" for size in entries[0]["sizes"]]
+    lines = report.head("problem", "step", *sizes, "each further row")
     for entry in entries:
         for i, name in enumerate(STEPS):
             shares = " | ".join(f"{size['over_x'][name]:.3f}" for size in entry["sizes"])
             first = entry["problem"] if i == 0 else ""
             lines.append(f"| {first} | {name} | {shares} | {entry['slope'][name]:.3f} |")
-    used = ", ".join(f"{k} {about[k]}" for k in ("python", "numpy", "scipy"))
-    return "\n".join(
-        [
-            *lines,
-            "",
-            'In shares of X as it is given; "fit" is the model, its estimate, standard errors and summary; '
-            f"{about['processors']} processors; {used}; sparse: a fifth of the rows.",
-        ]
-    )
-
-
-def write(entries: list[dict], about: dict) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n\n{markdown(entries, about)}\n\n{END}{after}", encoding="utf-8")
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({"machine": about, "problems": entries}, indent=1) + "\n", encoding="utf-8")
+    note = 'In shares of X as it is given; "fit" is the model, its estimate, standard errors and summary; '
+    note += f"{about['processors']} processors; {report.used(about)}; sparse: a fifth of the rows."
+    return [*lines, "", note]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
-    parser.add_argument("--only", default="", help="problems whose names contain this")
-    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and results/memory.json")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    entries, about = run_all(options.scale, options.only), speed.machine(os.getloadavg())
+    options = report.parser(__doc__, "docs/benchmarks.md and results/memory.json", scale=1.0, only="").parse_args()
+    load = report.start(clock=False)
+    entries, about = run_all(options.scale, options.only), report.machine(load)
     if options.write:
-        write(entries, about)
+        report.fill("memory", "memory.py", written(entries, about))
+        report.save("memory", about, problems=entries)
 
 
 if __name__ == "__main__":

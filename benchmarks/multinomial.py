@@ -14,28 +14,18 @@ what numpy and Python allocate beyond the data during the fit (tracemalloc).
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import pathlib
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
-import warnings
 
 import numpy as np
+import report
+import speed
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+import glmclf
 
-import speed  # noqa: E402
-
-import glmclf  # noqa: E402
-
-PAGE, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results" / "multinomial.json"
-BEGIN, END = "<!-- multinomial table: begin (written by benchmarks/) -->", "<!-- multinomial table: end -->"
 PROBLEMS = ((100_000, 20, 5), (20_000, 20, 10), (5_000, 10, 50))
 
 R_FIT = """
@@ -129,14 +119,6 @@ def with_r(X: np.ndarray, y: np.ndarray, limit: float) -> tuple[float, np.ndarra
 
 
 # -------------------------------------------------------------------------------------------------------- measure
-def polished(model) -> tuple[np.ndarray, np.ndarray]:
-    """The maximum and its standard errors: glmclf's estimate after one more Newton step."""
-    theta = model.fit().params.to_numpy().ravel(order="F")
-    information = np.asarray(model.information(theta))
-    step = np.linalg.solve(information, np.ravel(model.score(theta), order="F"))
-    return theta + step, np.sqrt(np.linalg.inv(information).diagonal())
-
-
 def row(seconds: list[float], found, maximum, memory: int | None) -> dict:
     """What is kept of one program."""
     theta, se = maximum
@@ -152,11 +134,11 @@ def row(seconds: list[float], found, maximum, memory: int | None) -> dict:
 def measure(n: int, p: int, K: int, turns: int, limit: float) -> dict:
     """One entry of the results."""
     X, y = arrays(n, p, K)
-    maximum, runs = polished(glmclf.MNLogit(y, X)), programs(X, y)
-    seconds, found = speed.times(runs, turns)
+    maximum, runs = speed.polished(glmclf.MNLogit(y, X)), programs(X, y)
+    seconds, found = report.times(runs, turns)
     entry = {"problem": f"{n:,} x {p}, {K} classes", "x_bytes": X.nbytes, "programs": {}}
     for name, run in runs.items():
-        entry["programs"][name] = row(seconds[name], found[name], maximum, speed.peak_memory(run))
+        entry["programs"][name] = row(seconds[name], found[name], maximum, report.peak_memory(run)[0])
     from_r = with_r(X, y, limit)
     if isinstance(from_r, str):
         entry["without R"] = from_r
@@ -181,60 +163,45 @@ def show(entry: dict) -> None:
         print(f"  nnet (R)       {entry['without R']}")
 
 
-def markdown(entries: list[dict], about: dict) -> str:
-    lines = [
-        "| MNLogit | program | seconds | times glmclf's | memory beyond the data, MB | distance from the maximum, in "
-        "standard errors | largest relative error of a standard error |",
-        "|---|---|---:|---:|---:|---:|---:|",
-    ]
+def written(entries: list[dict], about: dict) -> list[str]:
+    lines = report.head(
+        "MNLogit",
+        "program",
+        "seconds",
+        "times glmclf's",
+        "memory beyond the data, MB",
+        "distance from the maximum, in standard errors",
+        "largest relative error of a standard error",
+    )
     for entry in entries:
-        for i, (name, r) in enumerate(entry["programs"].items()):
+        for problem, name, r in report.rows([entry]):
             memory = "" if r["memory_bytes"] is None else f"{r['memory_bytes'] / 1e6:.0f}"
             lines.append(
-                f"| {entry['problem'] if i == 0 else ''} | {name} | {r['seconds']:.2f} | {r['times_glmclf']:.1f} | "
-                f"{memory} | {r['distance_in_errors']:.0e} | {r['bse_relative_error']:.0e} |"
+                f"| {problem} | {name} | {r['seconds']:.2f} | {r['times_glmclf']:.1f} | {memory} | "
+                f"{r['distance_in_errors']:.0e} | {r['bse_relative_error']:.0e} |"
             )
         if "without R" in entry:
             lines.append(f"| | nnet (R) | {entry['without R']} | | | | |")
-    used = ", ".join(f"{k} {about[k]}" for k in ("python", "numpy", "scipy", "statsmodels", "scikit-learn"))
-    lines += [
-        "",
-        f"Medians, standard errors included, on {about['processors']} processors ({about['processor']}); {used}. "
-        "R: one fit, `multinom` to its default tolerance and `vcov`.",
-    ]
-    if about["busy"]:
-        load = about["load_before"][0]
-        lines += ["", f"The machine was busy (load {load:.1f} before the start): read the ratios only."]
-    return "\n".join(lines)
-
-
-def write(entries: list[dict], about: dict) -> None:
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n\n{markdown(entries, about)}\n\n{END}{after}", encoding="utf-8")
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({"machine": about, "problems": entries}, indent=1) + "\n", encoding="utf-8")
+    used = report.used(about, "statsmodels", "scikit-learn")
+    note = f"Medians, standard errors included, on {report.processors(about)}; {used}. "
+    note += "R: one fit, `multinom` to its default tolerance and `vcov`."
+    return [*lines, "", note, *report.busy(about)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
-    parser.add_argument("--turns", type=int, default=3, help="fits by each program; the median counts")
+    parser = report.parser(__doc__, "docs/benchmarks.md and results/multinomial.json", scale=1.0, turns=3)
     parser.add_argument("--r-seconds", type=float, default=600, help="how long to wait for R")
-    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and results/multinomial.json")
     options = parser.parse_args()
-    load = os.getloadavg()
-    if load[0] > speed.BUSY:
-        print(f"The machine is busy (load {load[0]:.1f}): read the ratios only.")
-    warnings.simplefilter("ignore")
+    load = report.start()
     entries = []
     for n, p, K in PROBLEMS:
         entries.append(measure(max(int(n * options.scale), 20 * K), p, K, options.turns, options.r_seconds))
         show(entries[-1])
-    about = speed.machine(load)
-    print("\n" + "\n".join(f"{k}: {v}" for k, v in about.items()))
+    about = report.machine(load)
+    report.show(about)
     if options.write:
-        write(entries, about)
+        report.fill("multinomial", "", written(entries, about))
+        report.save("multinomial", about, problems=entries)
 
 
 if __name__ == "__main__":

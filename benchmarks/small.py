@@ -10,31 +10,21 @@ one BLAS thread; medians count.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 
 import numpy as np
+import report
 from threadpoolctl import threadpool_limits
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+import glmclf
+from glmclf import datasets
 
-import speed  # noqa: E402
-
-import glmclf  # noqa: E402
-from glmclf import datasets  # noqa: E402
-
-PAGE, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results" / "small.json"
-BEGIN, END = "<!-- small table: begin (written by benchmarks/small.py) -->", "<!-- small table: end -->"
 SPECTOR, PENGUINS = "GRADE ~ GPA + TUCE + PSI", "species ~ bill_length_mm + body_mass_g"
 
 # run in a process of its own; {what} is the statement that is timed
@@ -66,7 +56,7 @@ def starts() -> dict[str, dict[str, str]]:
 def fresh(statement: str, cache: str) -> tuple[float, int]:
     """Seconds of a statement in a new process, and how many modules it leaves loaded."""
     one = dict.fromkeys(["OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"], "1")
-    environment = {**os.environ, **one, "PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": cache}
+    environment = {**os.environ, **one, "PYTHONPATH": str(report.ROOT), "PYTHONPYCACHEPREFIX": cache}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-c", FRESH.format(what=statement)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
@@ -77,9 +67,8 @@ def fresh(statement: str, cache: str) -> tuple[float, int]:
 def measure_start(problem: str, programs: dict[str, str], cache: str, turns: int) -> dict:
     seconds: dict[str, list[float]] = {name: [] for name in programs}
     modules = {name: fresh(statement, cache)[1] for name, statement in programs.items()}  # compiles, too
-    for _ in range(turns):
-        for name, statement in programs.items():
-            seconds[name].append(fresh(statement, cache)[0])
+    for name, statement in report.in_turns(programs, turns):
+        seconds[name].append(fresh(statement, cache)[0])
     return entry(problem, seconds, modules)
 
 
@@ -122,12 +111,11 @@ def measure_fits(problem: str, programs: dict[str, Callable], turns: int) -> dic
     for fit in programs.values():
         fit()
     seconds: dict[str, list[float]] = {name: [] for name in programs}
-    for _ in range(turns):
-        for name, fit in programs.items():
-            start = time.process_time()
-            for _ in range(10):
-                fit()
-            seconds[name].append((time.process_time() - start) / 10)
+    for name, fit in report.in_turns(programs, turns):
+        start = time.process_time()
+        for _ in range(10):
+            fit()
+        seconds[name].append((time.process_time() - start) / 10)
     return entry(problem, seconds)
 
 
@@ -144,41 +132,26 @@ def entry(problem: str, seconds: dict[str, list[float]], modules: dict[str, int]
     return {"problem": problem, "programs": programs}
 
 
-def markdown(entries: list[dict], about: dict) -> str:
-    lines = ["| problem | program | milliseconds | times glmclf's | modules |", "|---|---|---:|---:|---:|"]
-    for found in entries:
-        for i, (name, r) in enumerate(found["programs"].items()):
-            first = found["problem"] if i == 0 else ""
-            lines.append(
-                f"| {first} | {name} | {1e3 * r['seconds']:.1f} | {r['times_glmclf']:.1f} | {r.get('modules', '')} |"
-            )
-    used = ", ".join(f"{k} {about[k]}" for k in ("python", "numpy", "scipy", "pandas", "statsmodels", "scikit-learn"))
-    return "\n".join([*lines, "", f"Medians of processor time with one BLAS thread ({about['processor']}); {used}."])
-
-
-def write(entries: list[dict], about: dict) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    if BEGIN not in text:
-        text = f"{text.rstrip()}\n\n{BEGIN}{END}\n"
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n\n{markdown(entries, about)}\n\n{END}{after}", encoding="utf-8")
-    RESULTS.write_text(json.dumps({"machine": about, "problems": entries}, indent=1) + "\n", encoding="utf-8")
+def written(entries: list[dict], about: dict) -> list[str]:
+    lines = report.head("problem", "program", "milliseconds", "times glmclf's", "modules")
+    for problem, name, r in report.rows(entries):
+        milliseconds, modules = f"{1e3 * r['seconds']:.1f}", r.get("modules", "")
+        lines.append(f"| {problem} | {name} | {milliseconds} | {r['times_glmclf']:.1f} | {modules} |")
+    used = report.used(about, "pandas", "statsmodels", "scikit-learn")
+    return [*lines, "", f"Medians of processor time with one BLAS thread ({about['processor']}); {used}."]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--turns", type=int, default=9, help="of each program; the median counts")
-    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and results/small.json")
-    options = parser.parse_args()
-    load = os.getloadavg()
-    warnings.simplefilter("ignore")
+    options = report.parser(__doc__, "docs/benchmarks.md and results/small.json", turns=9).parse_args()
+    load = report.start(clock=False)
     with tempfile.TemporaryDirectory() as cache:
         entries = [measure_start(problem, programs, cache, options.turns) for problem, programs in starts().items()]
     with threadpool_limits(1):
         entries += [measure_fits(problem, programs, options.turns) for problem, programs in fits().items()]
     if options.write:
-        write(entries, speed.machine(load))
+        about = report.machine(load)
+        report.fill("small", "small.py", written(entries, about))
+        report.save("small", about, problems=entries)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Times of glmclf and its peers on the same data in one process, with the accuracy each reaches.
 
-    python benchmarks/speed.py                  arrays, formulas, discrete regressors, start-up
+    python benchmarks/speed.py                  arrays, formulas, discrete regressors
     python benchmarks/speed.py --only formula   the problems whose names contain the word
     python benchmarks/speed.py --scale 0.1      the same with a tenth of the rows
     python benchmarks/speed.py --write          writes docs/benchmarks.md and benchmarks/results/speed.json as well
@@ -18,35 +18,18 @@ one exponential a row and one symmetric rank-k update (BLAS dsyrk).
 
 from __future__ import annotations
 
-import argparse
-import gc
 import importlib.util
-import json
-import os
-import pathlib
-import platform
 import statistics
-import subprocess
-import sys
-import time
-import tracemalloc
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import report
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-import glmclf  # noqa: E402
-from glmclf.core.blocks import Blocks  # noqa: E402
-from glmclf.core.columns import Dense  # noqa: E402
-
-PAGE, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results" / "speed.json"
-BEGIN, END = "<!-- speed table: begin (written by benchmarks/) -->", "<!-- speed table: end -->"
-BUSY = 0.5  # load before the start from which the times deserve a warning
+import glmclf
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
 
 Program = Callable[[], tuple[Any, Any]]
 FORMULA = "y ~ x1 + x2 + x3 + a + b + c"
@@ -169,34 +152,10 @@ def discrete_programs(frame: pd.DataFrame) -> dict[str, Program]:
 
 
 # -------------------------------------------------------------------------------------------------------- measure
-def times(programs: dict[str, Program], turns: int) -> tuple[dict[str, list[float]], dict[str, tuple]]:
-    """Seconds of each program, taking turns, and the last estimates of each."""
-    seconds: dict[str, list[float]] = {name: [] for name in programs}
-    found = {}
-    for _ in range(turns):
-        for name, run in programs.items():
-            gc.collect()
-            start = time.perf_counter()
-            found[name] = run()
-            seconds[name].append(time.perf_counter() - start)
-    return seconds, found
-
-
-def peak_memory(run: Program) -> int:
-    """Bytes allocated beyond what was there, at the most."""
-    gc.collect()
-    tracemalloc.start()
-    try:
-        run()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 def measure(problem: str, programs: dict[str, Program], maximum, x_bytes: int, turns: int) -> dict:
     """One entry of the results; `maximum` is the estimate that accuracy is counted from."""
-    seconds, found = times(programs, turns)
-    memory = {name: peak_memory(run) for name, run in programs.items()}
+    seconds, found = report.times(programs, turns)
+    memory = {name: report.peak_memory(run)[0] for name, run in programs.items()}
     median = {name: statistics.median(s) for name, s in seconds.items()}
     theta, se = maximum
     entry = {"problem": problem, "x_bytes": x_bytes, "programs": {}}
@@ -216,9 +175,10 @@ def measure(problem: str, programs: dict[str, Program], maximum, x_bytes: int, t
 
 def polished(model) -> tuple[np.ndarray, np.ndarray]:
     """The maximum and its standard errors: glmclf's estimate after one more Newton step."""
-    theta = model.fit().params.to_numpy()
-    information = model.information(theta)
-    return theta + np.linalg.solve(information, model.score(theta)), np.sqrt(np.linalg.inv(information).diagonal())
+    theta = model.fit().params.to_numpy().ravel(order="F")
+    information = np.asarray(model.information(theta))
+    step = np.linalg.solve(information, np.ravel(model.score(theta), order="F"))
+    return theta + step, np.sqrt(np.linalg.inv(information).diagonal())
 
 
 def array_problem(model: str, rows: int, p: int, turns: int) -> dict:
@@ -241,59 +201,21 @@ def discrete_problem(rows: int, turns: int) -> dict:
     return measure(title, discrete_programs(frame), best, 8 * rows * len(best[0]), max(1, turns - 2))
 
 
-START_UP = {
-    "import": {"glmclf": "import glmclf", "statsmodels": "import statsmodels.formula.api"},
-    "32 rows: formula, fit, summary": {
-        "glmclf": "glmclf.Logit.from_formula(F, d).fit().summary().as_text()",
-        "statsmodels": "smf.logit(F, d).fit(disp=0).summary().as_text()",
-    },
-}
-SMALL = """
-import time, warnings; warnings.simplefilter("ignore")
-import glmclf, glmclf.datasets, statsmodels.formula.api as smf
-d, F = glmclf.datasets.load("spector"), "GRADE ~ GPA + TUCE + PSI"
-def run(): {}
-run(); t = time.perf_counter()
-for _ in range(50): run()
-print((time.perf_counter() - t) / 50)
-"""
-IMPORT = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
-
-
-def start_up(turns: int) -> list[dict]:
-    """Seconds of fresh processes."""
-    entries = []
-    for problem, programs in START_UP.items():
-        code = IMPORT if problem == "import" else SMALL
-        seconds: dict[str, list[float]] = {name: [] for name in programs}
-        for _ in range(turns + 1):
-            for name, what in programs.items():
-                run = [sys.executable, "-c", code.format(what)]
-                seconds[name].append(float(subprocess.check_output(run, cwd=ROOT, text=True)))
-        median = {name: statistics.median(s[1:]) for name, s in seconds.items()}
-        found = {name: {"seconds": s, "times_glmclf": s / median["glmclf"]} for name, s in median.items()}
-        entries.append({"problem": problem, "programs": found})
-    return entries
-
-
 def run_all(scale: float, turns: int, only: str) -> list[dict]:
     million, many = int(1_000_000 * scale), int(200_000 * scale)
-    problems: dict[str, Callable[[], dict | list[dict]]] = {
+    problems: dict[str, Callable[[], dict]] = {
         "Logit, 10 columns": lambda: array_problem("Logit", million, 10, turns),
         "Logit, 100 columns": lambda: array_problem("Logit", many, 100, turns),
         "Probit": lambda: array_problem("Probit", million, 10, turns),
         "CLogLog": lambda: array_problem("CLogLog", million, 10, turns),
         "formula": lambda: formula_problem(million, turns),
         "discrete": lambda: discrete_problem(10 * million, turns),
-        "start-up": lambda: start_up(turns),
     }
-    entries: list[dict] = []
+    entries = []
     for name, run in problems.items():
         if only in name:
-            found = run()
-            entries += found if isinstance(found, list) else [found]
-            for entry in entries[-1:] if isinstance(found, dict) else found:
-                show(entry)
+            entries.append(run())
+            show(entries[-1])
     return entries
 
 
@@ -301,104 +223,41 @@ def run_all(scale: float, turns: int, only: str) -> list[dict]:
 def show(entry: dict) -> None:
     print(f"\n{entry['problem']}")
     for name, r in entry["programs"].items():
-        line = f"  {name:20s} {r['seconds']:8.4f} s  {r['times_glmclf']:6.2f} x"
-        if "memory_over_x" in r:
-            line += f"  memory {r['memory_over_x']:6.2f} X"
-        if r.get("distance_in_errors") is not None:
+        line = f"  {name:20s} {r['seconds']:8.4f} s  {r['times_glmclf']:6.2f} x  memory {r['memory_over_x']:6.2f} X"
+        if r["distance_in_errors"] is not None:
             line += f"  distance {r['distance_in_errors']:.1e} se  bse {r['bse_relative_error']:.1e}"
         print(line, flush=True)
 
 
-def machine(load: tuple[float, float, float]) -> dict:
-    """What the times depend on."""
-    import scipy
-    import sklearn
-    import statsmodels
-    from threadpoolctl import threadpool_info
-
-    cpus = [line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
-    blas = sorted(
-        {
-            f"{t['internal_api']} {t['version']}, {t['num_threads']} threads"
-            for t in threadpool_info()
-            if t["user_api"] == "blas"
-        }
+def written(entries: list[dict], about: dict) -> list[str]:
+    lines = report.head(
+        "problem",
+        "program",
+        "seconds",
+        "times glmclf's",
+        "memory beyond the data, in X",
+        "distance from the maximum, in standard errors",
     )
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {
-        "processor": cpus[0] if cpus else platform.processor(),
-        "processors": processors,
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "pandas": pd.__version__,
-        "statsmodels": statsmodels.__version__,
-        "scikit-learn": sklearn.__version__,
-        "blas": blas,
-        "load_before": list(load),
-        "busy": load[0] > BUSY,
-    }
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        return pathlib.Path(path).read_text().splitlines()
-    except OSError:
-        return []
-
-
-def markdown(entries: list[dict], about: dict) -> str:
-    lines = [
-        "| problem | program | seconds | times glmclf's | memory beyond the data, in X | distance from the maximum, in "
-        "standard errors |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
-    for entry in entries:
-        for i, (name, r) in enumerate(entry["programs"].items()):
-            memory = f"{r['memory_over_x']:.2f}" if "memory_over_x" in r else ""
-            distance = f"{r['distance_in_errors']:.0e}" if r.get("distance_in_errors") is not None else ""
-            lines.append(
-                f"| {entry['problem'] if i == 0 else ''} | {name} | {r['seconds']:.3g} | {r['times_glmclf']:.2f} | "
-                f"{memory} | {distance} |"
-            )
-    used = ", ".join(f"{k} {about[k]}" for k in ("python", "numpy", "scipy", "statsmodels", "scikit-learn"))
-    lines += [
-        "",
-        f"Medians, standard errors included, on {about['processors']} processors ({about['processor']}); {used}.",
-    ]
-    if about["busy"]:
-        lines += [
-            "",
-            f"The machine was busy (load {about['load_before'][0]:.1f} before the start): read the ratios only.",
-        ]
-    return "\n".join(lines)
-
-
-def write(entries: list[dict], about: dict) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n\n{markdown(entries, about)}\n\n{END}{after}", encoding="utf-8")
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({"machine": about, "problems": entries}, indent=1) + "\n", encoding="utf-8")
+    for problem, name, r in report.rows(entries):
+        distance = "" if r["distance_in_errors"] is None else f"{r['distance_in_errors']:.0e}"
+        lines.append(
+            f"| {problem} | {name} | {r['seconds']:.3g} | {r['times_glmclf']:.2f} | {r['memory_over_x']:.2f} | "
+            f"{distance} |"
+        )
+    used = report.used(about, "statsmodels", "scikit-learn")
+    note = f"Medians, standard errors included, on {report.processors(about)}; {used}."
+    return [*lines, "", note, *report.busy(about)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
-    parser.add_argument("--only", default="", help="problems whose names contain this")
-    parser.add_argument("--turns", type=int, default=5, help="fits by each program; the median counts")
-    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and results/speed.json")
+    parser = report.parser(__doc__, "docs/benchmarks.md and results/speed.json", scale=1.0, only="", turns=5)
     options = parser.parse_args()
-    load = os.getloadavg()
-    if load[0] > BUSY:
-        print(f"The machine is busy (load {load[0]:.1f}): read the ratios only.")
-    warnings.simplefilter("ignore")
-    entries, about = run_all(options.scale, options.turns, options.only), machine(load)
-    print("\n" + "\n".join(f"{k}: {v}" for k, v in about.items()))
+    load = report.start()
+    entries, about = run_all(options.scale, options.turns, options.only), report.machine(load)
+    report.show(about)
     if options.write:
-        write(entries, about)
+        report.fill("speed", "", written(entries, about))
+        report.save("speed", about, problems=entries)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ RUN = 32  # rows side by side in a part of them, which are cheaper to reach
 GROUP = 2  # blocks that a worker adds up by itself: fewer of its awakenings
 AT_ONCE = 2**14  # rows whose values are transformed
 SHARES = 12  # groups at the least, so that workers end together
+EVEN = 4  # few blocks are made a multiple of this, of one size, for the same reason
 
 
 class Blocks:
@@ -37,7 +38,7 @@ class Blocks:
     def __init__(self, *arrays: Any, size: int | None = None, n_threads: int | None = None):
         self.arrays = arrays
         self.n = arrays[0].shape[0]
-        self.size = size or arrays[0].block_size
+        self.size = size or _even(self.n, arrays[0].block_size)
         self.n_threads = n_threads or processors()
 
     def __iter__(self) -> Iterator[tuple]:
@@ -75,6 +76,12 @@ class Blocks:
     def _sum(self, f: Callable, *slices: slice) -> Any:
         """A worker cuts its blocks itself: rows that are made or widened when used are so one block at a time."""
         return functools.reduce(operator.add, (f(*self._cut(rows)) for rows in slices))
+
+
+def _even(n: int, size: int) -> int:
+    """Rows a block, no more than `size`, that leave no worker alone with the last of few blocks."""
+    count = -(-n // size)
+    return size if count <= 1 or count > SHARES else -(-n // (EVEN * -(-count // EVEN)))
 
 
 def _groups(slices: Iterator[slice], size: int) -> Iterator[tuple]:

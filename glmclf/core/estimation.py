@@ -101,7 +101,9 @@ def estimate(
     RankDeficiency
         The columns are linearly dependent.
     """
-    with one_blas_thread() if len(start) in FACTORED_ALONE else nullcontext():
+    many = objective.n > objective.blocks.size  # rows: a second BLAS thread, once woken, turns beside the first pass
+    alone = len(start) in FACTORED_ALONE or (many and len(start) < FACTORED_ALONE.stop)
+    with one_blas_thread() if alone else nullcontext():
         return _estimate(method, objective, start, warm and method != "sgd", refine, options)
 
 
@@ -194,9 +196,11 @@ def _from_subsample(subsample: Subsample, start) -> tuple[ndarray, ndarray | Non
     opening = few(start)
     if not opening.well_conditioned(few.blocks.arrays[0].least_rcond):
         return start, None
-    loose = {"tol": 0.05 * len(start), "maxiter": 25}  # beside what the part itself is off, of p * times
-    fit = solve("irls", few, start, opening=opening, **loose)
-    fit = solve("irls", part, fit.theta if fit.converged else start, **loose)
+    near = 0.05 * len(start)  # beside what the part itself is off, of p * times
+    fit = solve("irls", few, start, opening=opening, tol=near, maxiter=25)
+    # a step leaves about d/4n of a squared distance d
+    tol = np.sqrt(4.0 * near * part.n)
+    fit = solve("irls", part, fit.theta if fit.converged else start, tol=tol, maxiter=25)
     reference = subsample.times * (part.n / few.n) * opening.information
     if not fit.converged or vanished(reference, subsample.times * fit.evaluation.information):
         return start, None

@@ -93,14 +93,11 @@ class Squares:
     Attributes
     ----------
     n, mean, squares : (K, p) ndarrays
-    largest : (p,) ndarray
-        Largest |x|.
     """
 
     n: ndarray
     mean: ndarray
     squares: ndarray
-    largest: ndarray
 
     def __add__(self, other: Squares) -> Squares:
         n = self.n + other.n
@@ -108,23 +105,23 @@ class Squares:
         delta = np.where(self.n > 0, other.mean - self.mean, 0.0)
         mean = np.where(self.n > 0, self.mean, other.mean) + np.where(other.n > 0, delta, 0.0) * share
         squares = self.squares + other.squares + np.where(other.n > 0, delta * delta, 0.0) * self.n * share
-        return Squares(n, mean, squares, np.maximum(self.largest, other.largest))
+        return Squares(n, mean, squares)
 
     def together(self) -> Squares:
         """All classes as one."""
         n = self.n.sum(axis=0)
         mean = (ratio(self.n, n) * self.mean).sum(axis=0)
         squares = (self.squares + self.n * (self.mean - mean) ** 2).sum(axis=0)
-        return Squares(n[None], mean[None], squares[None], self.largest)
+        return Squares(n[None], mean[None], squares[None])
 
     def column(self, j: int) -> Squares:
         """Feature j alone."""
         at = slice(j, j + 1)
-        return Squares(self.n[:, at], self.mean[:, at], self.squares[:, at], self.largest[at])
+        return Squares(self.n[:, at], self.mean[:, at], self.squares[:, at])
 
     def beside(self, other: Squares) -> Squares:
         """The features of both, side by side."""
-        pairs = [(getattr(self, a), getattr(other, a)) for a in ("n", "mean", "squares", "largest")]
+        pairs = [(getattr(self, a), getattr(other, a)) for a in ("n", "mean", "squares")]
         return Squares(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -28,7 +29,7 @@ from glmclf.core.family import (
 
 CLOSE = 30.0  # class means within so many sd of the grand mean leave 12 digits to a density expanded about it
 FAR = 4.0  # squared sd of a class between its mean and the centre of a block, from which squares are summed again
-FOLD = 32  # rows of deviations that an extreme is looked for in side by side
+CACHED = 1e5  # numbers
 FIRST = 64  # rows whose mean is the centre of a block
 WIDE = 32  # features from which a loop over those of a row is long
 
@@ -66,7 +67,8 @@ class Gaussian(Family):
     def defects(self, statistics: Squares, smoothing: float = 0.0) -> list[Defect]:
         found = [Defect("no observed value in a class", int(j), int(k)) for k, j in np.argwhere(statistics.n == 0)]
         whole = statistics.together()
-        floor = np.maximum(1e-10 * np.sqrt(ratio(whole.squares[0], whole.n[0])), 8 * EPS * statistics.largest)
+        rounding = EPS * np.abs(statistics.mean).max(axis=0)
+        floor = np.maximum(1e-10 * np.sqrt(ratio(whole.squares[0], whole.n[0])), 8 * rounding)
         if self.pooled:
             sd = np.sqrt(ratio(statistics.squares.sum(axis=0), whole.n[0]))
             return found + [Defect("constant within every class", int(j), None) for j in np.flatnonzero(sd <= floor)]
@@ -91,17 +93,39 @@ def _squares(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
     """
     if not len(X):
         return _squares_of_observed(X, y, w, K)
-    C = indicator(y, w, K)
-    n = np.broadcast_to(class_total(y, None, w, K)[:, None], (K, X.shape[1]))
     centre = X[:FIRST].mean(axis=0, dtype=float)
-    rest = _deviations(X, centre[:, None])
-    largest = np.maximum(_along(np.maximum, rest) + centre, -(_along(np.minimum, rest) + centre))
-    if np.isnan(largest).any():
-        return _squares_of_observed(X, y, w, K)
-    found = _about(centre, rest, n, C, largest)
-    if (n * (found.mean - centre) ** 2 <= FAR * found.squares).all():
+    found = _about(np.broadcast_to(centre, (K, len(centre))), X, y, w)
+    if found is None:
+        return _squares_with_gaps(X, y, w, K)
+    if (found.n * (found.mean - centre) ** 2 <= FAR * found.squares).all():
         return found
-    return _about(found.mean, _deviations(X, np.take(found.mean, y, axis=0).T), n, C, largest)
+    again = _about(found.mean, X, y, w)
+    return found if again is None else again
+
+
+def _about(points: ndarray, X: ndarray, y: ndarray, w: ndarray | None) -> Squares | None:
+    """Moments from deviations from a point a class (K, p), formed for so many rows at a time as stay in the cache; None
+    where a value is missing."""
+    K, p = points.shape
+    sums = squares = np.zeros((K, p))
+    one = points.strides[0] == 0
+    for start in range(0, len(X), chunk(p)):
+        rows = slice(start, start + chunk(p))
+        C = indicator(y[rows], None if w is None else w[rows], K)
+        rest = _deviations(X[rows], points[0][:, None] if one else np.take(points, y[rows], axis=0).T)
+        sums = sums + C @ rest.T
+        if np.isnan(sums).any():
+            return None
+        rest *= rest
+        squares = squares + C @ rest.T
+    n = class_total(y, None, w, K)[:, None]
+    off = ratio(sums, n)
+    return Squares(np.broadcast_to(n, (K, p)), points + off, np.maximum(squares - n * off * off, 0.0))
+
+
+def chunk(p: int) -> int:
+    """Rows of p numbers that stay in the cache."""
+    return int(np.clip(2 ** np.round(np.log2(CACHED / max(p, 1))), 128, 16_384))
 
 
 def _deviations(X: ndarray, points: ndarray) -> ndarray:
@@ -109,25 +133,17 @@ def _deviations(X: ndarray, points: ndarray) -> ndarray:
     return np.subtract(X.T, points, order="C" if X.shape[1] < WIDE else "K")
 
 
-def _about(point: ndarray, rest: ndarray, n: ndarray, C: Any, largest: ndarray) -> Squares:
-    """Moments from deviations (p, n), which are overwritten, from a point for all classes (p,), or one each (K, p)."""
-    off = ratio(C @ rest.T, n)
-    rest *= rest
-    return Squares(n, point + off, np.maximum(C @ rest.T - n * off * off, 0.0), largest)
-
-
-def _along(f: np.ufunc, Z: ndarray) -> ndarray:
-    """Extremes f of each row of Z (p, n); by column in memory several at once, as loops over one alone are slow."""
-    p, n = Z.shape
-    folded = n - n % FOLD
-    if Z.flags.c_contiguous or not folded:
-        return f.reduce(Z, axis=1)
-    most = f.reduce(f.reduce(Z.T[:folded].reshape(-1, FOLD * p), axis=0).reshape(FOLD, p), axis=0)
-    return f(most, f.reduce(Z[:, folded:], axis=1)) if n > folded else most
+def _squares_with_gaps(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
+    """The same where values are missing, perhaps in few of the rows."""
+    size = chunk(X.shape[1])
+    if len(X) <= size:
+        return _squares_of_observed(X, y, w, K)
+    parts = (slice(start, start + size) for start in range(0, len(X), size))
+    return functools.reduce(operator.add, (_squares(X[s], y[s], None if w is None else w[s], K) for s in parts))
 
 
 def _squares_of_observed(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
-    """The same where some values are missing."""
+    """The same of so few rows that they are looked at together."""
     C = indicator(y, w, K)
     values = np.array(X.T, dtype=float, order="C")
     seen = ~np.isnan(values)
@@ -135,7 +151,9 @@ def _squares_of_observed(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> S
     n = C @ seen.T.astype(float)
     mean = ratio(C @ filled.T, n)
     rest = np.where(seen, values - np.take(mean.T, y, axis=1), 0.0)
-    return _about(mean, rest, n, C, np.abs(filled).max(axis=1, initial=0.0))
+    off = ratio(C @ rest.T, n)
+    rest *= rest
+    return Squares(n, mean + off, np.maximum(C @ rest.T - n * off * off, 0.0))
 
 
 @dataclass(frozen=True)

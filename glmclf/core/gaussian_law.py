@@ -16,7 +16,8 @@ from glmclf.core.dispersion import Dispersion
 LOG_2PI = float(np.log(2 * np.pi))
 NEAR = 1e-8  # a tolerance below this leaves few digits of the data themselves
 WIDE = 32  # features from which a loop over those of a row is long
-CHUNK = 32_000  # numbers of X that are handled at a time, so that they stay in the cache
+CHUNK = 128_000  # numbers of X that are handled at a time, so that they stay in the cache
+PARTS = 4  # such chunks that a worker is given at once
 ROWS = 8_192  # rows of scores that are handled at a time, likewise
 
 
@@ -140,13 +141,16 @@ class Gaussian:
         """(n, K) by column; f fills a (K, rows) part of it from rows of X."""
         out = np.empty((self.K, len(X)))
 
+        size = max(256, CHUNK // max(self.p, self.K))
+
         def fill(block: Dense, part: ndarray) -> int:
-            f(block.X, part.T)
+            for start in range(0, len(part), size):
+                rows = slice(start, start + size)
+                f(block.X[rows], part[rows].T)
             return 0
 
         if len(X):
-            size = max(256, CHUNK // max(self.p, self.K))
-            Blocks(Dense(X), out.T, size=size, n_threads=n_threads).sum(fill)
+            Blocks(Dense(X), out.T, size=PARTS * size, n_threads=n_threads).sum(fill)
         return out.T
 
     def _distances(self, X: ndarray, out: ndarray) -> None:

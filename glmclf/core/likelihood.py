@@ -24,7 +24,7 @@ class Binomial:
     ----------
     link : Link
     binary : bool
-        Whether every y is 0 or 1 with one trial: for a symmetric link half the work.
+        Whether every y is 0 or 1 with one trial: half the work.
     """
 
     n_eta = 1
@@ -57,10 +57,8 @@ class Binomial:
             Log-likelihood without the binomial coefficient; its derivative in eta; minus its second derivative, or the
             expectation of that. w >= 0.
         """
-        if self.binary and self.link.symmetric:
-            sign = 2.0 * y - 1.0
-            ll, r1, w = self.link.success(sign * eta, expected)
-            return ll, sign * r1, w
+        if self.binary:
+            return self.link.outcome(y, eta, expected)
         t = self.link.terms(eta)
         failures = (1.0 if m is None else m) - y
         ll = y * t.logcdf + failures * t.logsf

@@ -95,6 +95,16 @@ class Link:
         t = self.terms(eta)
         return t.logcdf, t.r1, t.r1 * t.r0 if expected else t.w1
 
+    def outcome(self, y: ndarray, eta: ndarray, expected: bool) -> tuple[ndarray, ndarray, ndarray]:
+        """Log-likelihood of one trial with y in {0, 1}, its derivative in eta and the weight."""
+        if self.symmetric:
+            sign = 2.0 * y - 1.0
+            ll, r1, w = self.success(sign * eta, expected)
+            return ll, np.multiply(r1, sign, out=sign), w
+        t, failure = self.terms(eta), 1.0 - y
+        w = t.r1 * t.r0 if expected else y * t.w1 + failure * t.w0
+        return y * t.logcdf + failure * t.logsf, y * t.r1 - failure * t.r0, w
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -144,7 +154,16 @@ class Logit(Link):
         return Terms(base + np.minimum(eta, 0.0), base - np.maximum(eta, 0.0), S, F, w, w)
 
     def success(self, eta, expected):
-        """Two exponentials and a logarithm a row; minimum(eta, 0) - eta is -max(eta, 0) exactly."""
+        """One exponential and one logarithm a row, and beyond its range, where minimum(eta, 0) - eta is -max(eta, 0)
+        exactly, one exponential more."""
+        if within(eta, -700.0, 700.0):
+            e = np.negative(eta)
+            np.exp(e, out=e)
+            d = 1.0 + e
+            logcdf = np.log1p(e)
+            np.negative(logcdf, out=logcdf)
+            e /= d
+            return logcdf, e, np.divide(e, d, out=d)
         e, low = np.exp(-np.abs(eta)), np.minimum(eta, 0.0)
         d = 1.0 + e
         return low - np.log1p(e), np.exp(low - eta) / d, e / (d * d)
@@ -206,6 +225,8 @@ class Probit(Link):
         log M + log phi or log1p(-Q). A choice between two numbers costs more than an exponential: `below` is 0 or 1,
         phi a kernel that is 1 below, and log M = log1p(M - 1), where M below rounding of 1 (a > 1e15) is nothing beside
         log phi."""
+        if within(eta, -5.0, 30.0):
+            return self._success_at_hand(eta, expected)
         below = (eta < 0).astype(np.float64)
         a = np.abs(eta)
         half_erfcx = 0.5 * erfcx(a * SQRT_HALF)
@@ -226,6 +247,37 @@ class Probit(Link):
             return logcdf, r1, r1 * _hazard_excess(-eta, r1)
         tail = np.exp(-0.5 * a * a)
         return logcdf, r1, tail / (SQRT_2PI * (1.0 - half_erfcx * tail)) / (SQRT_2PI * half_erfcx)
+
+    @staticmethod
+    def _success_at_hand(eta, expected):
+        """`success` where no difference loses more than two digits and nothing underflows, in half the time."""
+        density = eta * eta
+        density *= -0.5
+        np.exp(density, out=density)
+        density *= 1.0 / SQRT_2PI
+        tail = np.negative(np.abs(eta))
+        ndtr(tail, out=tail)
+        above = (eta >= 0).astype(np.float64)
+        F = 1.0 - 2.0 * tail
+        F *= above
+        F += tail
+        logcdf = log_of(F, above * tail + (1.0 - above) * (1.0 - F))
+        r1 = density / F
+        if not expected:
+            return logcdf, r1, r1 * (r1 + eta)
+        density /= tail
+        return logcdf, r1, density * density * tail / (1.0 - tail)
+
+
+def within(eta: ndarray, low: float, high: float) -> bool:
+    """Whether no value is below `low`, above `high` or NaN."""
+    return not len(eta) or (eta.min() >= low and eta.max() <= high)
+
+
+def log_of(F: ndarray, S: ndarray) -> ndarray:
+    """log F to all digits where F = 1 - S: what rounding of F took from it is (1 - F) - S, which is nothing where F is
+    far from 1."""
+    return np.log(F) + F * ((1.0 - F) - S)
 
 
 def _hazard_excess(a: ndarray, hazard: ndarray) -> ndarray:
@@ -298,6 +350,31 @@ class CLogLog(Link):
             logcdf *= 2.0 * large - 1.0
             logcdf += np.minimum(eta, 0.0) * (1.0 - large)
         return Terms(logcdf, -h, r1, h, r1 * ratio, h)
+
+    def outcome(self, y, eta, expected):
+        """Where h is from 1e-3 to 665 no difference loses more than three digits: a third of the time of `terms`."""
+        if not within(eta, -7.0, 6.5):
+            return super().outcome(y, eta, expected)
+        h = np.exp(eta)
+        S = np.negative(h)
+        F = np.negative(np.expm1(S))
+        np.exp(S, out=S)
+        logcdf = log_of(F, S)
+        ratio = np.divide(h, F, out=F)
+        r1 = np.multiply(S, ratio, out=S)
+        missed = (1.0 - y) * h
+        if expected:
+            w = r1 * h
+        else:
+            ratio -= 1.0
+            ratio *= r1
+            ratio *= y
+            w = np.add(ratio, missed, out=ratio)
+        logcdf *= y
+        logcdf -= missed
+        r1 *= y
+        r1 -= missed
+        return logcdf, r1, w
 
 
 BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600)

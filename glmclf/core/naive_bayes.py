@@ -23,6 +23,7 @@ from numpy.random import Generator
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.families import Defect, Family, Fitted, Gaussian, Statistics, Violation, ZeroCell
+from glmclf.core.family_gaussian import chunk
 
 
 class UnusableFeatures(Exception):
@@ -53,6 +54,9 @@ class Stacked:
 
     def __getitem__(self, rows: Any) -> ndarray:
         return np.stack([c[rows] for c in self.columns]).T
+
+
+PARTS = 16  # of a block of gaussian features, each of so many rows as stay in the cache
 
 
 @dataclass(frozen=True)
@@ -117,8 +121,7 @@ def _width(values: Any) -> int:
 
 def _rows(groups: Sequence[Family], values: Sequence[Any], n_threads: int | None = None, *more: Any) -> Blocks:
     """Blocks of rows that stay in a cache."""
-    width = sum(max(family.p, _width(v)) for family, v in zip(groups, values))
-    size = int(np.clip(2 ** np.round(np.log2(1e5 / max(width, 1))), 128, 16_384))
+    size = chunk(sum(max(family.p, _width(v)) for family, v in zip(groups, values)))
     return Blocks(*more, *values, size=size, n_threads=n_threads)
 
 
@@ -153,6 +156,8 @@ def class_statistics(
     """
     groups = grouped(families)
     blocks = _rows(groups, packed(groups, values), n_threads, y, w)
+    if all(isinstance(family, Gaussian) for family in groups):  # they look at few rows at a time by themselves
+        blocks = blocks.resized(PARTS * blocks.size)
     return blocks.sum(partial(_record, groups, K))
 
 

@@ -499,7 +499,7 @@ def record_as_dict(fit: NaiveBayesFit) -> dict[str, Any]:
 
 def record_from_dict(families: Sequence[Family], stored: dict[str, Any]) -> Record:
     """The record that `record_as_dict` was made of."""
-    kinds = {"gaussian": Squares, "gamma": Logs}
+    kinds: dict[str, Any] = {"gaussian": Squares, "gamma": Logs}
     statistics = tuple(
         kinds.get(f.name, Sums)(*(np.array(a, dtype=float) for a in arrays))
         for f, arrays in zip(grouped(families), stored["features"], strict=True)

@@ -103,6 +103,34 @@ def test_success_is_a_success(name):
 
 
 @pytest.mark.parametrize("name", LINKS)
+def test_outcomes_of_rows_alone(name):
+    """A link may have a quicker form where no row is far out: each point as a block of its own, of either outcome."""
+    link, weight_of = LINKS[name], {1.0: ("logcdf", "r1", "w1"), 0.0: ("logsf", "r0", "w0")}
+    for eta in GRIDS[name]:
+        t = expected(name, eta)
+        for y, (log, slope, curvature) in weight_of.items():
+            for is_expected in (True, False):
+                f = functools.partial(link.outcome, np.array([y]), expected=is_expected)
+                ll, u, w = (float(value[0]) for value in quietly(f, np.array([eta])))
+                with mp.workdps(40):
+                    weight = t["r1"] * t["r0"] if is_expected else t[curvature]
+                    sign = 1 if y else -1
+                    for value, true in ((ll, t[log]), (u, sign * t[slope]), (w, weight)):
+                        assert exact.relative_error(value, true) < RTOL, (eta, y, is_expected, value)
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_outcomes_do_not_depend_on_the_rows_beside_them(name):
+    """The quick form and the general one meet: to rounding the same on both sides of where one takes over."""
+    eta = np.linspace(-4.9, 6.4, 40)
+    y = np.arange(40) % 2.0
+    for flag in (True, False):
+        beside = LINKS[name].outcome(np.r_[y, 1.0], np.r_[eta, -30.0], flag)
+        for a, b in zip(LINKS[name].outcome(y, eta, flag), beside, strict=True):
+            np.testing.assert_allclose(a, b[:-1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", LINKS)
 def test_beyond_the_range_of_doubles(name):
     """A function that leaves the doubles is 0, infinite or the largest of them; it is never NaN."""
     grid = BEYOND[name]
@@ -194,4 +222,9 @@ def test_arrays_are_left_alone(name):
     with np.errstate(all="ignore"):
         LINKS[name].terms(eta)
         LINKS[name].success(eta, True)
+        for some in (eta, eta / 200):
+            y, kept = np.arange(9) % 2.0, some.copy()
+            for flag in (True, False):
+                LINKS[name].outcome(y, some, flag)
+            assert (some == kept).all() and (y == np.arange(9) % 2).all()
     assert (eta == before).all()
