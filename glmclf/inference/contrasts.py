@@ -5,22 +5,19 @@ Shapes: E estimates with covariance C (E, E), m comparisons.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy import ndarray
-from scipy.special import ndtr, ndtri
 
 from glmclf.core import seeds
 from glmclf.inference.margins import Covariance
-from glmclf.inference.wald import EPS, check_alpha, z_pvalues
+from glmclf.inference.pairwise import JointTail, critical_value, pvalues
 
 if TYPE_CHECKING:
     from glmclf.core.links import Link
 
 ADJUSTMENTS = ("none", "bonferroni", "holm", "sidak", "tukey")
-DRAWS = (1024, 8192)  # points of the integration behind "tukey": fewer for many statistics, which it averages over
 
 
 class Comparisons(NamedTuple):
@@ -137,21 +134,11 @@ def adjusted_pvalues(z: ndarray, R: ndarray | None, adjust: str, seed: int = 0) 
     346-363.
     """
     out, there = np.full(len(z), np.nan), ~np.isnan(z)
-    p = z_pvalues(z[there])
-    m = len(p)
-    if adjust == "bonferroni":
-        p = np.minimum(1.0, m * p)
-    elif adjust == "sidak":
-        p = -np.expm1(m * np.log1p(-p))
-    elif adjust == "holm":
-        order = np.argsort(p)
-        steps = np.maximum.accumulate(np.minimum(1.0, p[order] * (m - np.arange(m))))
-        p = steps[np.argsort(order)]
-    elif adjust == "tukey":
+    joint = None
+    if adjust == "tukey":
         assert R is not None
-        joint = MaxNormal(R[np.ix_(there, there)], seed)
-        p = np.array([joint.tail(abs(v)) for v in z[there]])
-    out[there] = p
+        joint = JointTail(R[np.ix_(there, there)], None, seeds.whole(seed))
+    out[there] = pvalues(z[there], adjust, joint)[0]
     return out
 
 
@@ -164,26 +151,10 @@ def joint_critical_value(
     correlation R, if the number m of estimates is given.
     """
     if R is None:
-        return float(-ndtri(0.5 * share_of_alpha(alpha, adjust, max(m or 0, 1))))
+        return critical_value(m or 0, adjust, alpha)[0]
     there = np.isfinite(np.diagonal(R))
-    if adjust == "tukey":
-        return MaxNormal(R[np.ix_(there, there)], seed).quantile(check_alpha(alpha))
-    return float(-ndtri(0.5 * share_of_alpha(alpha, adjust, max(int(there.sum()), 1))))
-
-
-def share_of_alpha(alpha: float, adjust: str, m: int) -> float:
-    """The alpha of each of m intervals that hold together with probability 1 - alpha, whatever their correlation.
-
-    Examples
-    --------
-    >>> from glmclf.inference.contrasts import share_of_alpha
-    >>> round(share_of_alpha(0.05, "sidak", 3), 6), round(share_of_alpha(0.05, "bonferroni", 3), 6)
-    (0.016952, 0.016667)
-    """
-    alpha = check_alpha(alpha)
-    if adjust in ("bonferroni", "holm"):
-        return alpha / m
-    return -math.expm1(math.log1p(-alpha) / m) if adjust == "sidak" else alpha
+    joint = JointTail(R[np.ix_(there, there)], None, seeds.whole(seed)) if adjust == "tukey" else None
+    return critical_value(int(there.sum()), adjust, alpha, joint)[0]
 
 
 def check_adjust(adjust: str, known: tuple[str, ...] = ("none", "bonferroni", "sidak")) -> str:
@@ -199,66 +170,3 @@ def correlation(C: ndarray) -> ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.sqrt(np.where(np.diagonal(C) > 0, np.diagonal(C), np.nan))
         return C / np.outer(scale, scale)
-
-
-class MaxNormal:
-    """The law of max_i |Z_i|, Z normal with mean 0 and correlation R, which may be singular.
-
-    P(max |Z| > t) = sum_j P(|Z_j| > t) E[1 / #{i : |Z_i| > t} | |Z_j| > t], where the expectation is an average of
-    numbers between 1/m and 1: the relative error is small in the tail, too (mostly 0.2 %, that of a quantile 0.05 %).
-
-    Parameters
-    ----------
-    R : (m, m) ndarray
-    seed : int
-        Of the draws, which are the same for every t.
-
-    References
-    ----------
-    Naiman & Priebe (2001), Computing scan statistic p values using importance sampling, Journal of Computational and
-    Graphical Statistics 10, 296-328.
-
-    Examples
-    --------
-    Of one statistic it is the normal law:
-
-    >>> import numpy as np
-    >>> from glmclf.inference.contrasts import MaxNormal
-    >>> round(MaxNormal(np.eye(1)).quantile(0.05), 4)
-    1.96
-    """
-
-    def __init__(self, R: ndarray, seed: int = 0):
-        self.R, self.m = R, len(R)
-        values, vectors = np.linalg.eigh(R)
-        values[values < self.m * EPS * max(values.max(initial=1.0), 1.0)] = 0.0
-        generator = np.random.default_rng(seeds.whole(seed))
-        n = 2 * int(np.clip(4_000_000 / max(self.m, 1) ** 2, DRAWS[0] // 2, DRAWS[1] // 2))
-        half = generator.standard_normal((n // 2, self.m))
-        self.Y = np.concatenate([half, -half]) @ (vectors * np.sqrt(values)).T
-        self.u = (generator.permutation(n) + generator.random(n)) / n
-
-    def tail(self, t: float) -> float:
-        """P(max |Z| > t)."""
-        if t <= 0 or self.m == 0:
-            return 1.0
-        one = 2.0 * ndtr(-t)
-        if one == 0.0:
-            return 0.0
-        start = -ndtri(self.u * ndtr(-t))  # of |Z_j|, given that it is beyond t
-        total = 0.0
-        for j in range(self.m):
-            Z = self.Y + np.outer(start - self.Y[:, j], self.R[j])
-            Z[:, j] = start
-            total += float(np.mean(1.0 / np.maximum((np.abs(Z) > t * (1 - 4 * EPS)).sum(axis=1), 1)))
-        return min(1.0, one * total)
-
-    def quantile(self, alpha: float) -> float:
-        """t with P(max |Z| > t) = alpha."""
-        from scipy.optimize import brentq
-
-        low, high = float(-ndtri(0.5 * alpha)), float(-ndtri(0.5 * alpha / max(self.m, 1)))
-        if self.m <= 1:
-            return low
-        low, high = low - 0.02, high + 0.02  # the two are bounds; draws may move the root beyond them
-        return float(brentq(lambda t: math.log(self.tail(t) / alpha), low, high, xtol=1e-5))

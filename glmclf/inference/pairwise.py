@@ -13,7 +13,8 @@ from scipy.special import chdtrc, chdtri, fdtrc, ndtr, ndtri, stdtr, stdtrit
 from glmclf.inference import wald
 
 METHODS = ("holm", "sidak", "hs", "bonferroni", "tukey", "none")
-SCRAMBLES, POINTS = 8, 2048  # of each
+SCRAMBLES, POINTS, LEAST = 8, 2048, 256  # of each; fewer for many statistics, which are averaged over
+TABLE, NOTHING = 4096, 1e-20  # points of the law of the radius, and a share of its tail that is nothing
 GRID = 17  # values of |z| between which probabilities of more contrasts are interpolated
 
 
@@ -70,11 +71,46 @@ def adjusted(z: ndarray, correlation: ndarray, method: str, alpha: float, df: fl
     >>> adjusted(np.array([2.5, 1.0]), np.eye(2), "bonferroni", 0.05).pvalue.round(4)
     array([0.0248, 0.6346])
     """
-    m, p = len(z), wald.z_pvalues(z, df)
-    if method == "tukey":
-        return _largest(z, correlation, alpha, df, seed)
-    level = {"none": alpha, "holm": alpha / m, "bonferroni": alpha / m}.get(method, -math.expm1(math.log1p(-alpha) / m))
-    return Adjusted(_by_number(p, method), wald.critical_value(level, df), 0.0)
+    joint = JointTail(correlation, df, seed) if method == "tukey" else None
+    p, error = pvalues(z, method, joint, df)
+    critical, more = critical_value(len(z), method, alpha, joint, df)
+    return Adjusted(p, critical, max(error, more))
+
+
+def pvalues(z: ndarray, method: str, joint: JointTail | None = None, df: float | None = None) -> tuple[ndarray, float]:
+    """Two-sided p-values adjusted for their number, and the relative standard error of their integration; `joint` is
+    the law of "tukey"."""
+    if joint is None:
+        return _by_number(wald.z_pvalues(z, df), method), 0.0
+    sizes, places = np.unique(np.abs(z), return_inverse=True)
+    p, error = joint.many(sizes)
+    p = np.minimum(np.maximum.accumulate(p[::-1])[::-1], 1.0)  # rounding of the integration near 1
+    return p[places.ravel()], float(error.max(initial=0.0))
+
+
+def critical_value(
+    m: int, method: str, alpha: float, joint: JointTail | None = None, df: float | None = None
+) -> tuple[float, float]:
+    """Half width of m intervals that hold together, in standard errors, and the relative error of its level."""
+    if joint is None:
+        return wald.critical_value(share_of_alpha(alpha, method, max(m, 1)), df), 0.0
+    critical = joint.quantile(wald.check_alpha(alpha))
+    return critical, joint(critical)[1]
+
+
+def share_of_alpha(alpha: float, method: str, m: int) -> float:
+    """The alpha of each of m intervals that hold together with probability 1 - alpha, whatever their correlation.
+
+    Examples
+    --------
+    >>> from glmclf.inference.pairwise import share_of_alpha
+    >>> round(share_of_alpha(0.05, "sidak", 3), 6), round(share_of_alpha(0.05, "bonferroni", 3), 6)
+    (0.016952, 0.016667)
+    """
+    alpha = wald.check_alpha(alpha)
+    if method in ("bonferroni", "holm"):
+        return alpha / m
+    return -math.expm1(math.log1p(-alpha) / m) if method in ("sidak", "hs") else alpha
 
 
 def _by_number(p: ndarray, method: str) -> ndarray:
@@ -98,20 +134,6 @@ def _sidak(p: ndarray, m) -> ndarray:
     """1 - (1 - p)^m."""
     with np.errstate(divide="ignore"):
         return -np.expm1(m * np.log1p(-p))
-
-
-def _largest(z: ndarray, correlation: ndarray, alpha: float, df: float | None, seed) -> Adjusted:
-    from scipy.optimize import brentq
-
-    tail = JointTail(correlation, df, seed)
-    sizes, places = np.unique(np.abs(z), return_inverse=True)
-    p, error = tail.many(sizes)
-    p = np.minimum(np.maximum.accumulate(p[::-1])[::-1], 1.0)  # rounding of the integration near 1
-    low, high = wald.critical_value(alpha, df), wald.critical_value(alpha / len(z), df)
-    critical = low
-    if tail(low)[0] > alpha:
-        critical = float(brentq(lambda c: math.log(tail(c)[0] / alpha), low, high * (1 + 1e-9), xtol=1e-7, rtol=1e-7))
-    return Adjusted(p[places.ravel()], critical, max(float(error.max()), tail(critical)[1]))
 
 
 class JointTail:
@@ -142,7 +164,7 @@ class JointTail:
 
     def __init__(self, correlation: ndarray, df: float | None, seed):
         values, vectors = np.linalg.eigh(correlation)
-        kept = values > 1e-10 * values[-1]
+        kept = values > 1e-10 * values.max(initial=0.0)
         A = vectors[:, kept] * np.sqrt(values[kept])
         self.A = A / np.sqrt((A * A).sum(axis=1))[:, None]
         self.df, self.seed = df, seed
@@ -153,13 +175,23 @@ class JointTail:
         single = float(wald.z_pvalues(c, self.df))
         if J == 1 or self.A.shape[1] == 1 or single == 0:
             return single, 0.0
-        shares = np.array([self._share(c, points) for points in self._points])
+        law = self._radius(c)
+        shares = np.array([self._share(c, points, law) for points in self._points])
         return J * single * float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(len(shares)) / shares.mean())
+
+    def quantile(self, alpha: float) -> float:
+        """c with P(max |Z_j| > c) = alpha."""
+        from scipy.optimize import brentq
+
+        low, high = (wald.critical_value(alpha / m, self.df) for m in (1, max(len(self.A), 1)))
+        if len(self.A) <= 1 or self(low)[0] <= alpha:
+            return low
+        return float(brentq(lambda c: math.log(self(c)[0] / alpha), low, high * (1 + 1e-9), xtol=1e-7, rtol=1e-7))
 
     def many(self, sizes: ndarray) -> tuple[ndarray, ndarray]:
         """The same of several c in increasing order, of many by interpolation: shares of the sum change slowly."""
         if len(sizes) <= GRID:
-            found = np.array([self(c) for c in sizes])
+            found = np.array([self(c) for c in sizes]).reshape(-1, 2)
             return found[:, 0], found[:, 1]
         from scipy.interpolate import PchipInterpolator
 
@@ -178,10 +210,24 @@ class JointTail:
 
         d = self.A.shape[1] + 1 + (self.df is not None)
         seeds = np.random.SeedSequence(self.seed).spawn(SCRAMBLES)
-        draws = [qmc.Sobol(d, seed=np.random.default_rng(s)).random(POINTS) for s in seeds]
+        n = max(LEAST, POINTS >> max(0, (len(self.A) // 16).bit_length()))
+        draws = [qmc.Sobol(d, seed=np.random.default_rng(s)).random(n) for s in seeds]
         return [np.maximum(u, 2.0**-40) for u in draws]
 
-    def _share(self, c: float, u: ndarray) -> float:
+    def _radius(self, c: float) -> tuple[ndarray, ndarray]:
+        """log x and log P(R^2 > x) from c^2 on, a table of what is asked for many times, to 1e-5 of the probability."""
+        r = self.A.shape[1]
+
+        def beyond(x):
+            return chdtrc(r, x) if self.df is None else fdtrc(r, self.df, x / r)
+
+        top = 2.0 * c * c
+        while beyond(top) > NOTHING * beyond(c * c):
+            top *= 2.0
+        x = np.geomspace(c * c, top, TABLE)
+        return np.log(x), np.log(np.maximum(beyond(x), np.finfo(float).tiny))
+
+    def _share(self, c: float, u: ndarray, law: tuple[ndarray, ndarray]) -> float:
         """Share of the union in the sum of the single probabilities."""
         J, r = self.A.shape
         which = np.minimum((u[:, 0] * J).astype(np.intp), J - 1)
@@ -196,6 +242,6 @@ class JointTail:
         points = g + (t - (g * a).sum(axis=1))[:, None] * a
         length = (points * points).sum(axis=1)
         with np.errstate(divide="ignore"):
-            beyond = c * c * length[:, None] / (points @ self.A.T) ** 2
-        Q = chdtrc(r, beyond) if self.df is None else fdtrc(r, self.df, beyond / r)
+            beyond = np.log(c * c * length[:, None] / (points @ self.A.T) ** 2)
+        Q = np.exp(np.interp(beyond, *law, right=-np.inf) - law[1][0])
         return float((Q.max(axis=1) / Q.sum(axis=1)).mean())

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.inference.contrasts import check_adjust, share_of_alpha
+from glmclf.inference.contrasts import check_adjust
+from glmclf.inference.pairwise import share_of_alpha
 from glmclf.inference.prediction import Prediction
 from glmclf.inference.wald import TermTests, check_alpha
 

@@ -11,7 +11,8 @@ from scipy.special import expit
 
 from glmclf.data.frame import labels
 from glmclf.inference import wald
-from glmclf.inference.contrasts import check_adjust, share_of_alpha
+from glmclf.inference.contrasts import check_adjust
+from glmclf.inference.pairwise import share_of_alpha
 from glmclf.inference.prediction import level_logit_se
 from glmclf.results import frames
 from glmclf.results.estimates import Estimates

@@ -12,8 +12,9 @@ from scipy.stats import studentized_range
 import glmclf
 from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit, datasets
 from glmclf.errors import DataError, InferenceWarning
-from glmclf.inference.contrasts import MaxNormal, adjusted_pvalues, correlation, joint_critical_value
+from glmclf.inference.contrasts import adjusted_pvalues, correlation, joint_critical_value
 from glmclf.inference.inverse import ratio
+from glmclf.inference.pairwise import JointTail
 
 R = json.loads((references.ROOT / "r" / "margins.json").read_text(encoding="utf-8"))
 
@@ -175,8 +176,8 @@ def test_contrasts_of_several_kinds(penguins):
 def test_balanced_pairs_are_studentised_ranges(k, t):
     """scipy's studentized_range with infinite degrees of freedom."""
     C = np.array([np.eye(k)[i] - np.eye(k)[j] for i in range(k) for j in range(i)])
-    law = MaxNormal(correlation(C @ C.T))
-    assert_allclose(law.tail(t), studentized_range.sf(t * np.sqrt(2), k, np.inf), rtol=1e-2)
+    law = JointTail(correlation(C @ C.T), None, 0)
+    assert_allclose(law(t)[0], studentized_range.sf(t * np.sqrt(2), k, np.inf), rtol=1e-2)
     assert_allclose(law.quantile(0.05), studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2), rtol=1e-3)
 
 
