@@ -33,7 +33,10 @@ def inverse_predict(
         res._need_spread("inverse_predict()")
     values = _probabilities(p)
     source = res._margin_source()
-    row = _other_variables(source, source.check(variable), dict(at or {}))
+    source.check(variable)
+    if source.model._ranges is None:
+        raise DataError(f'the file holds no range of "{variable}", as those of format 1: fit again and save it again')
+    row = _other_variables(source, variable, dict(at or {}))
     line = _Line(source, row, variable)
     table = [line.solve(q, check_alpha(alpha), method) for q in res.model.link.quantile(values)]
     frame = pd.DataFrame(table, columns=["estimate", "se", "ci_lower", "ci_upper", "shape"])
@@ -78,15 +81,17 @@ def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typic
     if variable == offset:
         raise NotImplementedError(f'inverse_predict() of "{variable}", which is the offset, too')
     others = [name for name in source.design.variables if name != variable]
-    if set(others) <= set(at) and (offset in at or not source.model._has_offset):
+    ranges = source.model._ranges
+    known = {name: ranges[name][0] for name in others if name in ranges and ranges[name][0] == ranges[name][1]} | at
+    if set(others) <= set(known) and (offset in at or not source.model._has_offset):
         row = Typical(source, [{variable: 1.0}], [{}], [None])
-        empty = pd.DataFrame({name: [at.get(name)] for name in source.design.variables})
+        empty = pd.DataFrame({name: [known.get(name)] for name in source.design.variables})
         for name in others:
             levels = source.levels_of(name, empty)
             if levels is None:
-                row.point[0][name] = at[name]
+                row.point[0][name] = known[name]
             else:
-                row.shares[0][name] = ([at[name]], np.ones(1))
+                row.shares[0][name] = ([known[name]], np.ones(1))
         if source.levels_of(variable, empty) is not None:
             row.shares[0][variable] = row.point[0].pop(variable), np.ones(1)
         if offset in at:
@@ -131,13 +136,13 @@ class _Line:
 
     def _range(self) -> tuple[float, float]:
         """Two values of the variable in its domain."""
-        if self.source.model._rows_ is None:
-            return 1.0, 2.0
-        v = self.source.table()[self.name].to_numpy(dtype=float)
-        low, high = float(np.nanmin(v)), float(np.nanmax(v))
-        if self._finite(low):
-            return low, high
-        return float(np.nanmin(v[v > low])), high  # the log of 0
+        ranges = self.source.model._ranges
+        if self.name not in ranges:
+            raise DataError(f'"{self.name}" has no finite range in the rows of the fit')
+        low, high = ranges[self.name]
+        # rows at the least value may be incomplete, as of a log
+        inner = (low + s * (high - low) for s in (0.0, 1e-3, 0.01, 0.1, 0.25, 0.5))
+        return next((v for v in inner if self._finite(v)), low), high
 
     def _raw(self, v: float) -> ndarray:
         with np.errstate(all="ignore"):

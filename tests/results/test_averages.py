@@ -1,11 +1,14 @@
 """What averages are taken over and what comes of them near 0 and 1: against predict(), brute force and other routes."""
 
+import io
+import json
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 from scipy.special import expit, log_ndtr
 
 import glmclf
@@ -307,6 +310,34 @@ def test_a_line_within_bounds_is_not_followed_beyond(doses):
 def test_steps_have_no_inverse(doses, code, words):
     with pytest.raises(NotImplementedError, match=words):
         Logit.from_formula(f"s + f ~ {code}", doses).fit().inverse_predict(0.5, "dose")
+
+
+@pytest.mark.parametrize("code", ["I((dose - 9)**2)", "hinge(dose, [15])", "np.log(dose - 5)", "dose"])
+def test_inverse_of_a_kept_result_bit_for_bit(doses, code):
+    res = Logit.from_formula(f"s + f ~ {code}", doses.assign(dose=10 * doses.dose)).fit()
+    known, file = res.inverse_predict([0.5, 0.2], "dose"), io.StringIO()
+    res.save(file)
+    file.seek(0)
+    pd.testing.assert_frame_equal(glmclf.load(file).inverse_predict([0.5, 0.2], "dose"), known, check_exact=True)
+    res.remove_data()
+    pd.testing.assert_frame_equal(res.inverse_predict([0.5, 0.2], "dose"), known, check_exact=True)
+
+
+@pytest.mark.parametrize("of", [np.asarray, csr_array])
+def test_inverse_of_a_kept_result_of_arrays(table, of):
+    X = np.column_stack([np.ones(len(table)), table.x])
+    res, file = Logit(table.y, of(X)).fit(), io.StringIO()
+    known = res.inverse_predict(0.5, "x1")
+    assert_allclose(res.predict([[1.0, known["estimate"].iloc[0]]]), 0.5, rtol=1e-9)
+    res.save(file)
+    old = json.loads(file.getvalue())
+    assert old["model"]["kept"].pop("_ranges")["x1"] == [table.x.min(), table.x.max()]
+    file.seek(0)
+    pd.testing.assert_frame_equal(glmclf.load(file).inverse_predict(0.5, "x1"), known, check_exact=True)
+    kept = glmclf.load(io.StringIO(json.dumps({**old, "version": 1})))
+    assert_allclose(kept.predict(X), res.predict(X), rtol=0)
+    with pytest.raises(DataError, match='range of "x1".*save it again'):
+        kept.inverse_predict(0.5, "x1")
 
 
 # ------------------------------------------------------------------------------------------------ what is accepted
