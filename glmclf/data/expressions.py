@@ -41,6 +41,7 @@ FUNCTIONS = frozenset(
         "Diff",
     }
 )
+AFFINE = frozenset({"I", "Q", "center", "standardize", "scale"})
 CONTRASTS = frozenset({"Treatment", "Sum", "Poly", "Helmert", "Diff"})
 NUMPY_NAMES = frozenset({"np", "numpy"})
 NUMPY_CONSTANTS = frozenset({"pi", "e", "inf", "nan", "euler_gamma"})
@@ -203,6 +204,42 @@ def grows(code: str) -> bool:
     nodes = list(ast.walk(parse(code)))
     whole = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift, ast.FloorDiv, ast.Mod)
     return any(isinstance(n, (ast.Mult, ast.Pow)) for n in nodes) and not any(isinstance(n, whole) for n in nodes)
+
+
+@kept
+def affine(code: str, column: str) -> bool:
+    """Whether the code is a + b column by its syntax: arithmetic, I(), centring and scaling.
+
+    Examples
+    --------
+    >>> affine("center(2 * x - z)", "x"), affine("np.minimum(x, 10)", "x"), affine("x // 1", "x")
+    (True, False, False)
+    """
+    return _affine(parse(code), column)
+
+
+def _affine(node: ast.AST, column: str) -> bool:
+    if isinstance(node, ast.Name) or not _mentions(node, column):
+        return True
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, (ast.UAdd, ast.USub)) and _affine(node.operand, column)
+    if isinstance(node, ast.BinOp):
+        factor = isinstance(node.op, ast.Mult) and not (_mentions(node.left, column) and _mentions(node.right, column))
+        divided = isinstance(node.op, ast.Div) and not _mentions(node.right, column)
+        if factor or divided or isinstance(node.op, (ast.Add, ast.Sub)):
+            return _affine(node.left, column) and _affine(node.right, column)
+        return False
+    if not isinstance(node, ast.Call) or _dotted(node.func) not in AFFINE:
+        return False
+    if _dotted(node.func) == "Q":
+        return True
+    others = (*node.args[1:], *(k.value for k in node.keywords))
+    return bool(node.args) and _affine(node.args[0], column) and not any(_mentions(o, column) for o in others)
+
+
+def _mentions(node: ast.AST, column: str) -> bool:
+    """Whether a column is in some code, by its name or as text: Q("x")."""
+    return any(getattr(n, "id", None) == column or getattr(n, "value", None) == column for n in ast.walk(node))
 
 
 # --------------------------------------------------------------------------------------------------- closed list

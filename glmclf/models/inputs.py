@@ -15,7 +15,7 @@ from numpy import ndarray
 from glmclf.core.collapse import Distinct, distinct_rows
 from glmclf.core.columns import Columns, Dense, Sparse, from_pieces
 from glmclf.data.arrays import constant, is_sparse, read_arrays
-from glmclf.data.frame import labels
+from glmclf.data.frame import labels, read_column
 from glmclf.data.groups import label
 from glmclf.data.response import packed
 from glmclf.data.sample import Sample
@@ -63,6 +63,16 @@ class Rows:
         """Every row of X at least once; the distinct ones if they were found."""
         found = self.__dict__.get("_distinct")
         return self.X if found is None else found.X
+
+
+def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
+    """Least and largest value by column, missing ones aside; columns without a value are left out."""
+    if is_sparse(X):
+        low, high = X.nanmin(axis=0).toarray().ravel(), X.nanmax(axis=0).toarray().ravel()
+    else:
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    ends = zip(names, low.astype(float).tolist(), high.astype(float).tolist(), strict=True)
+    return {name: [a, b] for name, a, b in ends if np.isfinite(a) and np.isfinite(b)}
 
 
 class ModelData:
@@ -307,6 +317,23 @@ class Inputs:
         "_notes",
     )
 
+    @cached_property
+    def _ranges(self) -> dict[str, list[float]] | None:
+        """Least and largest value of each variable that is a number; None of a file that does not hold them."""
+        r, columns = self._rows, getattr(self._design, "columns", None)
+        if not hasattr(self._results_class, "inverse_predict"):
+            return {}
+        if columns is None and isinstance(r.X, (Dense, Sparse)):
+            return _ranges_of(self._design.variables, r.X.X)
+        table = self._fit_table()
+        names = {str(c): c for c in table.columns}
+        found: dict[str, list[float]] = {}
+        for name in self._design.variables:
+            column = read_column(table[names[name]], name)
+            if column.kind == "number":
+                found |= _ranges_of([name], np.asarray(column.marked(), dtype=float)[:, None])
+        return found
+
     def _without_rows(self):
         """A copy that holds nothing with one entry a row."""
         other = object.__new__(type(self))
@@ -332,7 +359,8 @@ class Inputs:
         from glmclf.data import codec
 
         self = object.__new__(cls)
-        self.__dict__ = {name: stored["kept"][name] for name in cls._kept}
+        kept = {"_ranges": None, **stored["kept"]}  # files of format 1 have no ranges
+        self.__dict__ = {name: kept[name] for name in cls._kept}
         self._design = codec.decode(stored["design"], functions)
         self._response, self._rows_ = codec.decode_response(stored["response"]), None
         self.data = ModelData(self._design, None, self._design.xnames)

@@ -503,6 +503,9 @@ class Kept(Estimates):
     def save(self, path) -> None:
         """Write the result as JSON: formula, levels, transforms, estimate and covariance, no row of the data.
 
+        Of each variable that is a number a file of a model of an event holds the least and the largest value, from
+        which `inverse_predict` starts.
+
         Parameters
         ----------
         path : str, path or open text or binary file

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.data.expressions import affine
 from glmclf.data.frame import quoted
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference import inverse
@@ -19,6 +20,7 @@ from glmclf.results.margin_sources import Source
 from glmclf.results.marginal_effects import check_word
 
 STRAIGHT = 1e-9  # of a column's size, that a line through the design may miss
+JUMP = 1e-6  # of t, that a value found may miss
 FLAT = 1e-13  # of a function's change between the data's ends, that is none
 
 
@@ -31,7 +33,10 @@ def inverse_predict(
         res._need_spread("inverse_predict()")
     values = _probabilities(p)
     source = res._margin_source()
-    row = _other_variables(source, source.check(variable), dict(at or {}))
+    source.check(variable)
+    if source.model._ranges is None:
+        raise DataError(f'the file holds no range of "{variable}", as those of format 1: fit again and save it again')
+    row = _other_variables(source, variable, dict(at or {}))
     line = _Line(source, row, variable)
     table = [line.solve(q, check_alpha(alpha), method) for q in res.model.link.quantile(values)]
     frame = pd.DataFrame(table, columns=["estimate", "se", "ci_lower", "ci_upper", "shape"])
@@ -76,15 +81,17 @@ def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typic
     if variable == offset:
         raise NotImplementedError(f'inverse_predict() of "{variable}", which is the offset, too')
     others = [name for name in source.design.variables if name != variable]
-    if set(others) <= set(at) and (offset in at or not source.model._has_offset):
+    ranges = source.model._ranges
+    known = {name: ranges[name][0] for name in others if name in ranges and ranges[name][0] == ranges[name][1]} | at
+    if set(others) <= set(known) and (offset in at or not source.model._has_offset):
         row = Typical(source, [{variable: 1.0}], [{}], [None])
-        empty = pd.DataFrame({name: [at.get(name)] for name in source.design.variables})
+        empty = pd.DataFrame({name: [known.get(name)] for name in source.design.variables})
         for name in others:
             levels = source.levels_of(name, empty)
             if levels is None:
-                row.point[0][name] = at[name]
+                row.point[0][name] = known[name]
             else:
-                row.shares[0][name] = ([at[name]], np.ones(1))
+                row.shares[0][name] = ([known[name]], np.ones(1))
         if source.levels_of(variable, empty) is not None:
             row.shares[0][variable] = row.point[0].pop(variable), np.ones(1)
         if offset in at:
@@ -104,6 +111,7 @@ class _Line:
     def __init__(self, source: Source, row: Typical, name: str):
         self.source, self.row, self.name = source, row, name
         self.low, self.high = self._range()
+        self._missed: dict[float, tuple[float, tuple[float, int]]] = {}  # a t out of reach, and what was found instead
         ends = self._raw(self.low), self._raw(self.high)
         middle = [self._raw(self.low + s * (self.high - self.low)) for s in (0.25, 0.6)]
         self.first, self.step = ends[0], ends[1] - ends[0]
@@ -112,6 +120,7 @@ class _Line:
         if not self.step.any():
             raise DataError(f'the design does not move with "{name}" between {self.low:g} and {self.high:g}')
         self._check_straight(middle)
+        self._check_steps()
         if source.lost(self.step[None]) or source.lost(self.first[None]):
             raise ValueError(
                 f'the slope of "{name}" is not estimable: its column was left out as a combination of others'
@@ -127,13 +136,13 @@ class _Line:
 
     def _range(self) -> tuple[float, float]:
         """Two values of the variable in its domain."""
-        if self.source.model._rows_ is None:
-            return 1.0, 2.0
-        v = self.source.table()[self.name].to_numpy(dtype=float)
-        low, high = float(np.nanmin(v)), float(np.nanmax(v))
-        if self._finite(low):
-            return low, high
-        return float(np.nanmin(v[v > low])), high  # the log of 0
+        ranges = self.source.model._ranges
+        if self.name not in ranges:
+            raise DataError(f'"{self.name}" has no finite range in the rows of the fit')
+        low, high = ranges[self.name]
+        # rows at the least value may be incomplete, as of a log
+        inner = (low + s * (high - low) for s in (0.0, 1e-3, 0.01, 0.1, 0.25, 0.5))
+        return next((v for v in inner if self._finite(v)), low), high
 
     def _raw(self, v: float) -> ndarray:
         with np.errstate(all="ignore"):
@@ -154,7 +163,22 @@ class _Line:
                     f"monotone (columns {quoted(np.array(self.source.model.exog_names)[self.step != 0].tolist())})"
                 )
             ts.append(t)
-        self.linear = bool(np.allclose(ts, (0.25, 0.6), rtol=1e-12, atol=0.0))
+        on_line = bool(np.allclose(ts, (0.25, 0.6), rtol=1e-12, atol=0.0))
+        self.linear = on_line and all(affine(code, self.name) for code in self._codes())
+
+    def _check_steps(self) -> None:
+        """Refuse a function that is level between jumps."""
+        places = self.low + np.array([0.137, 0.293, 0.448, 0.711, 0.934]) * (self.high - self.low)
+        if not self.linear and not any(self._slope(v) for v in places):
+            raise NotImplementedError(
+                f'inverse_predict() of "{self.name}", which enters by a step function ({quoted(self._codes())}): one '
+                "value of it has many inverses, most have none"
+            )
+
+    def _codes(self) -> list[str]:
+        """The factors of the formula that hold the variable; none of a design of arrays, which is linear."""
+        factors = getattr(self.source.design, "factors", {})
+        return [code for code, f in factors.items() if self.name in f.expression.columns]
 
     def _place(self, row: ndarray) -> float:
         """t of a row of the design: 0 at the first, 1 at the last value."""
@@ -175,7 +199,8 @@ class _Line:
             low, high = np.nan if below else low, np.nan if above else high
         if beyond:
             return np.nan, np.nan, low, high, shape
-        return v, found.se / abs(self._slope(v)), low, high, shape
+        with np.errstate(divide="ignore"):  # infinite at a level point, as of (x - a)**3
+            return v, float(np.divide(found.se, abs(self._slope(v)))), low, high, shape
 
     def _slope(self, v: float) -> float:
         """dt/dv."""
@@ -193,12 +218,45 @@ class _Line:
             return self.low + t * (self.high - self.low), 0
         if 0 <= t <= 1:
             return self._between(self.low, self.high, t), 0
-        return self._walk(t, 1.0 if t > 1 else -1.0)
+        sign = 1.0 if t > 1 else -1.0
+        if np.isfinite(t) and sign in self._missed and sign * (t - self._missed[sign][0]) >= 0:
+            return self._missed[sign][1]
+        found = self._walk(t, sign)
+        if np.isfinite(t) and found[1]:
+            self._missed[sign] = t, found
+        return found
 
     def _between(self, a: float, b: float, t: float) -> float:
         from scipy.optimize import brentq
 
-        return float(brentq(lambda v: self._place(self._raw(v)) - t, a, b, xtol=1e-300, rtol=1e-14))
+        v = float(brentq(lambda v: self._at(v) - t, a, b, xtol=1e-300, rtol=1e-14))
+        if abs(self._at(v) - t) > JUMP * max(1.0, abs(t)):
+            raise NotImplementedError(
+                f'inverse_predict() of "{self.name}", which enters by a function that jumps at {v:g} '
+                f"({quoted(self._codes())}): no value of it has this p, or this end of the set"
+            )
+        return v
+
+    def _at(self, v: float) -> float:
+        """t(v); NaN beyond the bounds of a spline."""
+        try:
+            return self._place(self._raw(v))
+        except DataError:
+            return np.nan
+
+    def _turns(self, v: float) -> bool:
+        """Whether the function falls at v, where t goes down as v goes up."""
+        try:
+            return self._slope(v) < 0
+        except DataError:
+            return False
+
+    def _ends(self, a: float, sign: float) -> tuple[float, int]:
+        """Where the function ends or turns at a; infinity, where it is level from there on."""
+        width = self.high - self.low
+        ts = np.array([self._at(a + sign * s * width) for s in (0.0, 1e-3, 0.1, 1.0, 10.0, 1e3)])
+        level = bool((np.abs(ts - ts[0]) <= 1e-9 * max(1.0, abs(ts[0]))).all())
+        return (sign * np.inf if level else a), int(sign)
 
     def _walk(self, t: float, sign: float) -> tuple[float, int]:
         """From an end of the data on while the function goes on the same way: up to t, or to where it ends or turns."""
@@ -207,13 +265,13 @@ class _Line:
         step, (tiny, large) = width, (1e-12 * width, 1e12 * width) if np.isinf(t) else (1e-300, 1e300)
         for _ in range(4400):
             b = a + sign * step
-            ts = [self._place(self._raw(a + sign * s * step)) for s in (0.3, 0.6, 1.0)]
+            ts = [self._at(a + sign * s * step) for s in (0.3, 0.6, 1.0)]
             steps = sign * np.diff([here, *ts])
             if np.isfinite(steps).all() and (np.abs(steps) <= FLAT * max(1.0, abs(here))).all():
                 if step > 1e-3 * width:
                     return sign * np.inf, int(sign)  # the function levels off
-                return (0.0 if abs(a) <= 1e-6 * width else a), int(sign)  # it ends or turns
-            if (steps > 0).all():
+                return self._ends(0.0 if abs(a) <= 1e-6 * width else a, sign)
+            if (steps > 0).all() and not self._turns(b):
                 if sign * (ts[-1] - t) >= 0:
                     return self._between(min(a, b), max(a, b), t), 0
                 a, here, step = b, ts[-1], 2.0 * step
@@ -225,4 +283,4 @@ class _Line:
                     return 0.0, 0 if np.isfinite(t) else int(sign)
                 if step <= 1e-14 * abs(a):
                     break
-        return a, int(sign)
+        return self._ends(a, sign)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-FORMAT = 1
+FORMAT = 2  # 1 had no ranges of variables
 MODELS: dict[str, str] = {}  # model class -> its module, entered by `models`, which this layer cannot import
 
 

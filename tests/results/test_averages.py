@@ -1,11 +1,14 @@
 """What averages are taken over and what comes of them near 0 and 1: against predict(), brute force and other routes."""
 
+import io
+import json
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 from scipy.special import expit, log_ndtr
 
 import glmclf
@@ -254,6 +257,11 @@ def fieller(res, p):
         ("I(dose**2)", lambda u: np.sqrt(u) if u > 0 else 0.0, (0.5, 0.05)),
         ("np.sqrt(dose)", lambda u: u * u if u > 0 else 0.0, (0.5, 0.85)),
         ("np.log(dose)", np.exp, (0.5, 0.01, 0.99)),
+        ("np.minimum(dose, 10)", lambda u: u if u < 10 else np.inf, (0.1, 0.95)),  # a line between the data's ends
+        ("np.minimum(dose, 15)", lambda u: u if u < 15 else np.inf, (0.05,)),
+        ("np.abs(dose)", lambda u: max(u, 0.0), (0.75,)),
+        ("np.maximum(dose, 0.5)", lambda u: u if u > 0.5 else -np.inf, (0.75,)),
+        ("I((dose - 4.5)**3)", lambda u: 4.5 + np.cbrt(u), (0.5, 0.05)),
     ],
 )
 def test_inverse_through_functions_of_limited_range(doses, code, back, p):
@@ -267,7 +275,10 @@ def test_inverse_through_functions_of_limited_range(doses, code, back, p):
         assert_allclose(numbers, [back(value), *ends], rtol=1e-9)
 
 
-@pytest.mark.parametrize("code", ["I(1/dose)", "np.exp(-dose)", "sigmoid(dose, [4], scale=1)"])
+LIMITED = ["I(1/dose)", "np.exp(-dose)", "sigmoid(dose, [4], scale=1)", "np.clip(dose, 0, 10)"]
+
+
+@pytest.mark.parametrize("code", LIMITED)
 def test_probabilities_that_no_value_has(doses, code):
     res = Logit.from_formula(f"s + f ~ {code}", doses).fit()
     least = res.predict({"dose": 1e6}).iloc[0]
@@ -277,6 +288,56 @@ def test_probabilities_that_no_value_has(doses, code):
     with pytest.warns(InferenceWarning, match="no value"):
         near = res.inverse_predict(least * 0.999, "dose").iloc[0]
     assert near["ci_upper"] == np.inf and np.isfinite(near["ci_lower"]) and np.isnan(near["estimate"])
+
+
+def test_a_line_within_bounds_is_not_followed_beyond(doses):
+    res = Logit.from_formula("s + f ~ bs(dose, degree=1, df=1)", doses).fit()
+    with pytest.warns(InferenceWarning, match='no value of "dose" has p = 0.05'):
+        found = res.inverse_predict([0.05, 0.5], "dose")
+    assert found.loc[0.05, ["estimate", "ci_lower", "ci_upper"]].isna().all()
+    assert_allclose(res.predict({"dose": [found.loc[0.5, "estimate"]]}), 0.5, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("np.round(dose)", "step function.*np.round"),
+        ("np.floor(dose)", "step function.*np.floor"),
+        ("I(dose//1)", "step function.*dose // 1"),
+        ("I(dose + 3 * np.floor(dose))", "jumps at 4"),
+    ],
+)
+def test_steps_have_no_inverse(doses, code, words):
+    with pytest.raises(NotImplementedError, match=words):
+        Logit.from_formula(f"s + f ~ {code}", doses).fit().inverse_predict(0.5, "dose")
+
+
+@pytest.mark.parametrize("code", ["I((dose - 9)**2)", "hinge(dose, [15])", "np.log(dose - 5)", "dose"])
+def test_inverse_of_a_kept_result_bit_for_bit(doses, code):
+    res = Logit.from_formula(f"s + f ~ {code}", doses.assign(dose=10 * doses.dose)).fit()
+    known, file = res.inverse_predict([0.5, 0.2], "dose"), io.StringIO()
+    res.save(file)
+    file.seek(0)
+    pd.testing.assert_frame_equal(glmclf.load(file).inverse_predict([0.5, 0.2], "dose"), known, check_exact=True)
+    res.remove_data()
+    pd.testing.assert_frame_equal(res.inverse_predict([0.5, 0.2], "dose"), known, check_exact=True)
+
+
+@pytest.mark.parametrize("of", [np.asarray, csr_array])
+def test_inverse_of_a_kept_result_of_arrays(table, of):
+    X = np.column_stack([np.ones(len(table)), table.x])
+    res, file = Logit(table.y, of(X)).fit(), io.StringIO()
+    known = res.inverse_predict(0.5, "x1")
+    assert_allclose(res.predict([[1.0, known["estimate"].iloc[0]]]), 0.5, rtol=1e-9)
+    res.save(file)
+    old = json.loads(file.getvalue())
+    assert old["model"]["kept"].pop("_ranges")["x1"] == [table.x.min(), table.x.max()]
+    file.seek(0)
+    pd.testing.assert_frame_equal(glmclf.load(file).inverse_predict(0.5, "x1"), known, check_exact=True)
+    kept = glmclf.load(io.StringIO(json.dumps({**old, "version": 1})))
+    assert_allclose(kept.predict(X), res.predict(X), rtol=0)
+    with pytest.raises(DataError, match='range of "x1".*save it again'):
+        kept.inverse_predict(0.5, "x1")
 
 
 # ------------------------------------------------------------------------------------------------ what is accepted
