@@ -307,6 +307,7 @@ def test_options_that_make_no_sense():
         (lambda: two.validate("cv", folds=1000), ValueError, "folds"),
         (lambda: two.validate(reps=0), ValueError, "reps"),
         (lambda: two.validate(groups="nobody"), ValueError, "nobody"),
+        *((lambda s=s: two.validate(seed=s), ValueError, f"seed={s!r}: a whole number") for s in ("a", 1.5, -1, True)),
     ):
         with pytest.raises(error, match=words):
             call()
@@ -446,6 +447,20 @@ def test_632_of_useless_predictions():
     table = res.validate(".632+", seed=2, reps=40).table
     assert abs(table.loc["AUC", "corrected"] - 0.5) < abs(table.loc["AUC", "apparent"] - 0.5)
     assert table.loc["Brier", "corrected"] > table.loc["Brier", "apparent"]
+
+
+def test_632_of_a_constant_is_that_of_expanded_rows():
+    """No information is to lose: R = 0, whatever the rounding of two scores that are the same."""
+    expanded = DF.loc[DF.index.repeat(DF.f)].reset_index(drop=True)
+    for left, model in (("y", glmclf.Logit), ("c", glmclf.MNLogit)):
+        tables = []
+        for data, keywords in ((DF, {"freq_weights": "f"}), (expanded, {})):
+            with pytest.warns(InferenceWarning, match="predicts the same for every row"):
+                tables.append(model.from_formula(f"{left} ~ 1", data, **keywords).fit().validate(".632+", seed=3, reps=4))
+        a, b = (t.table for t in tables)
+        assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+        for name in ("log score", "Brier", "accuracy"):
+            assert_allclose(a.corrected[name], 0.368 * a.apparent[name] + 0.632 * a.test[name], rtol=1e-12)
 
 
 def test_whole_clusters_are_drawn():
