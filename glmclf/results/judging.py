@@ -559,6 +559,11 @@ class Judged:
             `curve`, `intercept`, `slope`, `ici`, `brier`, `log_score`, `summary_frame()`; of several levels each
             against all others.
 
+        Warns
+        -----
+        InferenceWarning
+            Levels without a row among those judged: what compares them with others is NaN. Probabilities of 0 or 1.
+
         Notes
         -----
         Intercept ("calibration in the large") and slope are of logit models of the outcome given logit(p), the former

@@ -567,13 +567,27 @@ def test_probabilities_of_zero_in_resamples_are_said():
 
 
 def test_one_class_in_new_data():
-    """What needs no second class is there; what does is NaN."""
+    """What needs no second class is there; what does is NaN, and said."""
     res = fit("Logit")
+    with warnings.catch_warnings(), pytest.warns(InferenceWarning, match="no row of 'no' is among .*; all are 'yes'"):
+        warnings.filterwarnings("error", category=RuntimeWarning)
+        c = res.calibration(newdata=TEST[TEST.y == "yes"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        table = res.calibration(newdata=TEST[TEST.y == "yes"]).summary_frame()["estimate"]
+        table = c.summary_frame()["estimate"]
     assert table[["calibration in the large", "slope", "scaled Brier"]].isna().all()
     assert_allclose(table["Brier"], ((1 - res.predict(TEST[TEST.y == "yes"])) ** 2).mean())
+
+
+def test_levels_without_a_row_are_said():
+    res = fit("MNLogit")
+    with pytest.warns(InferenceWarning, match="no row of 'rail' is among the .* NaN are those of these levels") as caught:
+        table = res.calibration(newdata=TEST[TEST.c != "rail"]).table
+    assert len(caught) == 1 and table.loc["rail", ["slope", "ICI", "scaled Brier"]].isna().all()
+    assert table.loc[["bus", "car"], ["slope", "ICI", "scaled Brier"]].notna().all(axis=None)
+    with pytest.warns(InferenceWarning, match="no row of 'bus', 'rail' .* all are 'car'. NaN are intercepts"):
+        table = res.calibration(newdata=TEST[TEST.c == "car"]).table
+    assert table[["slope", "ICI", "scaled Brier"]].isna().all(axis=None)
 
 
 def test_accuracy_of_a_weighted_sample():
