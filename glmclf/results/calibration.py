@@ -61,7 +61,8 @@ class Calibration:
             only = f"; all are {self._levels[int(sizes.argmax())]!r}"
             what = "intercepts, slopes, distances (ICI, E50, E90, Emax) and scaled Brier scores"
         else:
-            only, what = "", "those of these levels: intercept, slope, distances (ICI, E50, E90, Emax), scaled Brier score"
+            only = ""
+            what = "those of these levels: intercept, slope, distances (ICI, E50, E90, Emax), scaled Brier score"
         warn(
             f"no row of {', '.join(map(repr, absent))} is among the {n} that are judged{only}. NaN are {what}: judge "
             "rows of every level",

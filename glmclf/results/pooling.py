@@ -357,9 +357,10 @@ def pool(results: Iterable[Any]) -> PooledResults:
     TypeError
         What is no fit, or fewer than two of them.
     ValueError
-        Fits that differ in what has to be the same, that did not converge or are infinite, and transforms of the
-        formula that memorised other numbers in each data set (knots, means), or code that looks across rows
-        (``x - x.mean()``) of a column that differs, so that coefficients of one name mean different things. The message names the fits and what to do.
+        Fits that differ in what has to be the same, that did not converge or are infinite, transforms of the formula
+        that memorised other numbers in each data set (knots, means), and code that looks across rows
+        (``x - x.mean()``) of a column that differs, so that coefficients of one name mean different things. The
+        message names the fits and what to do.
     NotImplementedError
         Penalised fits, which have no standard errors that count the bias.
 
@@ -439,8 +440,8 @@ def _check_across(models: list[Any]) -> None:
         e = factor.expression
         if not e.foreign:
             continue
-        tables = [_columns_of(model, e) for model in models]
-        if None in tables:
+        tables = [table for model in models if (table := _columns_of(model, e)) is not None]
+        if len(tables) < len(models):
             raise ValueError(
                 f'pool(): "{code}" calls a function that may look at other rows, and a fit that was kept in a file has '
                 "no data to tell. Pool the fits before they are saved, or compute the column before"
@@ -450,8 +451,8 @@ def _check_across(models: list[Any]) -> None:
             if changed and _across(e, tables[0]):
                 raise ValueError(
                     f'pool(): the value of "{code}" in a row depends on other rows, and {quoted(changed)} there are '
-                    f"others in fit {i} than in fit 1, so that its coefficient may mean something else. Take fixed numbers "
-                    "(a mean that is known), or compute the column before"
+                    f"others in fit {i} than in fit 1, so that its coefficient may mean something else. Take fixed "
+                    "numbers (a mean that is known), or compute the column before"
                 )
 
 
