@@ -39,6 +39,8 @@ class FastStandardize(Standardize):
         x = x[:, None] if x.ndim == 1 else x
         if self.current_n:
             raise NotImplementedError("standardize() of data in several blocks is not available.")
+        if rescale and len(x) and (constant := x.min(axis=0) == x.max(axis=0)).any():
+            raise Refused(f"the column is constant ({x[0, constant][0]:g}) in the rows used: leave it out.")
         self.current_n = len(x)
         self.current_mean = x.mean(axis=0)
         self.current_M2 = ((x - self.current_mean) ** 2).sum(axis=0)

@@ -282,12 +282,15 @@ class Quantiles(Groups):
     ----------
     x : column of numbers
     n : int
-        How many groups. A value beyond the training rows is in none of them: a DataError.
+        How many groups, no more than distinct values. A value beyond the training rows is in none of them: a DataError.
     """
 
     def _fix(self, x: ndarray, n: int) -> None:
         n = _whole(n, "n", 2)
         _varies(x)
+        distinct = len(np.unique(x))
+        if n > distinct:
+            raise Refused(f"the column has too few distinct values ({distinct}) for {n} groups: take fewer groups.")
         edges = np.quantile(x, np.linspace(0.0, 1.0, n + 1))
         if (np.diff(edges) == 0).any():
             raise Refused(
@@ -304,8 +307,8 @@ class Intervals(Groups):
     ----------
     x : column of numbers
     edges : list of numbers, or int
-        Increasing; -np.inf and np.inf may be the outer ones. An int asks for that many intervals of equal width over
-        the training rows. A value outside is in no group: a DataError.
+        Increasing, so many that there are two groups or more; -np.inf and np.inf may be the outer ones. An int asks for
+        that many intervals of equal width over the training rows. A value outside is in no group: a DataError.
     right : bool
         Whether an interval holds its right edge, (a, b], or its left one, [a, b).
     include_lowest : bool
@@ -315,13 +318,16 @@ class Intervals(Groups):
     def _fix(self, x: ndarray, edges: Any, right: bool = True, include_lowest: bool = False) -> None:
         if np.ndim(edges) == 0:
             _varies(x)
-            edges = pd.cut(x, _whole(edges, "edges", 1), right=right, include_lowest=include_lowest, retbins=True)[1]
+            edges = pd.cut(x, _whole(edges, "edges", 2), right=right, include_lowest=include_lowest, retbins=True)[1]
         edges = np.asarray(edges)
         if edges.dtype.kind not in "iuf":
             raise Refused(f"edges={edges.tolist()!r}: a list of numbers.")
         if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
             raise Refused(f"edges={edges.tolist()}: a list of two or more increasing numbers.")
         self._set(edges, right, include_lowest)
+        if len(edges) == 2:
+            self._at(x)  # values outside are said first
+            raise Refused(f"all rows used are in one group, {self._labels[0]}: give another edge between them.")
 
 
 TRANSFORMS: dict[str, Any] = {

@@ -17,6 +17,7 @@ from glmclf.inference.resampling import drawn
 
 METHODS = ("bootstrap", "cv", ".632+")
 SHARE = 0.632  # of the rows are in a bootstrap sample
+SAME, NIL = 1e-10, 1e-13  # measures that differ by less, relatively or at all, differ by rounding
 OF_EVENT = ("AUC", "Brier", "log score", "accuracy", "R2", "intercept", "slope")
 OF_CLASSES = ("AUC", "Brier", "log score", "accuracy", "R2", "slope")
 
@@ -199,7 +200,8 @@ def by_bootstrap(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator
 def by_632(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator[Draw], weigh) -> Validated:
     """The .632+ rule: (1 - w) apparent + w out-of-bag, w = .632/(1 - .368 R), R the relative overfitting.
 
-    R = (out-of-bag - apparent)/(uninformative - apparent), between 0 and 1.
+    R = (out-of-bag - apparent)/(uninformative - apparent), between 0 and 1; 0 where no information is to lose: the
+    uninformative measure is the apparent one, but for rounding.
 
     References
     ----------
@@ -222,6 +224,8 @@ def by_632(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator[Draw]
     one, two = _mean(training, apparent), _mean(test, apparent)
     with np.errstate(divide="ignore", invalid="ignore"):
         away, most = two - apparent, none - apparent
+        rounding = np.abs(most) <= np.maximum(SAME * np.maximum(np.abs(none), np.abs(apparent)), NIL)
+        most = np.where(rounding, 0.0, most)
         R = np.where(away * most > 0, np.minimum(away / most, 1.0), np.where(np.isnan(away * most), np.nan, 0.0))
     w = SHARE / (1 - (1 - SHARE) * R)
     beyond = np.abs(away) > np.abs(most)

@@ -50,6 +50,24 @@ class Calibration:
                 "curves are NaN",
                 InferenceWarning,
             )
+        self._warn_of_one_class()
+
+    def _warn_of_one_class(self) -> None:
+        sizes = self._outcomes.sizes
+        absent, n = [self._levels[k] for k in np.flatnonzero(~(sizes > 0))], len(self._log_p)
+        if not absent:
+            return
+        if len(self._levels) - len(absent) == 1:
+            only = f"; all are {self._levels[int(sizes.argmax())]!r}"
+            what = "intercepts, slopes, distances (ICI, E50, E90, Emax) and scaled Brier scores"
+        else:
+            only = ""
+            what = "those of these levels: intercept, slope, distances (ICI, E50, E90, Emax), scaled Brier score"
+        warn(
+            f"no row of {', '.join(map(repr, absent))} is among the {n} that are judged{only}. NaN are {what}: judge "
+            "rows of every level",
+            InferenceWarning,
+        )
 
     def __repr__(self) -> str:
         return f"Calibration of {self.levels}\n{self.summary_frame().to_string(float_format='{:.4f}'.format)}"

@@ -78,7 +78,8 @@ class FitTests:
         groups : int
             Of the Hosmer-Lemeshow test, 3 or more: cut at the quantiles i/groups of the fitted probability of the event
             or, with several classes, of one minus that of the reference (Fagerland, Hosmer & Bofin). `gof_groups` has
-            them.
+            them. A group holds its upper bound, as in R's ``cut``: where risks tie at a bound, the groups, and with
+            them the test, are others if the other level is the event.
 
         Returns
         -------

@@ -559,6 +559,11 @@ class Judged:
             `curve`, `intercept`, `slope`, `ici`, `brier`, `log_score`, `summary_frame()`; of several levels each
             against all others.
 
+        Warns
+        -----
+        InferenceWarning
+            Levels without a row among those judged: what compares them with others is NaN. Probabilities of 0 or 1.
+
         Notes
         -----
         Intercept ("calibration in the large") and slope are of logit models of the outcome given logit(p), the former
@@ -632,7 +637,8 @@ class Judged:
         chose, or a formula that was, is not chosen again. A row of frequency weight f stands for f observations, each
         drawn alone; rows of counts and of sampling weights are drawn as rows. With a seed the numbers are those of the
         expanded rows, each behind the one it repeats. Without information, as the .632+ rule supposes, recalibration
-        has slope 0 and the log odds of the event's share as intercept.
+        has slope 0 and the log odds of the event's share as intercept; the rule keeps the intercept between that of the
+        fit and these, and so says little about it: ask another method.
 
         A replication costs a fit that starts at the estimate and a sort of the rows for each class: of a million rows
         about 1.5 seconds of a Logit, 5 of an MNLogit of four levels. There optimism is small, and 20 tell enough.

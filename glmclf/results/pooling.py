@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import stdtrit
 
+from glmclf.data.frame import quoted, read_column
 from glmclf.errors import DataError
 from glmclf.inference import pooling, wald
 from glmclf.inference.pooling import Pooled, PooledWald
@@ -356,9 +357,10 @@ def pool(results: Iterable[Any]) -> PooledResults:
     TypeError
         What is no fit, or fewer than two of them.
     ValueError
-        Fits that differ in what has to be the same, that did not converge or are infinite, and transforms of the
-        formula that memorised other numbers in each data set (knots, means), so that coefficients of one name mean
-        different things. The message names the fits and what to do.
+        Fits that differ in what has to be the same, that did not converge or are infinite, transforms of the formula
+        that memorised other numbers in each data set (knots, means), and code that looks across rows
+        (``x - x.mean()``) of a column that differs, so that coefficients of one name mean different things. The
+        message names the fits and what to do.
     NotImplementedError
         Penalised fits, which have no standard errors that count the bias.
 
@@ -429,6 +431,44 @@ def _check_same(fits: list[Any]) -> None:
                 "levels), so that its coefficients mean something else. Fix them: bs(x, knots=[...], lower_bound=..., "
                 "upper_bound=...), a categorical with its levels, or compute the column before"
             )
+    _check_across([getattr(r, "_parent", r).model for r in fits])
+
+
+def _check_across(models: list[Any]) -> None:
+    """ValueError for terms whose value in a row depends on other rows, which are others in each data set."""
+    for code, factor in getattr(models[0]._design, "factors", {}).items():
+        e = factor.expression
+        if not e.foreign:
+            continue
+        tables = [table for model in models if (table := _columns_of(model, e)) is not None]
+        if len(tables) < len(models):
+            raise ValueError(
+                f'pool(): "{code}" calls a function that may look at other rows, and a fit that was kept in a file has '
+                "no data to tell. Pool the fits before they are saved, or compute the column before"
+            )
+        for i, table in enumerate(tables[1:], start=2):
+            changed = [name for name in e.columns if not table[name].equals(tables[0][name])]
+            if changed and _across(e, tables[0]):
+                raise ValueError(
+                    f'pool(): the value of "{code}" in a row depends on other rows, and {quoted(changed)} there are '
+                    f"others in fit {i} than in fit 1, so that its coefficient may mean something else. Take fixed "
+                    "numbers (a mean that is known), or compute the column before"
+                )
+
+
+def _columns_of(model: Any, e: Any) -> dict[str, pd.Series] | None:
+    """The columns of an expression, None where they were not kept."""
+    frame = model.data.frame
+    if frame is None or not set(e.columns) <= set(frame.columns):
+        return None
+    return {name: frame[name].reset_index(drop=True) for name in e.columns}
+
+
+def _across(e: Any, table: dict[str, pd.Series]) -> bool:
+    from glmclf.data.reading import looks_across
+
+    n = len(next(iter(table.values()), ()))
+    return looks_across(e, {name: read_column(series, name) for name, series in table.items()}, n)
 
 
 def _described(r: Any) -> dict[str, Any]:

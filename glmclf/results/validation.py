@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core import seeds
 from glmclf.data.groups import read_groups
 from glmclf.errors import (
     CollinearityError,
@@ -121,7 +122,7 @@ def validate(again: Resampled, method: str, seed: Any, reps: int | None, folds: 
         raise TypeError(f'folds= is for method="cv", not {method!r}')
     reps = _whole("reps", (1 if method == "cv" else REPS) if reps is None else reps, 1)
     codes = None if groups is None else _codes(again.res.model, groups)
-    generator = np.random.default_rng(seed)
+    generator = seeds.generator(seed)
     if method == "cv":
         folds = _whole("folds", FOLDS if folds is None else folds, 2)
         found = _by_folds(again, reps, folds, codes, generator)

@@ -307,6 +307,7 @@ def test_options_that_make_no_sense():
         (lambda: two.validate("cv", folds=1000), ValueError, "folds"),
         (lambda: two.validate(reps=0), ValueError, "reps"),
         (lambda: two.validate(groups="nobody"), ValueError, "nobody"),
+        *((lambda s=s: two.validate(seed=s), ValueError, f"seed={s!r}: a whole number") for s in ("a", 1.5, -1, True)),
     ):
         with pytest.raises(error, match=words):
             call()
@@ -448,6 +449,21 @@ def test_632_of_useless_predictions():
     assert table.loc["Brier", "corrected"] > table.loc["Brier", "apparent"]
 
 
+def test_632_of_a_constant_is_that_of_expanded_rows():
+    """No information is to lose: R = 0, whatever the rounding of two scores that are the same."""
+    expanded = DF.loc[DF.index.repeat(DF.f)].reset_index(drop=True)
+    for left, model in (("y", glmclf.Logit), ("c", glmclf.MNLogit)):
+        tables = []
+        for data, keywords in ((DF, {"freq_weights": "f"}), (expanded, {})):
+            with pytest.warns(InferenceWarning, match="predicts the same for every row"):
+                res = model.from_formula(f"{left} ~ 1", data, **keywords).fit()
+                tables.append(res.validate(".632+", seed=3, reps=4))
+        a, b = (t.table for t in tables)
+        assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+        for name in ("log score", "Brier", "accuracy"):
+            assert_allclose(a.corrected[name], 0.368 * a.apparent[name] + 0.632 * a.test[name], rtol=1e-12)
+
+
 def test_whole_clusters_are_drawn():
     """Rows that come in copies: drawn one by one they say of themselves how well they are predicted."""
     copies = pd.concat([DF[:60]] * 5, ignore_index=True)
@@ -552,13 +568,27 @@ def test_probabilities_of_zero_in_resamples_are_said():
 
 
 def test_one_class_in_new_data():
-    """What needs no second class is there; what does is NaN."""
+    """What needs no second class is there; what does is NaN, and said."""
     res = fit("Logit")
+    with warnings.catch_warnings(), pytest.warns(InferenceWarning, match="no row of 'no' is among .*; all are 'yes'"):
+        warnings.filterwarnings("error", category=RuntimeWarning)
+        c = res.calibration(newdata=TEST[TEST.y == "yes"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        table = res.calibration(newdata=TEST[TEST.y == "yes"]).summary_frame()["estimate"]
+        table = c.summary_frame()["estimate"]
     assert table[["calibration in the large", "slope", "scaled Brier"]].isna().all()
     assert_allclose(table["Brier"], ((1 - res.predict(TEST[TEST.y == "yes"])) ** 2).mean())
+
+
+def test_levels_without_a_row_are_said():
+    res = fit("MNLogit")
+    with pytest.warns(InferenceWarning, match="no row of 'rail' is .* NaN are those of these levels") as caught:
+        table = res.calibration(newdata=TEST[TEST.c != "rail"]).table
+    assert len(caught) == 1 and table.loc["rail", ["slope", "ICI", "scaled Brier"]].isna().all()
+    assert table.loc[["bus", "car"], ["slope", "ICI", "scaled Brier"]].notna().all(axis=None)
+    with pytest.warns(InferenceWarning, match="no row of 'bus', 'rail' .* all are 'car'. NaN are intercepts"):
+        table = res.calibration(newdata=TEST[TEST.c == "car"]).table
+    assert table[["slope", "ICI", "scaled Brier"]].isna().all(axis=None)
 
 
 def test_accuracy_of_a_weighted_sample():

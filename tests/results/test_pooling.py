@@ -1,5 +1,7 @@
 """Rubin's rules: R's mice, by-hand arithmetic, the shapes of every model, and fits that do not belong together."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -280,6 +282,33 @@ def test_fits_that_do_not_belong_together():
         short = make(FORMULA, data[1]).fit(maxiter=1)
     with pytest.raises(ValueError, match="fit 2 did not converge"):
         glmclf.pool([fits[0], short])
+
+
+def thin(v):
+    return v / 10
+
+
+def away(v):
+    return v - v.mean()
+
+
+def test_code_that_looks_across_rows_is_refused_where_these_were_imputed(tmp_path):
+    """Like standardize(lwt): the mean, ranks or quantiles are of each data set; functions of the row are none of it."""
+    data = completed(2)
+
+    across = ("I(lwt - lwt.mean())", "lwt.rank()", "away(lwt)", "lwt.shift(1)", "hinge(lwt.rank(), [50])")
+    for code in (*across, "pd.qcut(lwt, 2, labels=False)", "np.where(lwt > np.median(lwt), 1, 0)"):
+        with pytest.raises(ValueError, match=f'"{re.escape(code)}" in a row depends on other rows, and "lwt" .* fit 2'):
+            glmclf.pool([glmclf.Logit.from_formula(f"low ~ {code}", d).fit() for d in data])
+    with pytest.raises(ValueError, match="depends on other rows"):
+        glmclf.pool([glmclf.LDA.from_formula("low ~ lwt.rank()", d).fit() for d in data])
+    for code in ("thin(lwt)", "lwt.clip(90, 200)", "away(age)", "age.rank() + lwt"):
+        fits = [glmclf.Logit.from_formula(f"low ~ {code}", d).fit() for d in data]
+        assert glmclf.pool(fits).m == 2
+    fits = [glmclf.Logit.from_formula("low ~ thin(lwt)", d).fit() for d in data]
+    fits[1].save(tmp_path / "b.json")
+    with pytest.raises(ValueError, match=r'"thin\(lwt\)" .* kept in a file has no data'):
+        glmclf.pool([fits[0], glmclf.load(tmp_path / "b.json", functions={"thin": thin})])
 
 
 def test_what_was_modelled_is_compared(tmp_path):
