@@ -22,15 +22,21 @@ def root_within(Q: ndarray, information: ndarray) -> ndarray:
 
 
 def free_directions(R: ndarray) -> ndarray:
-    """Directions (p, d) that R d = 0 leaves free, one for each parameter that those before it do not determine.
+    """Directions (p, d) that R d = 0 leaves free, as `free_form` has them."""
+    return free_form(R, np.zeros(len(R)))[0]
 
-    The first parameters that can be are free, and each direction moves one of them: however the constraints are
-    written, and so those of the design in which they are built.
+
+def free_form(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
+    """Directions D (p, d) and a point c (p,): theta = c + D phi are the solutions of R theta = q.
+
+    Each direction moves one parameter that those before it do not determine, and which is 0 in c. The first parameters
+    that can be are free: however the constraints are written, and so those of the design in which they are built.
     """
-    A = np.array(R[:, ::-1], dtype=float)
+    p = R.shape[1]
+    A = np.column_stack([R[:, ::-1], q]).astype(float)
     solved: list[int] = []
-    A /= np.abs(A).max(axis=1, keepdims=True)
-    for j in range(A.shape[1]):
+    A /= np.abs(A[:, :p]).max(axis=1, keepdims=True)
+    for j in range(p):
         i = len(solved)
         if i == len(A):
             break
@@ -42,11 +48,12 @@ def free_directions(R: ndarray) -> ndarray:
         others = np.arange(len(A)) != i
         A[others] -= np.outer(A[others, j], A[i])
         solved.append(j)
-    free = np.setdiff1d(np.arange(A.shape[1]), solved)
-    D = np.zeros((A.shape[1], len(free)))
+    free = np.setdiff1d(np.arange(p), solved)
+    D, c = np.zeros((p, len(free))), np.zeros(p)
     D[free, np.arange(len(free))] = 1.0
     D[solved] = -A[: len(solved), free]
-    return D[::-1, ::-1]
+    c[solved] = A[: len(solved), p]
+    return D[::-1, ::-1], c[::-1]
 
 
 def _square(T: ndarray) -> ndarray:

@@ -23,7 +23,7 @@ from glmclf.core.rank import dependencies_in, independent, roundings, triangular
 from glmclf.core.solvers import Fit
 from glmclf.core.solvers.sgd import RAW, remaining_error
 from glmclf.core.twofold import product
-from glmclf.errors import CollinearityError, DataError, DataWarning, EstimationError, InferenceWarning, warn
+from glmclf.errors import CollinearityError, DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference import anova, gof, score, wald
 from glmclf.inference.anova import Comparison
 from glmclf.inference.covariance import Context, Covariance
@@ -40,6 +40,7 @@ from glmclf.results.inflation import Inflation
 from glmclf.results.influence import Influence, PatternInfluence
 from glmclf.results.linktest import LinkTest
 from glmclf.results.margins import Margins
+from glmclf.results.nesting import check_nested
 from glmclf.results.profiles import Profiles
 from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_report
 from glmclf.results.separation import from_dict as separation_from
@@ -348,7 +349,9 @@ class Results(
         Parameters
         ----------
         restricted : Results
-            A fit of the same model class to the same rows with the same weights and offset. Only the likelihood counts:
+            A fit of the same model class to the same rows with the same weights. It is nested where this one can have
+            all its linear predictors: its columns, under constraints their free combinations, and what offsets and
+            constraints add are combinations of those of this one. Only the likelihood counts:
             an MNLogit of two levels is a Logit, the event, the reference and the names of the classes may differ if the
             classes are the same rows (a name that both have is of one class). With bias_reduction="firth" both are,
             and the statistic is that of the penalised likelihood, the restricted one maximised again with the penalty
@@ -382,7 +385,6 @@ class Results(
         if not same_data.same_link(self, other):
             self._refuse_other_class(other)
         self._check_penalised("compare_lr_test()")
-        self._check_nested(other)
         if self.bias_reduction != other.bias_reduction:
             a, b = (f"bias_reduction={r.bias_reduction!r}" for r in (self, other))
             raise ValueError(f"compare_lr_test: this fit has {a}, the restricted one {b}: fit both alike")
@@ -395,7 +397,8 @@ class Results(
             if not res.converged:
                 raise ValueError(f"{which} model's fit did not converge, so that its log-likelihood is no maximum")
         differ = same_data.different_data(self, other)
-        differ = differ or ([] if same_data.same_offset(self, other) else ["offset"])
+        if not differ and self.bias_reduction and not same_data.same_offset(self, other):
+            differ = ["offset"]  # the penalised likelihood is maximised again with the offset of this fit
         if differ:
             raise ValueError(
                 f"the two models were fitted to different data (their {', '.join(differ)} differ). Fit both to the "
@@ -406,7 +409,7 @@ class Results(
                 f"the restricted model has {other._size} parameters, this one {self._size}: call compare_lr_test on "
                 "the larger model, with the smaller one as its argument"
             )
-        self._check_spanned(other)
+        check_nested(self, other)
 
     def _refuse_other_class(self, other: Results) -> None:
         a, b = type(self.model).__name__, type(other.model).__name__
@@ -415,43 +418,20 @@ class Results(
                 "a CLogLog is not nested in one of the other event, as the two tails of its link differ. Fit both with "
                 "the same event="
             )
-        raise ValueError(f"a {b} is not nested in a {a}: a likelihood ratio test compares models of one class")
-
-    def _check_spanned(self, other: Results) -> None:
-        stray = self._not_spanned(other)
-        if stray and (self.model._rows_ is None or other.model._rows_ is None):
-            raise DataError(
-                f"whether the models are nested cannot be decided without the rows, which were removed or not saved: "
-                f"{', '.join(stray)} of the restricted model is no column of this one, but may be a combination of its "
-                "columns. Compare the fits themselves, before they are saved"
-            )
-        if stray:
+        names = [same_data.coded_levels(res) for res in (self, other)]
+        if len(names[0]) != len(names[1]):
             raise ValueError(
-                f"the models are not nested: {', '.join(stray)} of the restricted model is no combination of the "
-                "columns of this one"
+                f"the models are not nested: their levels differ, this one has {names[0]} and the restricted one "
+                f"{names[1]}. Fit both to the same response"
             )
-
-    def _not_spanned(self, other: Results) -> list[str]:
-        """Columns of `other` that are not in the span of this model's columns; by name where the rows are gone."""
-        mine, theirs = self.model.exog_names, other.model.exog_names
-        if self.model._rows_ is None or other.model._rows_ is None:
-            return [name for name in theirs if name not in mine]
-        blocks = Blocks(self.model._rows.X, other.model._rows.X)
-        shared = {j: mine.index(name) for j, name in enumerate(theirs) if name in mine}
-        new = set(range(len(theirs))) - set(shared)
-        for A, B in blocks:  # columns of one name may hold other numbers
-            A, B = A.toarray(), B.toarray()
-            new |= {j for j, i in shared.items() if not np.array_equal(A[:, i], B[:, j])}
-        if not new:
-            return []
-        found = dependencies_in(blocks)
-        return [theirs[j] for j in sorted(new) if len(mine) + j not in found]
+        raise ValueError(f"a {b} is not nested in a {a}: a likelihood ratio test compares models of one class")
 
     @cached_property
     def _fingerprint(self) -> dict[str, str]:
         """A digest of each thing that models compared must share."""
         r = self.model._rows
-        parts = {"response": self.model.endog, "trials": r.trials, "weights": r.weights, "offset": r.offset}
+        weights = same_data.counted(self)
+        parts = {"response": self.model.endog, "trials": r.trials, "weights": weights, "offset": r.offset}
         digests = {name: _digest(a) for name, a in parts.items()}
         if r.offset is not None:  # several equations: an offset is one against the reference
             digests["offset"] += f" {getattr(self.model, '_offset_base', '')}"

@@ -19,6 +19,7 @@ from glmclf.core.estimation import estimate
 from glmclf.core.objective import MultinomialObjective
 from glmclf.errors import EstimationError
 from glmclf.inference import discriminant as diagnostics
+from glmclf.results.same_data import counted
 
 SAME = 1e-8  # of a regressor's largest value, that the functions of the features may leave of it
 
@@ -192,7 +193,7 @@ def _checked(res: Any, other: Any) -> Any:
     other = other if kind == "Logit" else other.rebase(other.levels[levels.index(str(res.reference))])
     a, b = res.model._rows, other.model._rows
     codes = b.y.astype(np.intp) if b.y.ndim == 1 else b.y.argmax(axis=1)
-    if b.trials is not None or not _equal(a.weights, b.weights) or not np.array_equal(a.y, codes):
+    if b.trials is not None or not _equal(counted(res), counted(other)) or not np.array_equal(a.y, codes):
         raise ValueError("the two models were fitted to different rows or weights")
     return other
 

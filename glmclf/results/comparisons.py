@@ -15,7 +15,6 @@ from glmclf.inference import wald
 from glmclf.inference.vuong import vuong
 from glmclf.results.same_data import check_likelihoods, check_result, is_joint
 
-LAWS = ["spherical", "diag", "full"]
 COLUMNS = ("model", "likelihood", "llf", "parameters", "nobs", "aic", "bic")
 
 
@@ -119,43 +118,14 @@ def _nested(a: Any, b: Any) -> int:
 def _lr(larger: Any, smaller: Any) -> wald.LRTest | None:
     """The likelihood ratio test of two fits; None where they are not nested, or have none; DataError where only rows
     that are gone could tell."""
-    conditional = not is_joint(larger) and hasattr(larger, "_check_spanned")
-    if hasattr(larger, "compare_lr_test") and (type(larger) is type(smaller) or conditional):
+    if type(larger) is type(smaller) or is_joint(larger) == is_joint(smaller):
         try:
             return larger.compare_lr_test(smaller)
         except DataError:
             raise
         except (ValueError, TypeError, NotImplementedError):
             pass
-    df = larger._k_counted - smaller._k_counted
-    if is_joint(larger) and df > 0 and _laws_nested(larger, smaller):
-        with suppress(ValueError):
-            return wald.lr_test(larger.llf, smaller.llf, int(df))
     return None
-
-
-def _laws_nested(larger: Any, smaller: Any) -> bool:
-    """Whether one normal law of the features holds another, where one of the two is naive Bayes."""
-    laws = [_law(res) for res in (larger, smaller)]
-    if (
-        None in laws
-        or larger._priors_free != smaller._priors_free
-        or not np.allclose(larger.priors, smaller.priors, rtol=1e-10)
-    ):
-        return False
-    (a, a_pooled), (b, b_pooled) = laws
-    return LAWS.index(b) <= LAWS.index(a) and (b_pooled or not a_pooled)
-
-
-def _law(res: Any) -> Any:
-    """Shape of the covariance of normal features, and whether the classes share it; None of other features."""
-    if not res._maximum:
-        return None
-    if not hasattr(res.model, "features"):
-        return res._mle.kind, res._mle.pooled
-    normal = all(f.family == "gaussian" for f in res.model.features)
-    whole = (res.observed.sum() == res.nobs).all()
-    return ("diag", res.model._options["pooled"]) if normal and whole else None
 
 
 def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:

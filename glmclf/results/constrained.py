@@ -13,11 +13,11 @@ from numpy import ndarray
 from glmclf.core.estimation import Estimate
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning
 from glmclf.inference import score, wald
+from glmclf.inference.constrained import free_form
 from glmclf.inference.covariance import Context
 from glmclf.inference.influence import Influences
 from glmclf.results.collinearity import combination
 from glmclf.results.estimates import row_property
-from glmclf.results.same_data import coded_levels
 
 if TYPE_CHECKING:
     from glmclf.core.subspace import Constraint
@@ -238,25 +238,24 @@ class Constrained:
         assert self._constraint is not None
         return constrained_influence(objective, theta, e, self._constraint.Q, self.model._frequency)
 
-    def _check_nested(self, other: Any) -> None:
-        """ValueError unless what a restricted result may be obeys the constraints of this one."""
-        mine, theirs = self._constraint, other._constraint
-        if mine is None:
-            return
-        names = other.model._param_names
-        if theirs is not None and names == self.model._param_names and theirs.implies(mine):
-            if not mine.q.any() or coded_levels(self) == coded_levels(other):
-                return
-            raise ValueError(
-                f"the constraints {mine} of the two fits are of other events, whose coefficients have opposite signs. "
-                "Fit both with the same event="
-            )
-        shared = [i for i, name in enumerate(self.model._param_names) if name in names]
-        if set(names) <= set(self.model._param_names) and not mine.R[:, shared].any() and not mine.q.any():
-            return
-        raise ValueError(
-            f"the models are not nested: the restricted one need not obey the constraints {mine} of this one"
-        )
+    def _free_design(self) -> tuple[ndarray, list[str], ndarray | None]:
+        """Columns that the constraints leave, each once, what they are called, and the offset with what the constraints
+        add to it: of `y ~ x + z` under x = z those of `y ~ I(x + z)`."""
+        r, names = self.model._rows, self.model.exog_names
+        X, offset = r.X.toarray(), r.offset
+        if self._constraint is None:
+            return X, names, offset
+        k = X.shape[1]
+        D, c = free_form(self._constraint.R, self._constraint.q)
+        parts = np.hstack([D[i : i + k] for i in range(0, len(D), k)]).T
+        columns = {part.tobytes(): part for part in parts + 0.0 if part.any()}.values()
+        added = [_combined(X, c[i : i + k]) for i in range(0, len(c), k)]
+        if c.any():
+            base = 0.0 if offset is None else offset[:, None] if offset.ndim == 1 else offset
+            offset = np.column_stack(added) + base
+            offset = offset[:, 0] if offset.shape[1] == 1 else offset
+        called = [combination({int(i): float(a[i]) for i in np.flatnonzero(a)}, names) for a in columns]
+        return np.column_stack([X[:, :0], *(_combined(X, a) for a in columns)]), called, offset
 
     def _constraint_notes(self) -> list[str]:
         """A line under the summary."""
@@ -286,6 +285,11 @@ def said(R: ndarray, q: ndarray, names: list[str]) -> tuple[str, ...]:
         left = combination({int(i): float(sign * row[i]) for i in places}, names) or "0"
         out.append(f"{left} = {sign * value + 0.0:.6g}")
     return tuple(out)
+
+
+def _combined(X: ndarray, a: ndarray) -> ndarray:
+    """X a, term by term: rows that a formula has as equal are equal."""
+    return sum((a[i] * X[:, i] for i in np.flatnonzero(a)), np.zeros(len(X)))
 
 
 def _in_columns_kept(full: Any) -> ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,9 @@ from glmclf.results.comparison import LogitForm
 from glmclf.results.estimates import row_property
 from glmclf.results.generative import GenerativeResults, in_words
 from glmclf.results.implied_logit import ImpliedLogit, LogitLabels
+
+if TYPE_CHECKING:
+    from glmclf.results.naive_bayes import NaiveBayesResults
 
 MODEL_BASED = {
     "nonrobust": "Standard errors are from the inverse information (the laws of the classes are assumed to be right).",
@@ -471,13 +474,15 @@ class DiscriminantResults(GenerativeResults):
         b = manova.box_m(self._fitted_classes.moments, self._within_root, self._class_roots)
         return pd.Series({n: getattr(b, n) for n in ("M", "chi2", "df", "chi2_pvalue", "F", "df2", "pvalue")})
 
-    def compare_lr_test(self, restricted: DiscriminantResults) -> wald.LRTest:
+    def compare_lr_test(self, restricted: DiscriminantResults | NaiveBayesResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted law of the same features: LDA in QDA, "diag" in "full".
+
+        Fixed priors are nested in estimated ones.
 
         Parameters
         ----------
-        restricted : DiscriminantResults
-            A fit to the same rows, features and weights.
+        restricted : DiscriminantResults or NaiveBayesResults
+            A fit to the same rows, features and weights; of NaiveBayes with normal features alone.
 
         Returns
         -------

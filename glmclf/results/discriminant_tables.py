@@ -22,6 +22,7 @@ from glmclf.core.moments import ClassMoments
 from glmclf.errors import DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference import discriminant as diagnostics
 from glmclf.inference import manova, wald
+from glmclf.results import nested_laws
 from glmclf.results.same_data import different_data, matching
 
 LARGEST_ROBUST = 12_000  # coefficients of which a robust covariance is formed: 1.2 GB
@@ -133,11 +134,14 @@ def independent_term_tests(moments: ClassMoments, law: Gaussian, terms: dict[str
 def lr_test(larger: Any, smaller: Any):
     """Likelihood ratio test of a law nested in another, on the same features and rows."""
     from glmclf.results.discriminant import DiscriminantResults
+    from glmclf.results.naive_bayes import NaiveBayesResults
 
+    if isinstance(smaller, NaiveBayesResults):
+        return nested_laws.lr_test(larger, smaller)
     if not isinstance(smaller, DiscriminantResults):
         raise TypeError(
-            f"compare_lr_test needs a fit of LDA or QDA, found {type(smaller).__name__}: joint likelihoods do not "
-            "compare with conditional ones; use compare_conditional"
+            f"compare_lr_test needs a fit of LDA, QDA or NaiveBayes, found {type(smaller).__name__}: joint likelihoods "
+            "do not compare with conditional ones; use compare_conditional"
         )
     for which, res in (("this", larger), ("restricted", smaller)):
         res._check_likelihood(f"compare_lr_test ({which} model)")
@@ -149,18 +153,13 @@ def lr_test(larger: Any, smaller: Any):
             f"the models have different features ({larger.feature_names}; {smaller.feature_names}): densities of other "
             "variables do not compare. term_tests() tests features"
         )
-    if (larger.model._options["priors"] is None) != (smaller.model._options["priors"] is None):
-        raise ValueError("one model has fixed priors, the other estimated ones")
-    if not same_priors(larger, smaller):
-        priors = f"{larger.priors.to_dict()}; {smaller.priors.to_dict()}"
-        raise ValueError(f"the models have different priors ({priors}): neither contains the other")
-    a, b = larger._mle, smaller._mle
-    order = ["spherical", "diag", "full"]
-    nested = order.index(b.kind) <= order.index(a.kind) and (b.pooled or not a.pooled)
+    nested_laws.check_priors(larger, smaller)
+    a, b = nested_laws.of_normals(larger), nested_laws.of_normals(smaller)
     df = larger.k_params - smaller.k_params
-    if not nested or df <= 0:
-        words = [f"{g.kind}, {'pooled' if g.pooled else 'by class'}" for g in (b, a)]
-        raise ValueError(f"a covariance that is {words[0]} is not nested in one that is {words[1]}")
+    if not nested_laws.holds(a, b) or df <= 0:
+        raise ValueError(
+            f"a covariance that is {nested_laws.words(b)} is not nested in one that is {nested_laws.words(a)}"
+        )
     statistic = max(2 * (larger.llf - smaller.llf), 0.0)
     return wald.LRTest(statistic, float(chdtrc(df, statistic)), df)
 
@@ -175,12 +174,6 @@ def _same_features(a: Any, b: Any) -> bool:
 def _matched(a: Any, b: Any) -> list[int]:
     """Places of a's classes among b's, whose reference and names may differ."""
     return matching(a, b) or [b.model._classes.index(level) for level in a.model._classes]
-
-
-def same_priors(a: Any, b: Any) -> bool:
-    """Whether two fits of the same classes have the same priors."""
-    one, two = (res.priors.reindex(res.model._classes).to_numpy() for res in (a, b))
-    return bool(np.allclose(one, two[_matched(a, b)], rtol=1e-10))
 
 
 def distance_table(found: diagnostics.Mahalanobis, levels: list[Any], order: list[int]) -> pd.DataFrame:

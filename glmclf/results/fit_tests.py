@@ -88,7 +88,8 @@ class FitTests:
             them), a row a test. All are of the rows that separation leaves undecided, if it decides some:
 
             - Pearson and deviance: sum (o - e)^2 / e and 2 sum o log(o / e) over covariate patterns, the offset
-              included, with (K-1) patterns - p degrees of freedom, p the finite parameters and K - 1 less in patterns
+              included (under constraints those of the combinations that are left free), with (K-1) patterns - p degrees
+              of freedom, p the finite parameters and K - 1 less in patterns
               of which outcomes are ruled out; with less than two observations a pattern their p-values are NaN.
             - Hosmer-Lemeshow, of several classes Fagerland-Hosmer: the former over groups of risk, with
               (groups - 2)(K - 1) degrees of freedom, less in groups of which outcomes are ruled out.
@@ -344,9 +345,11 @@ class FitTests:
         raise NotImplementedError
 
     def _patterns(self) -> ndarray:
-        """Number of each row's covariate pattern, the offset included, in the order in which they come."""
-        r = self.model._rows
-        X = r.X.toarray() if r.offset is None else np.column_stack([r.X.toarray(), r.offset])
+        """Number of each row's covariate pattern, the offset included, in the order in which they come. Of a
+        constrained fit it is that of the combinations left free."""
+        res: Any = self
+        X, _, offset = res._free_design()
+        X = X if offset is None else np.column_stack([X, offset])
         code = np.zeros(len(X), dtype=np.int64)
         for column in X.T:
             levels = pd.factorize(column + 0.0)[0]

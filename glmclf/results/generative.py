@@ -31,6 +31,7 @@ from glmclf.results.judging import Judged
 from glmclf.results.levels import LevelPredictions, beside, check_prediction, drawn_labels, times_of
 from glmclf.results.margins import Margins
 from glmclf.results.quantile_residuals import QuantileResiduals
+from glmclf.results.same_data import counted
 
 ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
@@ -669,8 +670,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         """A digest of each thing that models compared must share."""
         from glmclf.results.base import _digest
 
-        r = self.model._rows
-        parts = {"response": self.model.endog, "trials": None, "weights": r.weights, "offset": None}
+        parts = {"response": self.model.endog, "trials": None, "weights": counted(self), "offset": None}
         return {name: _digest(a) for name, a in parts.items()}
 
     def _check_priors(self, what: str) -> None:

@@ -196,7 +196,8 @@ class Influence:
 
 
 class PatternInfluence(Influence):
-    """The same of covariate patterns: all observations that agree in every regressor and the offset, added up.
+    """The same of covariate patterns: all observations that agree in every regressor and the offset, added up. Under
+    constraints they are those of the combinations left free: `y ~ x + z` under x = z has those of `y ~ I(x + z)`.
 
     A pattern goes by the label of its first row, in the order in which the rows come. It counts for all its
     observations, of weights and counts each: unlike the numbers by row these do not depend on how the data are grouped.
@@ -224,18 +225,23 @@ class PatternInfluence(Influence):
     @property
     def patterns(self) -> pd.DataFrame:
         """The patterns: columns of the design, the offset, `n` observations and, for each level,
-        ``observed_<level>`` and ``expected_<level>``."""
-        res, r = self.results, self.results.model._rows
+        ``observed_<level>`` and ``expected_<level>``.
+
+        Under constraints the columns are the combinations left free, ``x + z`` of x = z, and the offset has what the
+        constraints add. Sampling weights are in units of their mean, so that n adds up to the rows.
+        """
+        res, counts = self.results, self._scaled_counts
         p = res._observed_and_fitted()[1][self._first]
-        table = pd.DataFrame(r.X.subset(self._first).toarray(), index=self._index, columns=res.model.exog_names)
-        if r.offset is not None:
-            offset = np.asarray(r.offset)[self._first]
+        X, names, offset = res._free_design()
+        table = pd.DataFrame(X[self._first], index=self._index, columns=names)
+        if offset is not None:
+            offset = np.asarray(offset)[self._first]
             for j, column in enumerate(offset.T if offset.ndim == 2 else [offset]):
                 table[f"offset_{res.model._equations[j]}" if offset.ndim == 2 else "offset"] = column
-        table["n"] = self._counts.sum(axis=1)
+        table["n"] = counts.sum(axis=1)
         for j, level in enumerate(res._class_names()):
-            table[f"observed_{level}"] = self._counts[:, j]
-            table[f"expected_{level}"] = self._counts.sum(axis=1) * p[:, j]
+            table[f"observed_{level}"] = counts[:, j]
+            table[f"expected_{level}"] = counts.sum(axis=1) * p[:, j]
         return table
 
     def _scaled(self, values: ndarray) -> ndarray:

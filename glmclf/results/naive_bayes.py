@@ -20,7 +20,7 @@ from glmclf.inference.naive_bayes import Parts, PartsContext, log_joint_without
 from glmclf.results import discriminant_tables, saving
 from glmclf.results import naive_bayes_tables as tables
 from glmclf.results.comparison import LogitForm
-from glmclf.results.discriminant import MODEL_BASED
+from glmclf.results.discriminant import MODEL_BASED, DiscriminantResults
 from glmclf.results.generative import GenerativeResults, in_words
 from glmclf.results.implied_logit import LogitLabels
 
@@ -259,16 +259,16 @@ class NaiveBayesResults(GenerativeResults):
         table = pd.DataFrame(rows, index=pd.Index(terms, dtype=object), columns=["statistic", "df"])
         return table.assign(pvalue=chdtrc(table.df, np.maximum(table.statistic, 0.0)))
 
-    def compare_lr_test(self, restricted: NaiveBayesResults) -> wald.LRTest:
+    def compare_lr_test(self, restricted: NaiveBayesResults | DiscriminantResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted law of the same features.
 
         Separate tables a + b in a joint one a:b; one variance for all classes (`pooled`) in one a class; exponential in
-        gamma.
+        gamma. Fixed priors are nested in estimated ones.
 
         Parameters
         ----------
-        restricted : NaiveBayesResults
-            A fit to the same rows, features and weights.
+        restricted : NaiveBayesResults or DiscriminantResults
+            A fit to the same rows, features and weights; of LDA or QDA where all features are normal.
 
         Returns
         -------

@@ -23,7 +23,7 @@ from glmclf.errors import EstimationError
 from glmclf.inference import independence, manova, wald
 from glmclf.inference.discriminant import ErrorCounts, ErrorRates, decisions
 from glmclf.inference.naive_bayes import log_joint_without
-from glmclf.results import discriminant_tables, frames
+from glmclf.results import discriminant_tables, frames, nested_laws
 from glmclf.results.implied_logit import FORMED, ImpliedLogit, _Blocks
 from glmclf.results.same_data import different_data
 
@@ -227,8 +227,15 @@ def summary_features(res: Any) -> pd.DataFrame:
 # -------------------------------------------------------------------------------------------------- nested models
 def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
     """Likelihood ratio test of a naive Bayes model nested in another."""
+    from glmclf.results.discriminant import DiscriminantResults
+
+    if isinstance(smaller, DiscriminantResults):
+        return nested_laws.lr_test(larger, smaller)
     if type(smaller) is not type(larger):
-        raise TypeError(f"compare_lr_test needs a fit of NaiveBayes, found {type(smaller).__name__}")
+        raise TypeError(
+            f"compare_lr_test needs a fit of NaiveBayes, LDA or QDA, found {type(smaller).__name__}: joint likelihoods "
+            "do not compare with conditional ones; use compare_conditional"
+        )
     for which, res in (("this", larger), ("restricted", smaller)):
         res._check_likelihood(f"compare_lr_test ({which} model)")
         if res._smoothed:
@@ -236,11 +243,7 @@ def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
     differ = different_data(larger, smaller)
     if differ:
         raise ValueError(f"the two models were fitted to different data: their {', '.join(differ)} differ")
-    if larger._priors_free != smaller._priors_free:
-        raise ValueError("one model has fixed priors, the other estimated ones")
-    if not discriminant_tables.same_priors(larger, smaller):
-        priors = f"{larger.priors.to_dict()}; {smaller.priors.to_dict()}"
-        raise ValueError(f"the models have different priors ({priors}): neither contains the other")
+    nested_laws.check_priors(larger, smaller)
     _check_nested(larger, smaller)
     df = larger.k_params - smaller.k_params
     if df <= 0:

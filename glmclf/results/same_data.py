@@ -112,7 +112,7 @@ def same_offset(a: Any, b: Any) -> bool:
     alike = coded_levels(a) == coded_levels(b) and type(a.model) is type(b.model)
     if alike or a.model._rows_ is None or b.model._rows_ is None:
         return one == two and alike
-    places, x, y = matching(a, b), _class_offsets(a), _class_offsets(b)
+    places, x, y = matching(a, b), class_offsets(a), class_offsets(b)
     if places is None:
         return False
     y = y[:, places]
@@ -120,7 +120,7 @@ def same_offset(a: Any, b: Any) -> bool:
     return bool(np.allclose(x, y, rtol=1e-12, atol=1e-14 * np.abs(x).max()))
 
 
-def _class_offsets(res: Any) -> ndarray:
+def class_offsets(res: Any) -> ndarray:
     """Offset of each class against the first, (n, K)."""
     offset, shape = res.model._rows.offset, (len(res.model._rows), len(coded_levels(res)))
     out = np.zeros(shape)
@@ -139,6 +139,12 @@ def same_link(a: Any, b: Any) -> bool:
     if links[0] == "cloglog" and coded_levels(a) != coded_levels(b):
         return matching(a, b) == [0, 1]
     return True
+
+
+def counted(res: Any) -> ndarray | None:
+    """Weights of the rows; None where each is one observation, whether or not that was said."""
+    w = res.model._rows.weights
+    return None if w is None or (res.model._frequency and (w == 1).all()) else w
 
 
 def coded_levels(res: Any) -> list[str]:
@@ -172,6 +178,9 @@ def _check_features(a: Any, b: Any, what: str, names: tuple[str, str]) -> None:
     if a.model._rows_ is None or b.model._rows_ is None:
         return
     x, y = a.model.exog, b.model.exog
+    own = list(b.feature_names)
+    if x.shape == y.shape and len(own) == y.shape[1] and {*own} == {*a.feature_names}:
+        y = y[:, [own.index(name) for name in a.feature_names]]
     if x.shape == y.shape and not np.array_equal(x.astype(float), y.astype(float), equal_nan=True):
         raise ValueError(f"{what}: the features of {names[0]} and {names[1]} have the same names and other values")
 

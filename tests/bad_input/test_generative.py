@@ -1076,7 +1076,7 @@ def test_comparisons(model):
     with refused("regularised", "restricted"):
         res.compare_lr_test(fitted(model, shrinkage=0.1))
     with refused("fixed priors"):
-        res.compare_lr_test(fitted(model, priors="equal", covariance="diag"))
+        fitted(model, priors="equal").compare_lr_test(fitted(model, covariance="diag"))
     for call in (lambda: res.compare_conditional(5), lambda: res.compare_conditional(None)):
         with refused("compare_conditional", "MNLogit", error=TypeError):  # an AttributeError
             call()

@@ -322,6 +322,53 @@ def test_patterns_of_a_separated_and_a_constrained_fit(discrete):
     assert_allclose(held.cooks_distance[0], plain.cooks_distance[0], rtol=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("model", "formula", "constraints", "same", "offset"),
+    [
+        ("Logit", "b ~ x + z + g", "x = z", "b ~ I(x + z) + g", None),
+        ("Probit", "b ~ x + z + g", "x = 0.5", "b ~ z + g", "half"),
+        ("MNLogit", "y ~ x + z", "y{1}_x = y{1}_z, y{2}_x = y{2}_z", "y ~ I(x + z)", None),
+        ("MNLogit", "y ~ x + z", "y{1}_x = 0, y{2}_x = 0", "y ~ z", None),
+    ],
+)
+def test_patterns_are_those_that_constraints_leave(model, formula, constraints, same, offset):
+    """Two ways to say one model, with few values of x and z, have the same tests and numbers by pattern."""
+    r = np.random.default_rng(3)
+    d = pd.DataFrame({name: r.integers(0, 4, 160) * 1.0 for name in ("x", "z")} | {"g": r.choice([*"uv"], 160)})
+    d = d.assign(b=r.integers(0, 2, 160), y=r.choice([*"pqr"], 160), half=d.x / 2)
+    make = getattr(glmclf, model).from_formula
+    a = make(formula, d).fit_constrained(constraints.format(*"pqr"))
+    b = make(same, d, **({} if offset is None else {"offset": offset})).fit()
+    assert_allclose(a.gof_test(), b.gof_test(), rtol=1e-6)
+    one, two = a.get_influence(by="pattern"), b.get_influence(by="pattern")
+    assert_allclose(one.patterns, two.patterns, rtol=1e-6)
+    columns = ["cooks_d", "hat_diag", "delta_chi2", "delta_deviance"]
+    assert_allclose(one.summary_frame()[columns], two.summary_frame()[columns], rtol=1e-6)
+
+
+def test_a_constrained_fit_is_saturated_in_its_patterns():
+    cells = pd.DataFrame({"g": [*"aabbcc"] * 20, "h": [*"uv"] * 60, "y": np.random.default_rng(1).integers(0, 2, 120)})
+    res = glmclf.Logit.from_formula("y ~ g*h", cells).fit_constrained("g[T.b] = 0")
+    with pytest.warns(glmclf.errors.InferenceWarning, match="the model is saturated"):
+        table = res.gof_test()
+    assert table.loc["Pearson", "df"] == 0 and np.isnan(table.loc["Hosmer-Lemeshow", "pvalue"])
+
+
+def test_patterns_have_the_weights_of_their_residuals(discrete):
+    """(o - e)^2 / (e (1 - e / n) (1 - h)) is delta_chi2, whatever the unit of the weights."""
+    w = 1.0 + np.arange(len(discrete)) % 3
+    kept = []
+    for unit in (1.0, 50.0):
+        fit = glmclf.Logit.from_formula("b ~ x + z", discrete.assign(w=unit * w), weights="w").fit()
+        found = fit.get_influence(by="pattern")
+        t = found.patterns
+        kept.append(t)
+        r2 = (t.observed_1 - t.expected_1) ** 2 / (t.expected_1 * (1 - t.expected_1 / t.n))
+        assert_allclose(r2 / (1 - found.hat_matrix_diag), found.delta_chi2, rtol=1e-8)
+        assert_allclose(t.n.sum(), len(discrete))
+    assert_allclose(*kept, rtol=1e-7)
+
+
 @pytest.mark.parametrize("model", ["Logit", "MNLogit"])
 def test_without_a_row_that_alone_determines_a_coefficient(toy, model):
     """Its leverage is one, and there is no estimate without it: no number, large or small."""

@@ -621,7 +621,8 @@ def test_other_things_that_do_not_compare():
     with pytest.raises(ValueError, match="different data"):
         joint.compare_lr_test(NaiveBayes.from_formula("y ~ g + h", data.head(80)).fit())
     with pytest.raises(ValueError, match="fixed priors"):
-        joint.compare_lr_test(NaiveBayes.from_formula("y ~ g + h", data, priors="equal").fit())
+        fixed = NaiveBayes.from_formula("y ~ g:h", data, priors="equal").fit()
+        fixed.compare_lr_test(NaiveBayes.from_formula("y ~ g + h", data).fit())
     with pytest.raises(TypeError, match="MultinomialResults"):
         joint.compare_lr_test(MNLogit.from_formula("y ~ g", data).fit())
     with pytest.raises(ValueError, match="same values"):

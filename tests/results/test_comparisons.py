@@ -300,3 +300,131 @@ def test_nesting_of_kept_results_that_names_do_not_decide(coded, tmp_path, small
         with pytest.warns(glmclf.errors.InferenceWarning, match=r"no likelihood ratio of \(1\) and \(2\)"):
             assert np.isnan(glmclf.compare(a, b)["LR"].iloc[1])
     assert glmclf.compare(fitted[1], fitted[0])["LR"].iloc[1] > 0
+
+
+@pytest.fixture(scope="module")
+def nested():
+    r = np.random.default_rng(0)
+    d = pd.DataFrame({"x": r.normal(size=150), "z": r.uniform(0.5, 3, 150), "g": r.choice([*"abc"], 150)})
+    d["y"] = (r.uniform(size=150) < 1 / (1 + np.exp(-d.x))).astype(int)
+    d["k"] = r.choice([*"pqr"], 150)
+    return d.assign(half=d.x / 2, part=0.3 * d.x, minus=-d.x / 2, one=1, two=np.where(d.k == "r", "q", d.k))
+
+
+HALF, SAME_X = ("y ~ z", None, "half"), ("k ~ x + z", "yq_x = yr_x")
+NESTED = [  # the larger fit, the smaller one, and two plain ones with the same likelihoods
+    ("Logit", ("y ~ x + z + g", "x = z"), ("y ~ I(x + z)",), ("y ~ I(x + z) + g",), ("y ~ I(x + z)",)),
+    ("Probit", ("y ~ x + z", None, "half"), ("y ~ x",), ("y ~ x + z",), ("y ~ x",)),
+    ("Logit", ("y ~ x + z",), ("y ~ z", None, "part"), ("y ~ x + z", None, "part"), ("y ~ z", None, "part")),
+    ("Logit", ("y ~ x + z + g", "x = 0.5"), ("y ~ x + z", "x = 0.5"), ("y ~ z + g", None, "half"), HALF),
+    ("CLogLog", ("y ~ x + z + g", "x = 0.5"), HALF, ("y ~ z + g", None, "half"), HALF),
+    ("Logit", ("y ~ x + z + g",), ("y ~ x + z", "x = 0.5"), ("y ~ x + z + g", None, "half"), HALF),
+    ("Logit", ("y ~ x + z + g", "x = 0.5"), ("y ~ x + z", "x = -0.5", None, 0), ("y ~ z + g", None, "half"), HALF),
+    ("MNLogit", SAME_X, ("k ~ I(2 * z)",), None, ("k ~ z",)),
+    ("MNLogit", SAME_X, ("k ~ z", None, None, "r"), None, ("k ~ z",)),
+    (
+        "MNLogit",
+        SAME_X,
+        ("k ~ x + z", "yp_z = yq_z, yq_x = 0", None, "r"),
+        None,
+        ("k ~ x + z", "yq_x = yr_x, yq_z = 0"),
+    ),
+]
+
+
+def held(model, data, formula, constraint=None, offset=None, base=None):
+    words = {} if base is None else {"reference" if model == "MNLogit" else "event": base}
+    made = getattr(glmclf, model).from_formula(formula, data, **({} if offset is None else {"offset": offset}), **words)
+    return made.fit() if constraint is None else made.fit_constrained(constraint)
+
+
+@pytest.mark.parametrize(("model", "larger", "smaller", "wide", "narrow"), NESTED)
+def test_nested_by_what_the_linear_predictors_can_be(nested, model, larger, smaller, wide, narrow):
+    a, b = held(model, nested, *larger), held(model, nested, *smaller)
+    found = a.compare_lr_test(b)
+    plain = [held(model, nested, *(spec or larger)).llf for spec in (wide, narrow)]
+    assert_allclose(found.statistic, 2 * (plain[0] - plain[1]), rtol=1e-6)
+    row = glmclf.compare(b, a).iloc[1]
+    assert_allclose([row.LR, row.pvalue, row.df], found, rtol=1e-12)
+    with pytest.raises(ValueError, match="this fit contains the other"):
+        a.compare_vuong(b)
+    with pytest.raises(ValueError, match="this fit is nested in the other"):
+        b.compare_vuong(a)
+
+
+@pytest.mark.parametrize(
+    ("model", "larger", "smaller", "words"),
+    [
+        ("Logit", ("y ~ x + z + g", "x = 0.5"), ("y ~ x + z", "x = 0.7"), "need not obey the constraints x = 0.5"),
+        ("Logit", ("y ~ x + z + g", "x = z"), ("y ~ x", None), "x of the restricted model is no combination"),
+        ("Logit", ("y ~ x + z + g", "x = 0.5"), ("y ~ z", None, "minus"), "offset differ"),
+        ("MNLogit", SAME_X, ("k ~ x + z", "yp_x = 0, yp_z = yq_z", None, "r"), "yq_x"),
+        ("MNLogit", ("k ~ x + z", None), ("two ~ x", None), "their levels differ"),
+    ],
+)
+def test_not_nested_by_what_the_linear_predictors_can_be(nested, model, larger, smaller, words):
+    a, b = held(model, nested, *larger), held(model, nested, *smaller)
+    with pytest.raises(ValueError, match=words):
+        a.compare_lr_test(b)
+    if "levels" not in words:
+        assert np.isnan(glmclf.compare(b, a)["LR"].iloc[1])
+        assert a.compare_vuong(b)["pvalue"].notna().all()
+
+
+def test_kept_constrained_fits(nested, tmp_path):
+    a, b = held("Logit", nested, "y ~ x + z + g", "x = z"), held("Logit", nested, "y ~ I(x + z)", None)
+    b.save(tmp_path / "b.json")
+    with pytest.raises(glmclf.errors.DataError, match="cannot be decided without the rows"):
+        a.compare_lr_test(glmclf.load(tmp_path / "b.json"))
+
+
+def test_an_offset_of_a_penalised_likelihood_stays(nested):
+    make = glmclf.Logit.from_formula
+    a = make("y ~ x + z", nested).fit(bias_reduction="firth")
+    with pytest.raises(ValueError, match="offset differ"):
+        a.compare_lr_test(make("y ~ z", nested, offset="part").fit(bias_reduction="firth"))
+
+
+@pytest.mark.parametrize(
+    ("larger", "smaller", "df"),
+    [("LDA", "LDA", 2), ("QDA", "LDA", 8), ("NaiveBayes", "NaiveBayes", 2), ("QDA", "NaiveBayes", 5)],
+)
+def test_fixed_priors_are_nested_in_estimated_ones(nested, larger, smaller, df):
+    """The likelihood of fixed priors is less by sum n_k log(n_k / (n p_k))."""
+    a = getattr(glmclf, larger).from_formula("k ~ x + z", nested).fit()
+    b = getattr(glmclf, smaller).from_formula("k ~ x + z", nested).fit()
+    fixed = getattr(glmclf, smaller).from_formula("k ~ x + z", nested, priors={"p": 0.5, "q": 0.3, "r": 0.2}).fit()
+    n = nested.k.value_counts().sort_index()
+    more = 2 * (n * np.log(n / n.sum() / [0.5, 0.3, 0.2])).sum()
+    found = a.compare_lr_test(fixed)
+    assert_allclose([found.statistic, found.df], [more + 2 * (a.llf - b.llf), df], rtol=1e-8)
+    assert_allclose(glmclf.compare(fixed, a)[["LR", "df", "pvalue"]].iloc[1], np.array(found)[[0, 2, 1]])
+    with pytest.raises(ValueError, match="this fit contains the other"):
+        a.compare_vuong(fixed)
+
+
+def test_naive_bayes_and_normal_laws(nested):
+    """NaiveBayes of normal features is QDA with covariance="diag", LDA with covariance="diag" is NaiveBayes pooled."""
+    make = {name: getattr(glmclf, name).from_formula for name in ("LDA", "QDA", "NaiveBayes")}
+    full, bayes = make["QDA"]("k ~ x + z", nested).fit(), make["NaiveBayes"]("k ~ z + x", nested).fit()
+    assert_allclose(
+        full.compare_lr_test(bayes), full.compare_lr_test(make["QDA"]("k ~ x + z", nested, covariance="diag").fit())
+    )
+    pooled = make["NaiveBayes"]("k ~ z + x", nested, pooled=True).fit()
+    diag = make["LDA"]("k ~ x + z", nested, covariance="diag").fit()
+    assert_allclose(bayes.compare_lr_test(diag), bayes.compare_lr_test(pooled), rtol=1e-8)
+    with pytest.raises(ValueError, match="full, by class is not nested in one that is diag, by class"):
+        bayes.compare_lr_test(full)
+    for other in (make["NaiveBayes"]("k ~ g + x", nested).fit(), glmclf.Logit.from_formula("y ~ x", nested).fit()):
+        with pytest.raises((ValueError, TypeError), match="different variables|compare_conditional"):
+            full.compare_lr_test(other)
+
+
+def test_frequencies_of_one_are_none(nested):
+    for name, f, g in (("Logit", "y ~ x + z", "y ~ x"), ("QDA", "k ~ x + z", "k ~ x + z")):
+        a = getattr(glmclf, name).from_formula(f, nested, freq_weights="one").fit()
+        b, c = (
+            getattr(glmclf, "LDA" if name == "QDA" else name).from_formula(g, nested, **k).fit()
+            for k in ({}, {"freq_weights": "one"})
+        )
+        assert a.compare_lr_test(b) == a.compare_lr_test(c)

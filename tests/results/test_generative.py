@@ -200,12 +200,13 @@ def test_compare_lr_test_refuses():
         (fit("LDA full", weights="w"), "pseudo-likelihood"),
         (fit("LDA full", formula="y ~ x1"), "different features"),
         (fit("LDA full", t.assign(x2=2 * t.x2)), "different features"),
-        (fit("LDA full", priors="equal"), "fixed priors"),
         (fit("LDA full", shrinkage=0.2), "regularised"),
         (fit("LDA full", t.assign(y=t.y.sample(frac=1, random_state=0).to_numpy())), "response"),
     ):
         with pytest.raises(ValueError, match=words):
             res.compare_lr_test(other)
+    with pytest.raises(ValueError, match="fixed priors"):
+        fit("QDA full", priors="equal").compare_lr_test(fitted("LDA full"))
     with pytest.raises(TypeError, match="compare_conditional"):
         res.compare_lr_test(MNLogit.from_formula(FORMULA, t).fit())
     with pytest.raises(TypeError):
