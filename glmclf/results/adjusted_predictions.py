@@ -89,7 +89,8 @@ def _cells(source: Source, variables: Variables, table: pd.DataFrame) -> list[di
 
 def _check_cells(found: Settings, cell: dict[str, Any]) -> None:
     """Refuse a variable that is set twice."""
-    both = [name for name in cell if name in found.grid[0]]
+    rows = found.at == "rows" and found.observed.codes is not None  # of a table that sets all variables
+    both = [name for name in cell if rows or name in found.grid[0]]
     if both:
         raise ValueError(f"variables= and at= both set {quoted(both)}: leave it out of one of them")
 
@@ -208,8 +209,8 @@ class AdjustedPredictions(LabelledEstimates):
 
 def critical_value(C: margins.Covariance, at: Any, adjust: str, alpha: float, seed: int) -> float:
     """`contrasts.joint_critical_value` of some estimates; only "tukey" needs all of their covariance."""
-    R = contrasts.correlation(C.matrix(at)) if adjust == "tukey" else None
-    return contrasts.joint_critical_value(R, adjust, alpha, seed, int((C.variances[at] > 0).sum()))
+    R = contrasts.correlation(C.in_units(at)) if adjust == "tukey" else None
+    return contrasts.joint_critical_value(R, adjust, alpha, seed, int((C.errors[at] > 0).sum()))
 
 
 class Contrasts:
@@ -296,7 +297,7 @@ class Contrasts:
         """Two-sided p-values of no difference, adjusted."""
         z, out = self.tvalues.to_numpy(), np.full(len(self._index), np.nan)
         for at in self._families:
-            R = contrasts.correlation(self._C.matrix(at)) if self.adjust == "tukey" else None
+            R = contrasts.correlation(self._C.in_units(at)) if self.adjust == "tukey" else None
             out[at] = contrasts.adjusted_pvalues(z[at], R, self.adjust, self._seed)
         return self._series(out, "pvalue")
 

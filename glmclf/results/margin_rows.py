@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from glmclf.data.frame import quoted
 from glmclf.errors import DataError, InferenceWarning
-from glmclf.inference.margins import Average, Ends, Sums
+from glmclf.inference.margins import Average, Ends, Groups, Sums
 from glmclf.results.margin_sources import Source
 
 MOST_CELLS = 200_000  # combinations of levels that one typical row is averaged over
@@ -335,28 +335,40 @@ def typical(rows: Observed, at: str, equal: bool = False) -> Typical:
     offsets: list[Any] = []
     factors = {name: source.levels_of(name, table) for name in source.design.variables}
     known = source.variables  # without the constant of an array
-    there = np.ones(rows.groups, dtype=bool) if rows.codes is None else np.isin(np.arange(rows.groups), rows.codes)
-    for g in range(rows.groups):
-        member: Any = slice(None) if rows.codes is None or not there[g] else rows.codes == g
-        w, some = rows.weights[member], table[member] if rows.codes is not None else table
+    members = _members(rows)
+    for member in members:
+        some = slice(None) if member is None else member  # the shape of a group without rows is that of all
+        w = rows.weights[some]
+        some_of = table if rows.codes is None or member is None else table.iloc[member]
         numbers = [n for n in factors if factors[n] is None]
-        point.append({n: _middle(some[n], w, at if n in known else "mean") for n in numbers})
+        point.append({n: _middle(some_of[n], w, at if n in known else "mean") for n in numbers})
         shares.append(
             {
-                n: _shares(some[n], w, at, levels, source.in_order(n, levels), equal)
+                n: _shares(some_of[n], w, at, levels, source.in_order(n, levels), equal)
                 for n, levels in factors.items()
                 if levels
             }
         )
-        offset = None if rows.offset is None else rows.offset[member]
+        offset = None if rows.offset is None else rows.offset[some]
         both = source.offset_name
         if both is not None and both in numbers:
             offsets.append(source.offset_of(np.array([point[-1][both]])))
         else:
             offsets.append(None if offset is None else (w @ offset / w.sum())[None])
     found = Typical(source, point, shares, offsets)
-    found.there = there.tolist()
+    found.there = [member is not None for member in members]
     return found
+
+
+def _members(rows: Observed) -> list[Any]:
+    """Places of the rows of each group, sorted once; None of a group without a row."""
+    if rows.codes is None:
+        return [slice(None)]
+    by = Groups(rows.codes, len(rows.codes))
+    out: list[Any] = [None] * rows.groups
+    for g, a, b in zip(by.of, by.starts, by.stops, strict=True):
+        out[g] = by.order[a:b]
+    return out
 
 
 def _middle(column: pd.Series, w: ndarray, at: str) -> float:
@@ -399,6 +411,11 @@ def rows_of_fit(source: Source, newdata: Any = None) -> Observed:
     res, model = source.res, source.model
     if newdata is not None:
         table = source.table(newdata)
+        if getattr(model, "_has_offset", False) and source.offset_name is None:
+            raise DataError(
+                "newdata= needs the offset of its rows, and that of the fit was given as values: fit with offset= the "
+                "name of a column, which newdata= then has, too"
+            )
         new_offset = getattr(res, "_new_offset", None)
         offset = None if new_offset is None else new_offset(newdata, None)
         if offset is not None and np.ndim(offset) == 0:

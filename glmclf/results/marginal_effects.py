@@ -104,10 +104,10 @@ class _Effects:
                 out += self._changes(rows, name, levels)
             elif self.dummy and _is_dummy(table[name]):
                 low, high = (self._average(rows.set(name, v)) for v in (0, 1))
-                out.append((name, [b - a for a, b in zip(low, high, strict=True)]))
+                out.append((name, margins.changes(low, high)))
             elif self.count and _is_count(table[name]):
                 low, high = (self._average(rows.shift(name, v)) for v in (-1, 1))
-                out.append((name, [(b - a).times(0.5) for a, b in zip(low, high, strict=True)]))
+                out.append((name, margins.changes(low, high, 0.5)))
             else:
                 out += self._slope(rows, name)
         if not out:
@@ -131,7 +131,7 @@ class _Effects:
         at = {level: self._average(rows.set(name, level)) for level in levels}
         pairs = [(a, b) for i, a in enumerate(levels) for b in levels[i + 1 :]] if self.pairwise else []
         pairs = pairs or [(levels[0], level) for level in levels[1:]]
-        return [(f"{name}[{b} - {a}]", [y - x for x, y in zip(at[a], at[b], strict=True)]) for a, b in pairs]
+        return [(f"{name}[{b} - {a}]", margins.changes(at[a], at[b])) for a, b in pairs]
 
 
 def _is_dummy(column: pd.Series) -> bool:
@@ -363,28 +363,72 @@ def estimate_covariance(
         lost |= ~J.any(axis=1)
     if vcov is None:
         return Covariance(J, source.V, None, lost)
-    U, w, fitted = _of_rows(estimands, found), found.observed.weights, found.observed.fitted
-    frequency = fitted and source.model._frequency
-    if not fitted or source.res._cov.name in MODEL_BASED:
-        return Covariance(J, source.V, margins.of_sums(U, w, frequency), lost)
-    clusters = _clusters(res) if res._cov.name == "cluster" else None
-    moved = np.where(lost[:, None] | ~np.isfinite(J), 0.0, J)
-    return Covariance(J, None, margins.of_sums(U + res._influence_on(moved), w, frequency, clusters), lost)
+    robust = found.observed.fitted and source.res._cov.name not in MODEL_BASED
+    clusters = _clusters(res) if robust and res._cov.name == "cluster" else None
+    lost |= _alone(estimands, found, clusters)
+    return _with_rows(np.where(lost[:, None] | ~np.isfinite(J), 0.0, J), lost, estimands, found, robust, clusters)
 
 
-def _of_rows(estimands: Sequence[Estimand], found: Settings) -> ndarray:
-    """What a row of weight one adds to each average, (n, E L); of probabilities near 1 from their complements."""
+def _with_rows(
+    J: ndarray, lost: ndarray, estimands: Sequence[Estimand], found: Settings, robust: bool, clusters: ndarray | None
+) -> Covariance:
+    """The covariance of averages over rows that are a sample, group by group."""
+    source, w = found.observed.source, found.observed.weights
+    frequency = _frequency(found)
+    slots, L = _slots(estimands, len(found.groups)), source.outcome.K
+    U = _of_rows(estimands, slots, found)
+    V, A = (None, source.res._influence_on(np.eye(J.shape[1]))) if robust else (source.V, None)
+    if found.observed.codes is None:
+        U = U if A is None else U + A @ J.T
+        return Covariance(J, V, margins.of_sums(U, w, frequency, clusters), lost)
+    places = (slots[..., None] * L + np.arange(L)).reshape(len(slots), -1)
+    F, A = margins.of_grouped_sums(U, w, frequency, found.observed.codes, places, A, clusters)
+    return Covariance(J, V if A is None else A.T @ A, F, lost, A)
+
+
+def _frequency(found: Settings) -> bool:
+    return found.observed.fitted and found.observed.source.model._frequency
+
+
+def _slots(estimands: Sequence[Estimand], G: int) -> ndarray:
+    """Places of the averages of each group, (G, number): one after another, alike in all groups."""
+    return np.argsort([e.group for e in estimands], kind="stable").reshape(G, -1)
+
+
+def _alone(estimands: Sequence[Estimand], found: Settings, clusters: ndarray | None) -> ndarray:
+    """Estimates over one row, or one cluster, which says nothing of how rows vary; it is said."""
+    seen, G = found.observed, len(found.groups)
+    codes = np.zeros(len(seen.weights), dtype=np.intp) if seen.codes is None else seen.codes
+    # a group without a row is NaN for that, and said before
+    one = margins.sampled(seen.weights, _frequency(found), codes, G, clusters) == 1
+    if one.any():
+        unit = "row" if clusters is None else "cluster"
+        names = [found.groups[g][0] for g in np.flatnonzero(one) if found.groups[g]]
+        where = f" of {found.names[-1]} {quoted(names)}" if names else ""
+        seen.source._say(
+            f'vcov="unconditional": averages{where} are over one {unit}, which has no sampling variance: their '
+            "standard errors are NaN; without vcov= they are those given the rows",
+            InferenceWarning,
+        )
+    return np.repeat(one[[e.group for e in estimands]], seen.source.outcome.K)
+
+
+def _of_rows(estimands: Sequence[Estimand], slots: ndarray, found: Settings) -> ndarray:
+    """What a row of weight one adds to each average of its group, (n, M); of probabilities near 1 from their
+    complements."""
     w, codes = found.observed.weights, found.observed.codes
-    parts = []
-    for e in estimands:
-        member = np.ones(len(w)) if codes is None else (codes == e.group).astype(float)
-        value, rows, ends = e.average.value, e.average.rows, e.average.ends
+    codes = np.zeros(len(w), dtype=np.intp) if codes is None else codes
+    weight, parts = np.bincount(codes, w, len(slots))[codes, None], []
+    for members in slots.T:
+        averages = [estimands[i].average for i in members]
+        value, (rows, ends) = np.stack([a.value for a in averages])[codes], (averages[0].rows, averages[0].ends)
         assert rows is not None
         off = rows - value
         if ends is not None and ends.rest is not None:
-            off = np.where(value > 0.5, np.exp(ends.log_q) - ends.rest, off)
+            log_q = np.stack([a.ends.log_q for a in averages if a.ends is not None])[codes]
+            off = np.where(value > 0.5, np.exp(log_q) - ends.rest, off)
         with np.errstate(divide="ignore", invalid="ignore"):
-            parts.append(np.where(np.isfinite(value), member[:, None] * off / (w @ member), 0.0))
+            parts.append(np.where(np.isfinite(value), off / weight, 0.0))
     return np.hstack(parts)
 
 

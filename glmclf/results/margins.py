@@ -71,7 +71,8 @@ class Margins:
             Rows to average over, in place of those of the fit; each counts once.
         vcov : {"unconditional"}, optional
             Whether the rows are a sample, too, over which averages vary; else they are given. Rows of `newdata` are an
-            independent one: the variance of their mean, the estimate given, is added to that of the estimate.
+            independent one: the variance of their mean, the estimate given, is added to that of the estimate. Averages
+            over one row, or one cluster, have none: NaN, with a warning.
 
         Returns
         -------

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 from scipy.special import expit, log_ndtr
+from scipy.stats import norm
 
 import glmclf
 from glmclf import LDA, CLogLog, Logit, MNLogit, Probit
@@ -401,3 +402,96 @@ def test_what_is_not_there_says_so(table, tmp_path):
     res.save(tmp_path / "res.json")
     with pytest.raises(DataError, match="not in the file"):
         glmclf.load(tmp_path / "res.json").get_prediction(table[:3], priors={0: 0.5, 1: 0.5})
+
+
+# ----------------------------------------------------------------------------------------------- far tails, few rows
+def line_data():
+    rng = np.random.default_rng(0)
+    d = pd.DataFrame({"x": rng.normal(size=300) + 1, "z": rng.uniform(0.5, 3, 300)})
+    return d.assign(y=(rng.uniform(size=300) < 1 / (1 + np.exp(-d.x))).astype(int), k=rng.integers(0, 3, 300))
+
+
+def test_errors_of_probabilities_whose_squares_underflow():
+    """p = exp(eta) to the last digit there, so that p, its slope and changes have the errors of lognormal numbers."""
+    d, values = line_data(), np.array([-400.0, -399.0, -398.0])
+    res = Logit.from_formula("y ~ x", d).fit()
+    (a, b), V = res.params.to_numpy(), res.cov_params().to_numpy()
+    p, X = np.exp(a + b * values), np.column_stack([np.ones(3), values])
+
+    def se(J):
+        unit = np.abs(J).max(axis=1, keepdims=True)
+        return unit[:, 0] * np.sqrt(np.einsum("ep,pq,eq->e", J / unit, V, J / unit))
+
+    found = res.predictions({"x": values.tolist()})
+    assert_allclose(found.se, se(p[:, None] * X), rtol=1e-9)
+    assert_allclose(found.se, res.get_prediction(pd.DataFrame({"x": values})).summary_frame()["se"], rtol=1e-9)
+    pairs = found.contrasts(contrast="reference", adjust="tukey")
+    assert_allclose(pairs.se, se(p[1:, None] * X[1:] - p[0] * X[0]), rtol=1e-9)
+    alone = 2 * norm.sf(np.abs(pairs.estimate / pairs.se))
+    assert ((pairs.pvalues >= alone * (1 - 1e-9)) & (pairs.pvalues <= 2 * alone)).all()
+    slopes = b * p[:, None] * X + p[:, None] * [0.0, 1.0]
+    for at in ({"x": values.tolist()}, pd.DataFrame({"x": values})):
+        effects = res.get_margeff(at=at)
+        assert_allclose(effects.margeff_se, se(slopes), rtol=1e-9)
+        assert effects.pvalues.min() > 0.9
+    several = MNLogit.from_formula("k ~ x", d).fit()
+    table = several.predictions({"x": [-4000.0, 4000.0]}).summary_frame()
+    small = table[(table.predicted > 0) & (table.predicted < 1e-160)]
+    assert len(small) == 2 and (small.se > small.predicted).all()
+    effects = several.get_margeff(at={"x": [-4000.0, 4000.0]})
+    assert np.nanmin(effects.pvalues) > 0.9
+
+
+@pytest.mark.parametrize("cov", ["nonrobust", "HC1", "cluster"])
+@pytest.mark.parametrize("model, formula", [(Logit, "y ~ x + z"), (MNLogit, "k ~ x")])
+def test_unconditional_of_groups_is_of_each_group_as_a_part(model, formula, cov):
+    """var = J V J' + N/(N-1) sum u'u of what rows add; robust: sum (u + J psi)'(u + J psi), written out row by row."""
+    d = line_data().assign(g=np.arange(300) % 7, cl=np.arange(300) // 6)
+    res = model.from_formula(formula, d).fit().with_cov(cov, **({"groups": "cl"} if cov == "cluster" else {}))
+    found, given = (res.predictions(by="g", vcov=vcov) for vcov in ("unconditional", None))
+    J, p = given._covariance.J, res.predict(d).to_numpy().reshape(300, -1)
+    L, U = p.shape[1], np.zeros((300, 7 * p.shape[1]))
+    for g in range(7):
+        at = d.g == g
+        U[at, g * L : (g + 1) * L] = (p[at] - p[at].mean(axis=0)) / at.sum()
+    N, V = 300, J @ given._source.V @ J.T
+    if cov != "nonrobust":
+        U, V = U + res._influence_on(J), 0.0
+    if cov == "cluster":
+        N, U = 50, np.stack([U[d.cl == c].sum(axis=0) for c in range(50)])
+    known = V + N / (N - 1) * U.T @ U
+    assert_allclose(found._covariance.matrix(), known, rtol=1e-9, atol=1e-16)
+    assert_allclose(found._covariance.errors, np.sqrt(np.diagonal(known)), rtol=1e-9)
+
+
+def test_one_row_has_no_sampling_variance():
+    d = line_data().assign(g=["alone", *["many"] * 299], cl=np.arange(300) // 6)
+    d["h"] = np.where(d.cl == 3, "alone", "many")
+    res = Logit.from_formula("y ~ x", d).fit()
+    for ask in (res.get_margeff, res.predictions):
+        with pytest.warns(InferenceWarning, match="over one row, which has no sampling variance"):
+            frame = ask(newdata=d.iloc[:1], vcov="unconditional").summary_frame()
+        assert frame.iloc[:, 1].isna().all() and frame.iloc[:, 0].notna().all()
+    for fit, by, unit in ((res, "g", "row"), (res.with_cov("cluster", groups="cl"), "h", "cluster")):
+        with pytest.warns(InferenceWarning, match=f'of {by} "alone" are over one {unit}'):
+            se = fit.predictions(by=by, vcov="unconditional").se
+        assert np.isnan(se["alone"]) and se["many"] > 0
+    with pytest.warns(InferenceWarning, match="over one row"):
+        assert np.isnan(res.get_margeff(over="g", vcov="unconditional").margeff_se.iloc[0])
+
+
+def test_other_rows_of_a_fit_with_an_offset_of_values():
+    d = line_data()
+    res = Logit.from_formula("y ~ x", d, offset=d.z.to_numpy()).fit()
+    for ask in (res.get_margeff, res.predictions):
+        with pytest.raises(DataError, match="name of a column"):
+            ask(newdata=d)
+    named = Logit.from_formula("y ~ x", d, offset="z").fit()
+    assert_allclose(named.get_margeff(newdata=d).margeff, res.get_margeff().margeff, rtol=1e-12)
+
+
+def test_a_table_of_all_variables_sets_them_all(table):
+    res = Logit.from_formula("y ~ x + g", table).fit()
+    for at in (table[:3], table[["g"]][:3]):
+        with pytest.raises(ValueError, match='both set "g"'):
+            res.predictions("g", at=at)
