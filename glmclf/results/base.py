@@ -382,7 +382,8 @@ class Results(
         return wald.lr_test(self._value, restricted._value, self._size - restricted._size)
 
     def _check_comparable(self, other: Results) -> None:
-        if not same_data.same_link(self, other):
+        alike = type(self.model) is type(other.model)
+        if not alike and not same_data.same_link(self, other):
             self._refuse_other_class(other)
         self._check_penalised("compare_lr_test()")
         if self.bias_reduction != other.bias_reduction:
@@ -404,6 +405,8 @@ class Results(
                 f"the two models were fitted to different data (their {', '.join(differ)} differ). Fit both to the "
                 "same rows: drop rows with missing values of either first, for example with data.dropna()"
             )
+        if alike and not same_data.same_link(self, other):
+            self._refuse_other_class(other)
         if self._size <= other._size:
             raise ValueError(
                 f"the restricted model has {other._size} parameters, this one {self._size}: call compare_lr_test on "
