@@ -92,6 +92,7 @@ class Inputs:
     _coding: ClassVar[dict[str, Any]] = {}  # the class's other keywords and their defaults
     _missing: ClassVar[str] = "drop"
     _no_covariances: ClassVar[tuple[str, ...]] = ()
+    _inverted: ClassVar[bool] = False  # whether results have inverse_predict, which asks for the ranges of variables
     _rows_: Rows | None
     _results_class: ClassVar[Any]
 
@@ -321,7 +322,7 @@ class Inputs:
     def _ranges(self) -> dict[str, list[float]] | None:
         """Least and largest value of each variable that is a number; None of a file that does not hold them."""
         r, columns = self._rows, getattr(self._design, "columns", None)
-        if not hasattr(self._results_class, "inverse_predict"):
+        if not self._inverted:
             return {}
         if columns is None and isinstance(r.X, (Dense, Sparse)):
             return _ranges_of(self._design.variables, r.X.X)
