@@ -84,8 +84,8 @@ class PairwiseComparisons:
             The factor: a variable of the formula, or its code such as ``"C(g)"``.
         method : {"holm", "sidak", "hs", "bonferroni", "tukey", "none"}
             Holm's step-down test with Bonferroni intervals; Sidak's; Holm-Sidak with Sidak intervals; Bonferroni's;
-            "tukey": the largest |z| of the joint normal (or t) distribution of the differences, as multcomp and emmeans
-            ("mvt") in R; or no adjustment.
+            "tukey": the largest ``|z|`` of the joint normal (or t) distribution of the differences, as multcomp and
+            emmeans ("mvt") in R; or no adjustment.
         alpha : float
             Family-wise level, in (0, 1).
         at : dict, optional
