@@ -15,6 +15,7 @@ from glmclf.inference import wald
 METHODS = ("holm", "sidak", "hs", "bonferroni", "tukey", "none")
 SCRAMBLES, POINTS, LEAST = 8, 2048, 256  # of each; fewer for many statistics, which are averaged over
 TABLE, NOTHING = 4096, 1e-20  # points of the law of the radius, and a share of its tail that is nothing
+NEAR_ZERO = 1e-6  # a value that any statistic exceeds
 GRID = 17  # values of |z| between which probabilities of more contrasts are interpolated
 
 
@@ -173,8 +174,10 @@ class JointTail:
         """The probability, and the relative standard error of what was integrated."""
         J = len(self.A)
         single = float(wald.z_pvalues(c, self.df))
-        if J == 1 or self.A.shape[1] == 1 or single == 0:
+        if J <= 1 or self.A.shape[1] == 1 or single == 0:
             return single, 0.0
+        if c < NEAR_ZERO:
+            return 1.0, 0.0
         law = self._radius(c)
         shares = np.array([self._share(c, points, law) for points in self._points])
         return J * single * float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(len(shares)) / shares.mean())

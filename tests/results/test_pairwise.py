@@ -41,6 +41,7 @@ def test_far_tails_and_single_tests():
     tail = pairwise.JointTail(np.eye(2), None, 0)
     p, error = tail(12.0)
     assert_allclose(p, 2 * 2 * 1.776482112077678e-33, rtol=1e-6)  # mpmath: ncdf(-12)
+    assert [pairwise.JointTail(np.eye(3), df, 0)(c) for df in (None, 5.0) for c in (0.0, 1e-200)] == [(1.0, 0.0)] * 4
     assert_allclose(pairwise.JointTail(np.eye(1), None, 0)(2.0)[0], 0.04550026389635842, rtol=1e-12)
     same = np.ones((3, 3))
     assert_allclose(pairwise.JointTail(same, None, 0)(2.0)[0], 0.04550026389635842, rtol=1e-12)
