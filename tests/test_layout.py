@@ -115,7 +115,7 @@ def test_what_import_glmclf_loads():
     loaded = loaded_by("import glmclf")
     assert {"glmclf.models.binary", "glmclf.models.multinomial"} <= loaded
     for name in ["scipy.stats", "scipy.optimize", "matplotlib", "sklearn", "statsmodels.api", "statsmodels.base.model",
-                 "statsmodels.iolib.summary", "dask", "narwhals", "polars", "pyarrow.dataset"]:
+                 "statsmodels.iolib.summary", "dask", "narwhals", "polars", "pyarrow.dataset", "patsy"]:
         assert name not in loaded, f"import glmclf loads {name}"
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.outcomes import read_outcomes
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference import accuracy, calibration, roc
 from glmclf.inference.accuracy import Measure, Outcomes
@@ -137,6 +136,8 @@ class Judged:
         log_p, p, index = self._log_p(newdata, offset)
         given = self._new_weights(newdata, given)
         left = None if model.formula is None else model._design.endog_name
+        from glmclf.data.outcomes import read_outcomes  # and with it all that reads formulas
+
         found = read_outcomes(model._response, left, newdata, len(log_p), endog, given)
         frequency = given["weights"] is None
         outcomes = Outcomes(found.counts, found.weights, frequency, fraction or not frequency)
