@@ -23,7 +23,7 @@ EVEN = 4  # few blocks are made a multiple of this, of one size, for the same re
 class Blocks:
     """Aligned arrays (or Columns), cut into blocks of rows.
 
-    A data source that does not fit in memory overrides `__iter__` and `sum`.
+    Rows that do not fit in memory are `core.streamed.Streamed`.
 
     Parameters
     ----------
@@ -34,6 +34,8 @@ class Blocks:
     n_threads : int, optional
         Workers; by default one a processor, and one alone where the data are a single block.
     """
+
+    streamed = False  # whether the arrays are elsewhere
 
     def __init__(self, *arrays: Any, size: int | None = None, n_threads: int | None = None):
         self.arrays = arrays
@@ -53,6 +55,10 @@ class Blocks:
     def resized(self, size: int) -> Blocks:
         """The same rows in blocks of another size."""
         return Blocks(*self.arrays, size=size, n_threads=self.n_threads)
+
+    def changed(self, f: Callable[..., tuple], size: int | None = None) -> Blocks:
+        """``f(*arrays)`` in place of the arrays, row by row the same rows."""
+        return Blocks(*f(*self.arrays), size=size or self.size, n_threads=self.n_threads)
 
     def thinned(self, step: int) -> Blocks:
         """Every `step`-th run of rows."""

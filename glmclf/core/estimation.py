@@ -217,6 +217,8 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
 
     Then it is their leverage that is lost, and the other rows tell the coefficients as well as ever.
     """
+    if objective.blocks.streamed:
+        return False
     objective = objective if found.basis is None else objective.rotated(found.basis, found.exact)
     X, _, m, _, w = objective.blocks.arrays
     weight = np.ones(X.shape[0])

@@ -69,6 +69,15 @@ class Binomial:
         return ll, u, w if m is None else m * w
 
     @staticmethod
+    def class_totals(y: ndarray, m: ndarray | None, weights: ndarray | None) -> ndarray:
+        """Failures and successes of all rows with their weights, (2,)."""
+        if weights is None:
+            successes, trials = float(y.sum()), float(len(y) if m is None else m.sum())
+        else:
+            successes, trials = float(weights @ y), float(weights.sum() if m is None else weights @ m)
+        return np.array([trials - successes, successes])
+
+    @staticmethod
     def constant(y: ndarray, m: ndarray | None) -> ndarray | float:
         """log of the binomial coefficient, (n,); 0 for single trials."""
         if m is None:
@@ -203,6 +212,12 @@ class Multinomial:
         log_p, p, q = Multinomial.softmax(z)
         gone = np.isneginf(z)
         return np.where(gone, -np.inf, log_p), np.where(gone, 0.0, p), np.where(gone, 1.0, q)
+
+    def class_totals(self, y: ndarray, m: ndarray | None, weights: ndarray | None) -> ndarray:
+        """Observations of each class in all rows with their weights, (K,)."""
+        if y.ndim == 1:
+            return np.bincount(y, weights=weights, minlength=self.K).astype(float)
+        return y.sum(axis=0) if weights is None else weights @ y
 
     @staticmethod
     def constant(y: ndarray, m: ndarray | None) -> ndarray | float:

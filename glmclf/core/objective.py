@@ -13,7 +13,7 @@ from numpy import ndarray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dpotrs, dtrtri
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import some_columns
+from glmclf.core.columns import is_small, some_columns
 
 HELD = 2**23  # entries of an information of several equations from which it is not held once more for each block
 ROWS = 4096  # of a block that grams of many columns are worth adding for
@@ -188,10 +188,10 @@ class Objective:
 
     def rotated(self, basis: ndarray, exact: bool | None = None) -> Objective:
         """The objective in the coordinates ``basis @ theta``, its rows in twofold arithmetic if `exact`."""
-        X, *rest = self.blocks.arrays
-        X = X.rotated(basis, exact)
-        size = min(self.blocks.size, X.block_size)  # rows may be expanded now
-        blocks = Blocks(X, *rest, size=size, n_threads=self.blocks.n_threads)
+        if exact is None and self.blocks.streamed:  # no part is to take itself for the whole
+            exact = is_small(self.n, len(basis))
+        blocks = self.blocks.changed(lambda X, *rest: (X.rotated(basis, exact), *rest))
+        blocks = blocks.resized(min(blocks.size, blocks.arrays[0].block_size))  # rows may be expanded now
         return type(self)(self.likelihood, blocks, self.unit)
 
     def _pointwise(self, theta, X, y, m, offset, weights, expected):

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.blocks import Blocks
 from glmclf.core.columns import expandable
 from glmclf.core.estimation import into_basis
 from glmclf.core.twofold import two_sum
@@ -45,19 +44,19 @@ def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarra
     >>> inner.blocks.arrays[3], shift
     (array([ 0.5,  0. , -1. ]), array([1000000.]))
     """
-    X, y, m, offset, w = objective.blocks.arrays
-    k, q = X.shape[1], objective.likelihood.n_eta
+    k, q = objective.blocks.arrays[0].shape[1], objective.likelihood.n_eta
     nothing = objective, np.zeros(k * q)
-    if offset is None or not k:
+    if objective.blocks.arrays[3] is None or not k:
         return nothing
-    c = np.array([_typical(column) for column in offset.reshape(len(offset), -1).T])
+    c = np.array([_on_a_grid(*ends) for ends in zip(*_middle_and_spread(objective.blocks), strict=True)])
     if not c.any():
         return nothing
-    rest, error = two_sum(offset, np.broadcast_to(-c if offset.ndim == 2 else -c[0], offset.shape))
-    a = None if error.any() else _constant(X, movable)
+    less = -c if objective.blocks.arrays[3].ndim == 2 else -c[0]
+    rounded = objective.blocks.sum(lambda X, y, m, o, w: int(two_sum(o, np.broadcast_to(less, o.shape))[1].any()))
+    a = None if rounded else _constant(objective.blocks.changed(lambda X, *rest: (X,)), movable)
     if a is None:
         return nothing
-    blocks = Blocks(X, y, m, rest, w, size=objective.blocks.size, n_threads=objective.blocks.n_threads)
+    blocks = objective.blocks.changed(lambda X, y, m, offset, w: (X, y, m, offset + less, w))
     shift = np.outer(np.broadcast_to(c, q), a).ravel()
     return type(objective)(objective.likelihood, blocks, objective.unit), shift
 
@@ -70,19 +69,48 @@ def restored(found: Any, shift: ndarray) -> Any:
     return replace(found, fit=replace(found.fit, theta=found.fit.theta - moved))
 
 
-def _typical(offset: ndarray) -> float:
-    """The median on a grid as wide as the spread, so that it has few digits; 0 where it is small beside that."""
-    middle = float(np.median(offset))
-    spread = float(np.abs(offset - middle).max())
+def typical(blocks: Any) -> ndarray:
+    """The median of the offset, column by column; of rows in a stream the middle of its range."""
+    return _middle_and_spread(blocks)[0]
+
+
+def _middle_and_spread(blocks: Any) -> tuple[ndarray, ndarray]:
+    """The typical offset and the largest distance from it, (q,) each."""
+    if blocks.streamed:
+        low, high = blocks.sum(lambda X, y, m, offset, w: _Ends.of(offset)).ends
+        return 0.5 * (low + high), 0.5 * (high - low)
+    offset = blocks.arrays[3].reshape(blocks.n, -1)
+    middle = np.median(offset, axis=0)
+    return middle, np.abs(offset - middle).max(axis=0)
+
+
+class _Ends:
+    """Least and largest number of each column, (2, q); + is those of both."""
+
+    def __init__(self, ends: ndarray):
+        self.ends = ends
+
+    @classmethod
+    def of(cls, offset: ndarray) -> _Ends:
+        columns = offset.reshape(len(offset), -1)
+        return cls(np.stack([columns.min(axis=0), columns.max(axis=0)]))
+
+    def __add__(self, other: _Ends) -> _Ends:
+        (a, b), (c, d) = self.ends, other.ends
+        return _Ends(np.stack([np.minimum(a, c), np.maximum(b, d)]))
+
+
+def _on_a_grid(middle: float, spread: float) -> float:
+    """The middle on a grid as wide as the spread, so that it has few digits; 0 where it is small beside that."""
     if not np.isfinite(spread) or abs(middle) < LARGE:
         return 0.0
     grid = 2.0 ** np.ceil(np.log2(max(spread, 1.0)))
     return float(np.round(middle / grid) * grid)
 
 
-def _constant(X: Any, movable: ndarray | None) -> ndarray | None:
+def _constant(columns: Any, movable: ndarray | None) -> ndarray | None:
     """Coefficients a with X a = 1 in every row, if a column is constant or a sum of columns of 0 and 1 is 1."""
-    blocks = expandable(Blocks(X))
+    blocks = expandable(columns)
     ends = [(A.min(axis=0), A.max(axis=0)) for A in (x.toarray() for (x,) in blocks)]
     low, high = np.min([a for a, _ in ends], axis=0), np.max([b for _, b in ends], axis=0)
     ok = np.ones(len(low), dtype=bool) if movable is None else movable

@@ -318,7 +318,8 @@ def _all_or_nothing(rows: ndarray) -> ndarray:
     return rows
 
 
-def _build(parsed: Parsed, formula: str, factors: dict[str, Factor], contrasts: dict[str, Any]) -> Design:
+def build_design(parsed: Parsed, formula: str, factors: dict[str, Factor], contrasts: dict[str, Any]) -> Design:
+    """The design that factors and their codings make, without its `columns`."""
     info = codings(parsed.right, factors, contrasts)
     subterms = [
         Subterm(
@@ -419,7 +420,7 @@ def _design(
         contrasts[code] = values[code].contrast
         if note:
             notes.append(note)
-    design = _build(parsed, formula, factors, contrasts)
+    design = build_design(parsed, formula, factors, contrasts)
     names = dict.fromkeys(name for code in factors for name in bound[code].columns)
     design.columns = {name: variable(table[name], design._only_labels(name)) for name in names}
     return design, design.pieces(numbers)

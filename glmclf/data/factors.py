@@ -93,7 +93,8 @@ class Expression:
         self.bare = expressions.bare_column(self.code)
         self.categorised = expressions.categorised(self.code)
         self.foreign = self._off_the_closed_list()
-        self.across = self.foreign and not any(stateful(value) for value in self.namespace.values())
+        self.remembers = any(stateful(value) for value in self.namespace.values())
+        self.across = self.foreign and not self.remembers
         self.missing_aware = self.across or bool(found.attributes & expressions.MISSING_AWARE)
         self.grows = expressions.grows(self.code)
         # methods of columns and functions of the caller may want pandas objects

@@ -131,10 +131,34 @@ def _count_names(response: Any) -> list[str]:
     return response.name.split(" + ")
 
 
+def coded(response: Any, names: list[str], values: list[Any], index: pd.Index) -> tuple[ndarray, ndarray | None]:
+    """Outcomes of more rows as `y` and `trials` of the response.
+
+    Raises
+    ------
+    DataError, UnseenLevelError
+        As of `read_outcomes`.
+    """
+    if response.kind == "counts":
+        counts = _of_counts(response, names, values, index)
+        trials = counts.sum(axis=1)
+        return (counts[:, response._order], trials) if hasattr(response, "reference") else (counts[:, 1], trials)
+    found = _of_rows(response, names, values, index)
+    if hasattr(response, "reference"):
+        found = np.argsort(response._order).astype(np.min_scalar_type(-len(response.levels)))[found]
+    return found, None
+
+
 def _counts(response: Any, names: list[str], values: list[Any], index: pd.Index) -> ndarray:
     """Observations of each level, (n, K)."""
     if response.kind == "counts":
         return _of_counts(response, names, values, index)
+    found = _of_rows(response, names, values, index)
+    return np.column_stack([1 - found, found]) if response.kind == "fraction" else np.eye(len(response.levels))[found]
+
+
+def _of_rows(response: Any, names: list[str], values: list[Any], index: pd.Index) -> ndarray:
+    """Fractions, or the place of each row's label among the levels in a byte where that will do, (n,)."""
     if len(values) > 1:
         raise DataError(f"the response {response.name!r} is one value a row; found {len(values)}: {quoted(names)}")
     column = read_column(pd.Series(values[0]).reset_index(drop=True), names[0])
@@ -142,7 +166,7 @@ def _counts(response: Any, names: list[str], values: list[Any], index: pd.Index)
         y = _numbers(column, names[0])
         if not ((y >= 0) & (y <= 1)).all():
             raise DataError(f'"{names[0]}" is a fraction: numbers from 0 to 1; found {y.min():g} to {y.max():g}')
-        return np.column_stack([1 - y, y])
+        return y
     if column.kind in ("number", "bool"):
         labels, codes = np.unique(np.asarray(column.values), return_inverse=True)
         labels = labels.tolist()
@@ -150,7 +174,7 @@ def _counts(response: Any, names: list[str], values: list[Any], index: pd.Index)
         raise DataError(f'"{names[0]}" holds values that are no labels of the response')
     else:
         labels, codes = column.values.categories.tolist(), np.asarray(column.values.codes)
-    place = np.array([_place(label, response.levels) for label in labels], dtype=int)
+    place = np.array([_place(label, response.levels) for label in labels], dtype=np.min_scalar_type(-len(response.levels)))
     used = place[codes]
     if (used < 0).any():
         stray = [labels[c] for c in np.unique(codes[used < 0])]
@@ -158,7 +182,7 @@ def _counts(response: Any, names: list[str], values: list[Any], index: pd.Index)
             f'"{names[0]}" holds {quoted(stray)} in {int((used < 0).sum())} rows '
             f"({row_labels(used < 0, index)}); the model knows {quoted(response.levels)}. Leave these rows out."
         )
-    return np.eye(len(response.levels))[used]
+    return used
 
 
 def _place(label: Any, levels: list[Any]) -> int:

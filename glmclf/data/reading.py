@@ -74,12 +74,12 @@ def bind(
     given = as_frame(data)
     caller = {} if safe or namespace is None else namespace
     given = _with_arrays(given, codes, caller)
-    cut = _subset(subset, given, caller, safe)
+    cut = subset_mask(subset, given, caller, safe)
     frame = given if cut is None else given[cut]
     rows = Rows(frame.index, missing)
     beside = read_extras(extras, given, cut)
     lost = weigh(rows, beside, extras)
-    bound = {code: _bind(code, frame, caller, safe) for code in codes}
+    bound = {code: bind_code(code, frame, caller, safe) for code in codes}
     table = {name: read_column(frame[name], name) for e in bound.values() for name in e.columns}
     return Reading(given.index, cut, frame, rows, beside, lost, bound, table)
 
@@ -110,7 +110,10 @@ def _one_a_row(value: Any, name: str, frame: pd.DataFrame, found: expressions.Na
     return None
 
 
-def _subset(subset: Any, frame: pd.DataFrame, caller: Mapping[str, Any], restricted: bool) -> ndarray | None:
+def subset_mask(
+    subset: Any, frame: pd.DataFrame, caller: Mapping[str, Any], restricted: bool, part: bool = False
+) -> ndarray | None:
+    """Which rows `subset` leaves, None for all; of a part of a larger table it may be none."""
     if subset is None:
         return None
     if isinstance(subset, str):
@@ -126,7 +129,7 @@ def _subset(subset: Any, frame: pd.DataFrame, caller: Mapping[str, Any], restric
         raise TypeError(
             f"subset= is a bool array, a bool Series or a query string, found values of dtype {mask.dtype}."
         )
-    if not mask.any():
+    if not mask.any() and not part:
         raise DataError(f"subset= leaves none of the {len(frame)} rows.")
     return mask
 
@@ -141,7 +144,8 @@ def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
     return np.asarray(found) if not isinstance(found, pd.Series) else found.array
 
 
-def _bind(code: str, frame: pd.DataFrame, caller: Mapping[str, Any], restricted: bool) -> Expression:
+def bind_code(code: str, frame: pd.DataFrame, caller: Mapping[str, Any], restricted: bool) -> Expression:
+    """One factor, its names found."""
     if restricted:
         resolve(code, frame.columns, caller, safe=True)  # an unknown name first: its message is the more helpful one
         expressions.check(code, list(frame.columns))
@@ -161,8 +165,13 @@ def settle(
     left: list[str],
     notes: list[str],
     times: ndarray | None,
+    stage: str = "whole",
 ) -> dict[str, Value]:
-    """Each factor's values on the rows where all have one, transforms memorised on exactly these rows."""
+    """Each factor's values on the rows where all have one, transforms memorised on exactly these rows.
+
+    Of a part of a larger table, transforms are memorised elsewhere: at the stage "before" that, factors with one have
+    no value, though their arguments must; "after" it, all have.
+    """
     if len(left) > 1:
         cut = {name: column.take(rows.selection) for name, column in table.items()}
         leave_out_no_trials(
@@ -178,7 +187,10 @@ def settle(
                 if code in whole:
                     values[code] = whole[code].take(rows.keep)
                     continue
-                expression.memorise(_repeated(expression, cut, times, rows))
+                if stage == "before" and expression.remembers:
+                    continue
+                if stage == "whole":
+                    expression.memorise(_repeated(expression, cut, times, rows))
                 values[code] = value_of(expression, cut, n)
             # a column on rows that have it is never missing; what is computed from it may be
             computed = {code: value for code, value in values.items() if bound[code].bare not in cut}

@@ -150,14 +150,17 @@ def _refuse(mask: ndarray, label: str, what: str, index: pd.Index) -> None:
 class Rows:
     """Which rows stay, and the reasons of those that go.
 
-    `masks` maps a variable to the rows (of the table) in which it is missing.
+    `masks` maps a variable to the rows (of the table) in which it is missing. A part of a larger table may be left with
+    no row.
     """
 
     index: pd.Index
     missing: str
+    part: bool = False
     keep: ndarray = field(init=False)
     masks: dict[str, ndarray] = field(default_factory=dict)
     n_absent: int = 0
+    no_trials: int = 0
 
     def __post_init__(self) -> None:
         self.keep = np.ones(len(self.index), dtype=bool)
@@ -179,7 +182,7 @@ class Rows:
                 self.keep &= ~mask
         if self.missing != "drop" and self.masks:
             raise self._refused()
-        if not self.keep.any():
+        if not self.keep.any() and not self.part:
             raise self._all_gone()
 
     def _counts(self) -> str:
@@ -227,9 +230,14 @@ def weigh(rows: Rows, extras: Mapping[str, ndarray], given: Mapping[str, Any] | 
 def leave_out_no_trials(rows: Rows, counts: list[ndarray], notes: list[str]) -> None:
     """Leave out rows whose counts are all zero: no trial, no information."""
     none = rows.absent(np.logical_and.reduce([np.asarray(c) == 0 for c in counts]))
-    if none:
-        notes.append(f"{none} row{'s' if none > 1 else ''} with no trials left out")
+    rows.no_trials = none
+    notes += no_trials(none)
     rows.lose()
+
+
+def no_trials(count: int) -> list[str]:
+    """The note that so many rows had none."""
+    return [f"{count} row{'s' if count > 1 else ''} with no trials left out"] if count else []
 
 
 def respond(response: Respond, names: list[str], values: list[Any], rows: Rows) -> Any:

@@ -162,7 +162,7 @@ class Context:
 
         blocks = self.objective.blocks
         size = rows_at_once(blocks.arrays[0])
-        S = Blocks(*blocks.arrays, codes, size=size, n_threads=blocks.n_threads).sum(rows)
+        S = blocks.changed(lambda *arrays: (*arrays, codes), size).sum(rows)
         return S.T @ S
 
 
@@ -249,8 +249,7 @@ class InfluenceContext:
             members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
             return members @ psi
 
-        blocks = self.blocks
-        S = Blocks(*blocks.arrays, codes, size=blocks.size, n_threads=blocks.n_threads).sum(rows)
+        S = self.blocks.changed(lambda *arrays: (*arrays, codes)).sum(rows)
         return S.T @ S
 
 

@@ -119,7 +119,7 @@ def adjusted_meat(objective: Objective, theta: ndarray, root: ndarray, frequency
     p, q = len(theta), objective.likelihood.n_eta
     blocks, total, parts = objective.blocks, np.zeros((p, p)), []
     size = max(16, min(blocks.size, ENTRIES // (p * q)))
-    for X, y, m, offset, weights in Blocks(*blocks.arrays, size=size):
+    for X, y, m, offset, weights in blocks.resized(size):
         A = X.toarray()
         u, W = _score_and_weight(objective.likelihood, A, y, m, offset, theta)
         if weights is not None and not frequency:
@@ -131,7 +131,7 @@ def adjusted_meat(objective: Objective, theta: ndarray, root: ndarray, frequency
         total += (S.T if weights is None or not frequency else S.T * weights) @ S
     ones = np.flatnonzero(np.concatenate(parts))
     if len(ones):
-        w = blocks.arrays[4]
+        w = None if blocks.streamed else blocks.arrays[4]
         n = blocks.n if w is None or not frequency else w.sum()
         raise RowsError(
             f'cov_type="{kind}" divides by 1 - leverage, which is 0 for {{rows}}: each alone determines a coefficient. '

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -93,10 +93,8 @@ class Model(ConstrainedFits, Regularization):
         """Place of the column that is one number throughout, if there is one."""
         if "Intercept" in self.exog_names and self.formula is not None:
             return self.exog_names.index("Intercept")
-        X, n = self._rows.X, len(self._rows)
-        first, middle, last = X.subset(np.array([0, n // 2, n - 1])).toarray()
-        likely = np.flatnonzero((first != 0) & (first == middle) & (first == last)).tolist()
-        return next((j for j in likely if (linear(X, np.eye(1, len(first), j)[0]) == first[j]).all()), None)
+        found = self._rows.constant_column()
+        return None if found is None else found[0]
 
     def _new_columns(self, newdata: Any) -> Columns:
         """Rows of the design for other data; a scipy.sparse array holds such rows."""
@@ -114,11 +112,13 @@ class Model(ConstrainedFits, Regularization):
         self, n_threads: int | None = None, columns: ndarray | None = None, distinct: bool = False
     ) -> Objective:
         """The log-likelihood of all columns, or of some; if it pays and is asked for, over `distinct` rows alone."""
-        w = self._rows.weights
-        unit = 1.0 if self._frequency or w is None else float(w.mean())
+        unit = 1.0 if self._frequency or self._weight_sum is None else self._weight_sum / len(self._rows)
         r, likelihood = self._counted(n_threads) if distinct else (self._rows, self._likelihood)
-        X = r.X if columns is None or len(columns) == r.X.shape[1] else some_columns(r.X, columns)
-        blocks = Blocks(X, r.y, r.trials, r.offset, r.weights, size=self._block_size, n_threads=n_threads)
+        if isinstance(r, Distinct):
+            r = Rows(*r, index=None, positions=slice(None))  # type: ignore[arg-type]
+        blocks = r.blocks(size=self._block_size, n_threads=n_threads)
+        if columns is not None and len(columns) < r.X.shape[1]:
+            blocks = blocks.changed(lambda X, *rest: (some_columns(X, columns), *rest))
         return self._objective_class(likelihood, blocks, unit)
 
     def _counted(self, n_threads: int | None = None) -> tuple[Rows | Distinct, Any]:
@@ -129,15 +129,18 @@ class Model(ConstrainedFits, Regularization):
     def _without_regressors(self) -> tuple[Objective, ndarray]:
         """The log-likelihood of constants alone, its offset centred, and the shift of the constants."""
         r, likelihood = self._counted()
-        ones = Dense(np.broadcast_to(1.0, (r.X.shape[0], 1)))
-        blocks = Blocks(ones, r.y, r.trials, r.offset, r.weights, size=r.X.block_size)
+        r = Rows(*r, index=None, positions=slice(None)) if isinstance(r, Distinct) else r  # type: ignore[arg-type]
+        blocks = r.blocks(size=r.X.block_size).changed(_alone)
         return centred(self._objective_class(likelihood, blocks))
 
     @cached_property
     def _constant(self) -> float:
         """The part of the log-likelihood without parameters: the log binomial coefficients."""
-        c = self._constant_rows()
-        return float(np.sum(c if self._rows.weights is None else self._rows.weights * c))
+        return float(self._sums[-1])
+
+    @property
+    def _summed(self) -> Callable:
+        return partial(_outcome_sums, self._likelihood)
 
     def _constant_rows(self):
         return self._likelihood.constant(self._rows.y, self._rows.trials)
@@ -647,6 +650,17 @@ class Model(ConstrainedFits, Regularization):
 
 
 # --------------------------------------------------------------------------------------------------- helpers
+def _outcome_sums(likelihood: Any, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
+    """Observations of each class, weighted, and the part of the log-likelihood without parameters, (K + 1,)."""
+    w = 1.0 if weights is None else weights
+    return np.append(likelihood.class_totals(y, trials, weights), np.sum(w * likelihood.constant(y, trials)))
+
+
+def _alone(X: Columns, *rest: Any) -> tuple:
+    """Rows with a constant alone."""
+    return Dense(np.broadcast_to(1.0, (X.shape[0], 1))), *rest
+
+
 def _refuse_later_options(bias_reduction, separation, collinear, progress) -> None:
     choices = {
         "bias_reduction": (bias_reduction, (None, "firth", "median")),

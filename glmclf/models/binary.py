@@ -12,6 +12,7 @@ from numpy import ndarray
 from glmclf.core import links
 from glmclf.core.estimation import scalar_maximum
 from glmclf.core.likelihood import Binomial
+from glmclf.core.offsets import typical
 from glmclf.data.response import BinaryResponse
 from glmclf.errors import DataError
 from glmclf.models.base import Model
@@ -68,10 +69,8 @@ class BinaryModel(Model):
     @property
     def _totals(self) -> tuple[float, float]:
         """Successes and trials, weighted."""
-        r = self._rows
-        if r.weights is None:
-            return float(r.y.sum()), float(len(r) if r.trials is None else r.trials.sum())
-        return float(r.weights @ r.y), float(r.weights.sum() if r.trials is None else r.weights @ r.trials)
+        failures, successes = self._sums[:2]
+        return float(successes), float(successes + failures)
 
     @property
     def _cells(self) -> ndarray:
@@ -88,16 +87,15 @@ class BinaryModel(Model):
         if self._rows.offset is None:
             return start
         objective, shift = self._without_regressors()
-        inner = scalar_maximum(objective, start - float(np.median(objective.blocks.arrays[3])))
+        inner = scalar_maximum(objective, start - float(typical(objective.blocks)[0]))
         return inner - float(shift[0])
 
     def _start(self) -> ndarray:
         """Zero slopes, and the intercept of the null model."""
         theta = np.zeros(len(self.exog_names))
-        constant = self._constant_column()
+        constant = self._rows.constant_column()
         if constant is not None:
-            first = self._rows.X.subset(np.array([0])).toarray()[0]
-            theta[constant] = self._null_intercept / float(first[constant])
+            theta[constant[0]] = self._null_intercept / constant[1]
         return theta
 
     # ------------------------------------------------------------------------------------------------- fitting

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.blocks import Blocks, linear
 from glmclf.core.collapse import Distinct, distinct_rows
 from glmclf.core.columns import Columns, Dense, Sparse, from_pieces
 from glmclf.data.arrays import constant, is_sparse, read_arrays
@@ -19,9 +20,12 @@ from glmclf.data.frame import labels, read_column
 from glmclf.data.groups import label
 from glmclf.data.response import packed
 from glmclf.data.sample import Sample
+from glmclf.data.sources import as_source
+from glmclf.data.streams import StreamSample, read_stream
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.covariance import check
 from glmclf.models.covariances import Keywords, read_keywords
+from glmclf.models.streaming import StreamedRows
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,23 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def blocks(self, X: Columns | None = None, size: int | None = None, n_threads: int | None = None) -> Blocks:
+        """The rows as blocks, with other columns if they are given."""
+        arrays = self.y, self.trials, self.offset, self.weights
+        return Blocks(self.X if X is None else X, *arrays, size=size, n_threads=n_threads)
+
+    def total(self, f: Callable) -> Any:
+        """``f(y, trials, weights)``, a sum over rows."""
+        return f(self.y, self.trials, self.weights)
+
+    def constant_column(self) -> tuple[int, float] | None:
+        """Place of a column that is one number other than 0 throughout, and the number."""
+        X, n = self.X, len(self)
+        first, middle, last = X.subset(np.array([0, n // 2, n - 1])).toarray()
+        likely = np.flatnonzero((first != 0) & (first == middle) & (first == last)).tolist()
+        there = (j for j in likely if (linear(X, np.eye(1, len(first), j)[0]) == first[j]).all())
+        return next(((j, float(first[j])) for j in there), None)
 
     def distinct(self, likelihood: Any, n_threads: int | None = None) -> Distinct | None:
         """The rows without repetition, looked for once; None where that does not pay."""
@@ -93,7 +114,7 @@ class Inputs:
     _missing: ClassVar[str] = "drop"
     _no_covariances: ClassVar[tuple[str, ...]] = ()
     _inverted: ClassVar[bool] = False  # whether results have inverse_predict, which asks for the ranges of variables
-    _rows_: Rows | None
+    _rows_: Any  # Rows, StreamedRows or None
     _results_class: ClassVar[Any]
 
     @classmethod
@@ -149,6 +170,7 @@ class Inputs:
     @classmethod
     def _from_formula(cls, formula, data, namespace, *, subset=None, missing="default", restricted=False, **keywords):
         self = cls.__new__(cls)
+        source = as_source(data)
         coding, extras = self._split(keywords)
         options = {
             "subset": subset,
@@ -156,13 +178,19 @@ class Inputs:
             "extras": extras,
             "restricted": restricted,
         }
-        self._start_with(self._read(formula, data, namespace, coding, **options), keywords)
+        if source is not None:
+            self._start_with_stream(self._read_stream(formula, source, namespace, coding, **options), keywords)
+        else:
+            self._start_with(self._read(formula, data, namespace, coding, **options), keywords)
         return self
 
     def _read(self, formula, data, namespace, coding: dict[str, Any], **options) -> Sample:
         from glmclf.data.design import read_formula
 
         return read_formula(formula, data, namespace=namespace, response=self._coder(coding), **options)
+
+    def _read_stream(self, formula, source, namespace, coding: dict[str, Any], **options) -> StreamSample:
+        return read_stream(formula, source, namespace=namespace, response=self._coder(coding), **options)
 
     def _read_arrays(self, endog, exog, coding: dict[str, Any], **options) -> Sample:
         return read_arrays(endog, exog, response=self._coder(coding), **options)
@@ -179,23 +207,48 @@ class Inputs:
 
     def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
         self._design, self._response = sample.design, packed(sample.response)
-        self.formula = sample.design.formula
         weights = sample.extras.get("freq_weights", sample.extras.get("weights"))
-        X, response = self._columns(sample), self._response
-        positions = slice(None) if len(sample) == sample.n_given else sample.rows
         offset = sample.extras.get("offset")
         self._check_offset(offset)
-        self._rows_ = Rows(X, response.y, response.trials, offset, weights, sample.index, positions)
+        positions = slice(None) if len(sample) == sample.n_given else sample.rows
+        response = self._response
+        self._rows_ = Rows(
+            self._columns(sample), response.y, response.trials, offset, weights, sample.index, positions
+        )
+        self._given_index, self._cut = sample.given_index, sample.cut
+        self._describe(sample, keywords, _sample_facts(sample), sample.frame)
+        self._weight_sum = None if weights is None else float(weights.sum())
+        self.nobs = self._count(weights)
+
+    def _start_with_stream(self, sample: StreamSample, keywords: dict[str, Any]) -> None:
+        self._design, self._response = sample.design, sample.response
+        self._rows_ = rows = StreamedRows(sample, self._summed)
+        self._given_index, self._cut = pd.RangeIndex(sample.survey.given), None
+        self._describe(sample, keywords, _stream_facts(sample), None)
+        self._weight_sum = None if rows.weights is None else rows.facts.weight
+        self.nobs = len(rows) if self._weight_sum is None or not self._frequency else round(self._weight_sum)
+        ends = {name: [c.low, c.high] for name, c in sample.survey.columns.items() if c.kind == "number"}
+        self._ranges = {name: v for name, v in ends.items() if name in self._design.variables and self._inverted}
+
+    def _describe(self, sample: Sample | StreamSample, keywords: dict[str, Any], facts: dict[str, Any], frame) -> None:
+        """What the summary says of the rows, and the names of the variables beside them."""
+        self.formula = sample.design.formula
         self._frequency = "weights" not in sample.extras
         self._names = {name: label(keywords.get(name), name) for name in sample.extras}
         self._has_offset = "offset" in sample.extras
-        self._weight_sum = None if weights is None else float(weights.sum())
         self._offset_column = keywords["offset"] if isinstance(keywords.get("offset"), str) else None
-        self._facts = _sample_facts(sample)
-        self._given_index, self._cut = sample.given_index, sample.cut
-        self._notes = list(sample.notes)
-        self.data = ModelData(sample.design, sample.frame, sample.design.xnames)
-        self.nobs = self._count(weights)
+        self._facts, self._notes = facts, list(sample.notes)
+        self.data = ModelData(sample.design, frame, sample.design.xnames)
+
+    @property
+    def _summed(self) -> Callable:
+        """``f(y, trials, weights)``: sums of the response over rows that the model asks for; it holds no rows itself."""
+        raise NotImplementedError
+
+    @cached_property
+    def _sums(self) -> ndarray:
+        """The sums over all rows."""
+        return self._rows.total(self._summed)
 
     def _columns(self, sample: Sample) -> Any:
         """What the rows hold besides the response."""
@@ -222,7 +275,7 @@ class Inputs:
         return len(self._rows) if weights is None or not self._frequency else int(weights.sum())
 
     @property
-    def _rows(self) -> Rows:
+    def _rows(self) -> Any:
         if self._rows_ is None:
             raise DataError(
                 "this needs the rows of the fit, which were removed or not saved: pass new data, or fit again"
@@ -379,6 +432,8 @@ class Inputs:
     def _header(self) -> list[tuple[str, str]]:
         f, names = self._facts, self._names
         facts = self._modelled()
+        if "source" in f:
+            facts.append(("Data:", f["source"]))
         if "freq_weights" in names:
             facts.append(("Freq. weights:", f"{names['freq_weights']} (sum {self._weight_sum:g})"))
         if "weights" in names:
@@ -412,6 +467,18 @@ class Inputs:
 
 
 # --------------------------------------------------------------------------------------------------- helpers
+def _stream_facts(sample: StreamSample) -> dict[str, Any]:
+    s = sample.survey
+    return {
+        "n_before": s.given,
+        "n_given": s.cut,
+        "n_dropped": s.dropped,
+        "dropped": dict(s.masks),
+        "n_absent": s.absent,
+        "source": sample.source.kind,
+    }
+
+
 def _sample_facts(sample: Sample) -> dict[str, Any]:
     return {
         "n_before": len(sample.given_index),

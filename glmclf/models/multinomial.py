@@ -15,6 +15,7 @@ from glmclf.core.blocks import linear
 from glmclf.core.estimation import estimate
 from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import MultinomialObjective
+from glmclf.core.offsets import typical
 from glmclf.data.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError
 from glmclf.models.base import Model
@@ -190,7 +191,7 @@ class MNLogit(LevelLabels, Model):
         if level not in old.levels:
             raise ValueError(f"{level!r} is not a level of {self.endog_names}, which has {old.levels}")
         other = object.__new__(type(self))
-        other.__dict__ = {n: v for n, v in self.__dict__.items() if n != "_null_intercepts"}
+        other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in ("_null_intercepts", "_sums")}
         new = other._response = replace(old, reference=old.levels[old.levels.index(level)])
         if self._rows_ is None or old.y is None:
             return other
@@ -227,7 +228,7 @@ class MNLogit(LevelLabels, Model):
         offset = r.offset
         if offset is not None and offset.ndim == 2:
             offset = offset[:, [j - 1 for j in kept if j > 0]]
-        other.__dict__ = {n: v for n, v in other.__dict__.items() if n not in ("_null_intercepts", "_constant")}
+        other.__dict__ = {n: v for n, v in other.__dict__.items() if n not in ("_null_intercepts", "_constant", "_sums")}
         other._response = replace(
             mine, levels=[c for c in mine.levels if c != level], y=y[rows], trials=y[rows].sum(axis=1), kind="counts"
         )
@@ -299,11 +300,7 @@ class MNLogit(LevelLabels, Model):
     @property
     def _shares(self) -> ndarray:
         """Weighted shares of the classes, the reference first."""
-        r = self._rows
-        if r.y.ndim == 1:
-            total = np.bincount(r.y, weights=r.weights, minlength=self.J)
-        else:
-            total = r.y.sum(axis=0) if r.weights is None else r.weights @ r.y
+        total = self._sums[:-1]
         return total / total.sum()
 
     @cached_property
@@ -313,17 +310,16 @@ class MNLogit(LevelLabels, Model):
         if self._rows.offset is None:
             return start
         objective, shift = self._without_regressors()
-        fit = estimate("newton", objective, start - np.median(objective.blocks.arrays[3], axis=0)).fit
+        fit = estimate("newton", objective, start - typical(objective.blocks)).fit
         if not fit.converged:
             raise EstimationError(f"the model of {self.endog_names} with constants and the offset alone: {fit.message}")
         return fit.theta - shift
 
     def _start(self) -> ndarray:
         B = np.zeros((self.K, self.J - 1))
-        constant = self._constant_column()
+        constant = self._rows.constant_column()
         if constant is not None:
-            first = self._rows.X.subset(np.array([0])).toarray()[0]
-            B[constant] = self._null_intercepts / float(first[constant])
+            B[constant[0]] = self._null_intercepts / constant[1]
         return B.ravel(order="F")
 
     def _null_loglike(self) -> float:

@@ -109,7 +109,7 @@ def _table(model: Any, eta: ndarray, options: dict[str, Any]) -> pd.DataFrame:
             "linktest(): the linear predictor takes fewer than three values, so that its square says nothing new"
         )
     other = copy.copy(model)
-    gone = ("_constant", "_null_intercept", "_null_intercepts", "k_constant")
+    gone = ("_constant", "_sums", "_null_intercept", "_null_intercepts", "k_constant")
     other.__dict__ = {name: value for name, value in model.__dict__.items() if name not in gone}
     X = np.column_stack([np.ones(len(eta)), eta, eta * eta])
     other._design = ArrayDesign(NAMES, 1, model._design.endog_name)

@@ -1,0 +1,171 @@
+"""Blocks of rows that come in parts from elsewhere, made anew in each pass: files, functions, other machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from glmclf.core.blocks import RUN, Blocks
+from glmclf.core.columns import Dense
+
+NEEDS = (
+    "needs the rows of the fit one by one, which are in a stream: use new data, a sample in memory, or what is a sum over "
+    "rows"
+)
+
+
+class RowsElsewhereError(NotImplementedError, AttributeError):
+    """What is asked for needs rows that are in a stream; an attribute that they do not have, to `hasattr`."""
+
+
+class Elsewhere:
+    """Stands where an array of rows would be; whatever asks for the numbers is refused.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, shape: tuple[int, ...]):
+        self.shape, self.ndim = shape, len(shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise RowsElsewhereError(f"this {NEEDS}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse()
+
+    __array__ = __getitem__ = __iter__ = __matmul__ = __rmatmul__ = __add__ = __radd__ = _refuse
+    __mul__ = __rmul__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = __eq__ = __ne__ = __lt__ = __gt__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+class ColumnsElsewhere(Elsewhere):
+    """The same for Columns, of which the number and how they are worked on are known.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    block_size : int
+        Of Columns so wide.
+    least_rcond : float
+    """
+
+    def __init__(self, shape: tuple[int, ...], block_size: int, least_rcond: float):
+        super().__init__(shape)
+        self.block_size, self.least_rcond = block_size, least_rcond
+
+    gram = times = subset = toarray = Elsewhere._refuse
+
+
+class Gathered(list):
+    """A list whose sum with another is both, one after the other."""
+
+    def __add__(self, other: list) -> Gathered:  # type: ignore[override]
+        return Gathered([*self, *other])
+
+
+class Streamed(Blocks):
+    """Blocks of a stream: its sums, part by part, without the rows themselves.
+
+    Parameters
+    ----------
+    stream : object
+        Gives ``sum(f)``, the sum of ``f(*arrays)`` over parts with rows in their order, ``parts()``, an iterator over
+        their arrays, and `prototype`, the arrays of a few rows.
+    n : int
+        Rows of all parts.
+    size : int, optional
+        Rows a block; by default as of `Blocks`.
+    n_threads : int, optional
+        As of `Blocks`.
+    of : callable, optional
+        What becomes of the arrays of a part; by default nothing.
+    """
+
+    streamed = True
+
+    def __init__(
+        self,
+        stream: Any,
+        n: int,
+        size: int | None = None,
+        n_threads: int | None = None,
+        of: Callable[..., tuple] | None = None,
+    ):
+        self.stream, self.n, self._of, self._size, self.n_threads = stream, n, of, size, n_threads  # type: ignore[assignment]
+        few = self._made(*stream.prototype)
+        self.arrays = tuple(_elsewhere(a, n) for a in few)
+        self.size = size or self.arrays[0].block_size
+
+    def _made(self, *arrays: Any) -> tuple:
+        return arrays if self._of is None else self._of(*arrays)
+
+    def __reduce__(self) -> Any:
+        """Another process is sent sums, never the stream."""
+        return _of_a_stream, ()
+
+    def sum(self, f: Callable) -> Any:
+        """Sum of ``f(*block)`` over the blocks of all parts in their order."""
+        of, size, n_threads = self._of, self._size, self.n_threads
+
+        def part(*arrays: Any) -> Any:
+            return Blocks(*(arrays if of is None else of(*arrays)), size=size, n_threads=n_threads).sum(f)
+
+        return self.stream.sum(part)
+
+    def __iter__(self) -> Iterator[tuple]:
+        for arrays in self.stream.parts():
+            yield from Blocks(*self._made(*arrays), size=self._size, n_threads=self.n_threads)
+
+    def resized(self, size: int) -> Streamed:
+        """The same rows in blocks of another size."""
+        return Streamed(self.stream, self.n, size, self.n_threads, self._of)
+
+    def changed(self, f: Callable[..., tuple], size: int | None = None) -> Streamed:
+        """``f(*arrays)`` in place of the arrays of each part."""
+        before = self._of
+        of = f if before is None else lambda *arrays: f(*before(*arrays))
+        return Streamed(self.stream, self.n, size or self._size, self.n_threads, of)
+
+    def thinned(self, step: int) -> Blocks:
+        """Every `step`-th run of rows of each part, in memory."""
+        of = self._of
+
+        def some(*arrays: Any) -> Gathered:
+            arrays = arrays if of is None else of(*arrays)
+            n = arrays[0].shape[0]
+            rows = (np.arange(0, n, RUN * step)[:, None] + np.arange(RUN)).ravel()
+            rows = rows[rows < n]
+            return Gathered([tuple(_some(a, rows) for a in arrays)])
+
+        parts = zip(*self.stream.sum(some), strict=True)
+        arrays = [None if a is None else np.concatenate(few) for a, few in zip(self.arrays, parts, strict=True)]
+        return Blocks(Dense(np.asfortranarray(arrays[0])), *arrays[1:], n_threads=self.n_threads)
+
+
+def _of_a_stream() -> Any:
+    """What is left of `Streamed` in another process."""
+    return None
+
+
+def _elsewhere(a: Any, n: int) -> Any:
+    if a is None:
+        return None
+    shape = (n, *a.shape[1:])
+    return ColumnsElsewhere(shape, a.block_size, a.least_rcond) if hasattr(a, "block_size") else Elsewhere(shape)
+
+
+def _some(a: Any, rows: np.ndarray) -> Any:
+    if a is None:
+        return None
+    return np.asarray(a.subset(rows)[:].toarray(), dtype=float) if hasattr(a, "subset") else a[rows]

@@ -1,0 +1,274 @@
+"""Sources: tables that come in parts, again and again, from files, functions or an engine.
+
+A `Source` knows its columns and adds up ``f(part, place)`` over its parts, in their order; everything else that is done
+with data larger than memory is such a sum. Parts are pandas frames.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from glmclf.data.frame import as_frame, close_to, quoted
+from glmclf.errors import DataError
+
+ROWS = 2**17  # of a part that is cut out of a file
+AHEAD = 2  # parts that are read while another is worked on
+SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
+
+
+def joined(a: Any, b: Any) -> Any:
+    """a + b, where None is nothing."""
+    return b if a is None else a if b is None else a + b
+
+
+class Source:
+    """Tables that come one after another, the same each time.
+
+    Subclasses give `_tables`, or `sum` where the parts are elsewhere.
+
+    Attributes
+    ----------
+    kind : str
+        What it is, for messages and the summary.
+    names : list of str
+        Columns of every part.
+    """
+
+    kind: str
+    names: list[Any]
+
+    def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, str]]:
+        """The parts in their order with the place of each, ``part 3``, with these columns only."""
+        nothing = True
+        for table, place in self._tables(columns):
+            nothing = False
+            yield self._checked(table, place, self.names if columns is None else columns), place
+        if nothing:
+            raise DataError(f"{self.kind} holds no table")
+
+    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, str]]:
+        raise NotImplementedError
+
+    def sum(self, f: Callable[[pd.DataFrame, str], Any], columns: list[str] | None = None) -> Any:
+        """Sum of ``f(table, place)`` over the parts, added in their order; the next ones are read meanwhile."""
+        with _Ahead(self.tables(columns)) as parts:
+            return functools.reduce(joined, itertools.starmap(f, parts), None)
+
+    def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
+        """Sum of ``f(*reader(table, place))`` over the parts of which the reader finds rows."""
+
+        def rows(table: pd.DataFrame, place: str) -> Any:
+            arrays = reader(table, place)
+            return f(*arrays) if arrays else None
+
+        return self.sum(rows, columns)
+
+    def _checked(self, table: Any, place: str, columns: list[Any]) -> pd.DataFrame:
+        frame = as_frame(table, empty=True)
+        absent = [name for name in columns if name not in frame.columns]
+        if absent:
+            raise DataError(
+                f"{place} of {self.kind} has no column {quoted(absent)}, which the first one has. "
+                f"{close_to(str(absent[0]), frame.columns)}"
+            )
+        return frame
+
+
+class Parquet(Source):
+    """A Parquet file, a folder of them, or a pyarrow dataset; row groups cut into parts of up to `ROWS` rows.
+
+    Parameters
+    ----------
+    data : path or pyarrow.dataset.Dataset
+    """
+
+    def __init__(self, data: Any):
+        dataset = _needed("pyarrow.dataset", "parquet")
+        path = isinstance(data, (str, os.PathLike))
+        self.kind = f'Parquet "{os.fspath(data)}"' if path else f"the {type(data).__name__}"
+        try:
+            self._dataset = dataset.dataset(os.fspath(data), format="parquet", partitioning="hive") if path else data
+        except (OSError, ValueError) as error:
+            raise DataError(f"{self.kind} cannot be read: {error}") from None
+        self.names = list(self._dataset.schema.names)
+        self._indices = _pandas_indices(self._dataset.schema)
+
+    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, str]]:
+        pyarrow = _needed("pyarrow", "parquet")
+        wanted = self.names if columns is None else columns
+        place = 0
+        batches = self._dataset.to_batches(columns=wanted, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
+        for some in _together(batches):
+            place += 1
+            table = pyarrow.Table.from_batches(some).to_pandas(ignore_metadata=bool(self._indices))
+            yield table, f"part {place}"
+
+
+def _pandas_indices(schema: Any) -> list[str]:
+    """Columns that were the index of a pandas frame, which stay columns here."""
+    described = schema.pandas_metadata or {}
+    return [name for name in described.get("index_columns", []) if isinstance(name, str)]
+
+
+def _together(batches: Iterable[Any]) -> Iterator[list[Any]]:
+    """Batches of rows joined to parts of about `ROWS` rows; one without rows comes alone only if there is no other."""
+    some: list[Any] = []
+    rows = 0
+    for batch in batches:
+        if some and rows + batch.num_rows > ROWS:
+            yield some
+            some, rows = [], 0
+        if batch.num_rows or not some:
+            some = [b for b in some if b.num_rows] + [batch]
+        rows += batch.num_rows
+    if some:
+        yield some
+
+
+class Csv(Source):
+    """A CSV file, read in parts of `ROWS` rows.
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    def __init__(self, path: Any):
+        self.path, self.kind = os.fspath(path), f'CSV "{os.fspath(path)}"'
+        try:
+            self.names = list(pd.read_csv(self.path, nrows=0).columns)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{self.kind} cannot be read: {error}") from None
+
+    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, str]]:
+        wanted = None if columns is None else columns
+        with pd.read_csv(self.path, usecols=wanted, chunksize=ROWS, low_memory=False) as parts:
+            for place, table in enumerate(parts, 1):
+                yield table, f"part {place} (rows from {(place - 1) * ROWS})"
+
+
+class Calls(Source):
+    """A function without arguments that gives the tables anew each time it is called.
+
+    Parameters
+    ----------
+    function : callable
+    """
+
+    def __init__(self, function: Callable[[], Iterable[Any]]):
+        self._function, self.kind = function, f"{getattr(function, '__name__', type(function).__name__)}()"
+        self.names = []
+        self.names = list(next(self.tables())[0].columns)
+
+    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, str]]:
+        found = self._function()
+        if isinstance(found, (pd.DataFrame, str)) or not isinstance(found, Iterable):
+            raise DataError(
+                f"data={self.kind} gives {type(found).__name__}: it must give tables, one after another, each time it is "
+                "called (a generator function, say)"
+            )
+        for place, table in enumerate(found, 1):
+            frame = as_frame(table, empty=True)
+            wanted = frame if columns is None else frame[[c for c in columns if c in frame.columns]]
+            yield wanted, f"part {place}"
+
+
+def as_source(data: Any) -> Source | None:
+    """The source that `data=` is; None for a table in memory.
+
+    Raises
+    ------
+    DataError
+        A path to nothing, or to a kind of file that is not read.
+    ImportError
+        A package that reads it is not installed; the message names it.
+    """
+    module = type(data).__module__.partition(".")[0]
+    if isinstance(data, (str, os.PathLike)):
+        return _of_path(os.fspath(data))
+    if module == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "schema") and hasattr(data, "scanner"):
+        return Parquet(data)
+    if module in ("dask", "dask_expr") and hasattr(data, "to_delayed"):
+        from glmclf.data.dask import Dask
+
+        return Dask(data)
+    return Calls(data) if callable(data) and not isinstance(data, type) else None
+
+
+def _of_path(path: str) -> Source:
+    suffixes = [s.lower() for s in Path(path).suffixes]
+    if suffixes and SUFFIXES.get(suffixes[0] if len(suffixes) == 2 else suffixes[-1]) == "csv":
+        return Csv(path)
+    remote = "://" in path
+    if not remote and not os.path.exists(path):
+        raise DataError(f'data="{path}": there is no such file or folder. A table is passed as a DataFrame.')
+    if not remote and not os.path.isdir(path) and not (suffixes and SUFFIXES.get(suffixes[-1]) == "parquet"):
+        raise DataError(
+            f'data="{path}": files are read from Parquet (.parquet, or a folder) and CSV (.csv). Others: a function '
+            "without arguments that yields DataFrames."
+        )
+    return Parquet(path)
+
+
+def _needed(module: str, extra: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise ImportError(f"this kind of data needs {package}: pip install 'glmclf[{extra}]'") from None
+
+
+class _Ahead:
+    """Items of an iterator, made by a thread while others are worked on; it ends when the block is left."""
+
+    def __init__(self, items: Iterator[Any]):
+        self._items, self._queue = items, queue.Queue(AHEAD)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._make, daemon=True)
+
+    def __enter__(self) -> Iterator[Any]:
+        self._thread.start()
+        return self._given()
+
+    def __exit__(self, *_: Any) -> None:
+        self._stop.set()
+        while self._thread.is_alive():
+            try:
+                self._queue.get(timeout=0.05)
+            except queue.Empty:
+                pass
+        self._thread.join()
+
+    def _given(self) -> Iterator[Any]:
+        while True:
+            kind, value = self._queue.get()
+            if kind == "error":
+                raise value
+            if kind == "end":
+                return
+            yield value
+
+    def _make(self) -> None:
+        try:
+            for item in self._items:
+                self._queue.put(("item", item))
+                if self._stop.is_set():
+                    return
+            self._queue.put(("end", None))
+        except BaseException as error:
+            self._queue.put(("error", error))
+        finally:
+            close = getattr(self._items, "close", None)
+            if close is not None:
+                close()

@@ -1,0 +1,480 @@
+"""A formula read over a source: one pass sees levels and counts, transforms take theirs, then each part is rows of X.
+
+`read_stream` gives what `read_formula` gives of a table in memory, but the rows: they are made part by part, each time
+they are summed over, by a `Reader`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.columns import Columns, from_pieces
+from glmclf.data.design import Design, build_design
+from glmclf.data.factors import Expression, Value, fit_factor
+from glmclf.data.formula import no_features, parse_formula
+from glmclf.data.frame import Column, close_to, quoted, read_column
+from glmclf.data.outcomes import coded
+from glmclf.data.reading import bind_code, left_value, looks_across, raw_missing, settle, subset_mask
+from glmclf.data.sample import Respond, Rows, check_missing_option, no_trials, read_extras, weigh
+from glmclf.data.sources import Source
+from glmclf.data.terms import Variable
+from glmclf.errors import DataError, MissingDataError
+
+MOST_CLASSES = 10_000  # distinct values of a response that are kept
+
+
+class Part(NamedTuple):
+    """Rows of one part of a source, as a model uses them; see `models.inputs.Rows`."""
+
+    X: Columns
+    y: ndarray
+    trials: ndarray | None
+    offset: ndarray | None
+    weights: ndarray | None
+
+
+@dataclass
+class Seen:
+    """What parts show of a factor: numbers of some width, or levels and which of them have a row.
+
+    Attributes
+    ----------
+    width : int
+        0 with levels.
+    categories : list
+    used : (levels,) bool ndarray
+    contrast, levels
+        As of a `Value`.
+    place : str
+        Where it was first seen.
+    """
+
+    width: int
+    categories: list[Any]
+    used: ndarray
+    contrast: Any
+    levels: list[Any] | None
+    place: str
+    code: str
+
+    @classmethod
+    def of(cls, value: Value, code: str, place: str) -> Seen | None:
+        """Of one part; None without rows."""
+        if not len(value.data):
+            return None
+        if not value.labelled:
+            return cls(value.data.shape[1], [], np.zeros(0, dtype=bool), None, None, place, code)
+        categories = value.data.categories.tolist()
+        used = np.bincount(np.asarray(value.data.codes), minlength=len(categories)) > 0
+        return cls(0, categories, used, value.contrast, value.levels, place, code)
+
+    def __add__(self, other: Seen) -> Seen:
+        if self.width != other.width or (self.levels is None) != (other.levels is None):
+            what = ["labels" if not s.width else f"{s.width} column{'s' * (s.width > 1)} of numbers" for s in (self, other)]
+            raise DataError(
+                f'"{self.code}" is {what[0]} in {self.place} and {what[1]} in {other.place}: give it one type throughout'
+            )
+        if self.categories == other.categories:
+            return replace(self, used=self.used | other.used)
+        both = _united(self.categories, other.categories, self.code)
+        used = np.zeros(len(both), dtype=bool)
+        for some in (self, other):
+            used[[both.index(c) for c in some.categories]] |= some.used
+        return replace(self, categories=both, used=used)
+
+    def value(self, n: int) -> Value:
+        """A value of n rows with all levels that have one."""
+        if self.width:
+            return Value(np.zeros((n, self.width)))
+        used = np.flatnonzero(self.used)
+        codes = used[np.arange(n) % len(used)]
+        categories = pd.Index(self.categories, dtype=object)
+        return Value(pd.Categorical.from_codes(codes, categories=categories), self.contrast, self.levels)
+
+
+def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
+    """Levels of two parts, sorted."""
+    found = list(dict.fromkeys([*a, *b]))
+    try:
+        return sorted(found)
+    except TypeError:
+        types = sorted({type(level).__name__ for level in found})
+        raise DataError(
+            f'"{name}" mixes values of types {", ".join(types)}, which have no common order (found {quoted(found, 4)}): '
+            "convert it to one type"
+        ) from None
+
+
+@dataclass
+class SeenColumn:
+    """What parts show of a column of the table: its kind, categories, and the range of numbers."""
+
+    name: str
+    kind: str
+    categories: list[Any] | None
+    ordered: bool
+    low: float
+    high: float
+    place: str
+
+    @classmethod
+    def of(cls, column: Column, name: str, place: str) -> SeenColumn | None:
+        """Of one part; None where it is missing throughout."""
+        n = len(column.values)
+        if not n or (column.missing is not None and column.missing.all()):
+            return None
+        low, high, categories, ordered = np.nan, np.nan, None, False
+        if column.kind == "number":
+            values = np.asarray(column.marked(), dtype=float)
+            low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+        elif column.kind == "category":
+            categories, ordered = column.values.categories.tolist(), bool(column.values.ordered)
+        return cls(name, column.kind, categories, ordered, low, high, place)
+
+    def __add__(self, other: SeenColumn) -> SeenColumn:
+        labels = ("label", "category")
+        if self.kind != other.kind and not (self.kind in labels and other.kind in labels):
+            words = {"number": "numbers", "bool": "True and False", "label": "text", "category": "categories"}
+            kinds = [words.get(s.kind, "dates or other values") for s in (self, other)]
+            raise DataError(
+                f'column "{self.name}" holds {kinds[0]} in {self.place} and {kinds[1]} in {other.place}: give it one type '
+                "throughout"
+            )
+        if self.categories != other.categories:
+            if self.ordered and other.ordered:
+                raise DataError(
+                    f'column "{self.name}" is an ordered categorical with other categories in {self.place} '
+                    f"({quoted(self.categories or [])}) than in {other.place} ({quoted(other.categories or [])})"
+                )
+            return replace(self, kind="label", categories=None, ordered=False, **self._range(other))
+        return replace(self, **self._range(other))
+
+    def _range(self, other: SeenColumn) -> dict[str, float]:
+        return {"low": float(np.fmin(self.low, other.low)), "high": float(np.fmax(self.high, other.high))}
+
+    @property
+    def variable(self) -> Variable:
+        """The column as a design keeps it."""
+        return Variable(self.kind, self.categories, self.ordered)
+
+
+@dataclass
+class Outcomes:
+    """Rows of the left side that tell all its values there are, or of many numbers the ends and one that is not whole."""
+
+    names: list[str]
+    columns: list[pd.Series]
+
+    @classmethod
+    def of(cls, names: list[str], values: list[Any]) -> Outcomes | None:
+        """Of one part; None without rows."""
+        columns = [v.reset_index(drop=True) if isinstance(v, pd.Series) else pd.Series(v) for v in values]
+        return cls(names, columns)._few() if len(columns[0]) else None
+
+    def __add__(self, other: Outcomes) -> Outcomes:
+        pairs = zip(self.columns, other.columns, strict=True)
+        return Outcomes(self.names, [pd.concat([a, b], ignore_index=True) for a, b in pairs])._few()
+
+    def _few(self) -> Outcomes:
+        if len(self.columns) == 1:
+            values = self.columns[0].drop_duplicates(ignore_index=True)
+            if len(values) <= MOST_CLASSES or values.dtype.kind not in "iuf":
+                return Outcomes(self.names, [values])
+        rows: set[int] = set()
+        for column in self.columns:
+            v = pd.to_numeric(column).to_numpy(dtype=float)
+            rows |= {int(v.argmin()), int(v.argmax()), int((v != np.floor(v)).argmax())}
+        return Outcomes(self.names, [c.iloc[sorted(rows)].reset_index(drop=True) for c in self.columns])
+
+
+@dataclass
+class Survey:
+    """What the parts of a source add up to before anything is fitted.
+
+    Attributes
+    ----------
+    given, cut, used, dropped, absent : int
+        Rows of the tables, after `subset`, of the fit, with missing values, of weight 0 or no trials.
+    masks : dict
+        In how many of the dropped rows each variable is missing.
+    factors, columns : dict
+        `Seen` by code, `SeenColumn` by name.
+    left : Outcomes or None
+    """
+
+    given: int
+    cut: int
+    used: int
+    dropped: int
+    absent: int
+    no_trials: int
+    masks: dict[str, int]
+    factors: dict[str, Seen]
+    columns: dict[str, SeenColumn]
+    left: Outcomes | None
+
+    def __add__(self, other: Survey) -> Survey:
+        counts = {n: getattr(self, n) + getattr(other, n) for n in ("given", "cut", "used", "dropped", "absent", "no_trials")}
+        masks = {n: self.masks.get(n, 0) + other.masks.get(n, 0) for n in {**self.masks, **other.masks}}
+        return Survey(
+            **counts,
+            masks=masks,
+            factors=_merged(self.factors, other.factors),
+            columns=_merged(self.columns, other.columns),
+            left=other.left if self.left is None else self.left if other.left is None else self.left + other.left,
+        )
+
+
+def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    return {**a, **b, **{name: a[name] + b[name] for name in a if name in b}}
+
+
+@dataclass
+class Reader:
+    """How a part of a source becomes rows of a model.
+
+    Attributes
+    ----------
+    left : list of str
+        Codes of the left side.
+    bound : dict of Expression
+        All factors by code.
+    subset : str or None
+        A query.
+    caller : mapping
+        Variables that the query may use.
+    missing : str
+    extras : dict of str
+        Column of "offset", "freq_weights" or "weights".
+    beside : tuple of str
+        More columns, for groups.
+    design, response
+        None before they are known.
+    constant : bool
+        Whether the constant stays in X.
+    """
+
+    left: list[str]
+    bound: dict[str, Expression]
+    subset: str | None
+    caller: Mapping[str, Any]
+    missing: str
+    extras: dict[str, str]
+    beside: tuple[str, ...] = ()
+    design: Design | None = None
+    response: Any = None
+    constant: bool = True
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the source that are read; all with a query, which may use any."""
+        names = [name for e in self.bound.values() for name in e.columns]
+        return list(dict.fromkeys([*names, *self.extras.values(), *self.beside]))
+
+    def rows(self, given: pd.DataFrame) -> tuple[pd.DataFrame, Rows, dict[str, ndarray], dict[str, Column]]:
+        """The table after `subset`, which of its rows may stay, the variables beside, and the columns of factors."""
+        cut = subset_mask(self.subset, given, self.caller, False, part=True)
+        frame = given if cut is None else given[cut]
+        rows = Rows(frame.index, self.missing, part=True)
+        beside = read_extras(self.extras, frame, None)
+        lost = weigh(rows, beside, self.extras)
+        known = {} if self.design is None else self.design._read(frame)
+        names = dict.fromkeys(name for e in self.bound.values() for name in e.columns)
+        table = {name: known[name] if name in known else read_column(frame[name], name) for name in names}
+        rows.lose(lost, raw_missing(self.bound.values(), table))
+        return frame, rows, beside, table
+
+    def survey(self, given: pd.DataFrame, place: str, stage: str) -> Survey:
+        """What one part shows."""
+        frame, rows, beside, table = self.rows(given)
+        values = settle(self.bound, table, rows, self.left, [], None, stage)
+        left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left if c in values]
+        seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place)) is not None}
+        columns = {n: s for n, c in table.items() if (s := SeenColumn.of(c, n, place)) is not None}
+        return Survey(
+            len(given), len(frame), int(rows.keep.sum()), rows.n_dropped(), rows.n_absent, rows.no_trials,
+            rows.dropped(), seen, columns,
+            Outcomes.of(self.left, left) if len(left) == len(self.left) else None,
+        )  # fmt: skip
+
+    def memorised(self, given: pd.DataFrame, place: str, g: Callable) -> Any:
+        """``g(columns, times)`` of the complete rows of one part, for transforms."""
+        _, rows, beside, table = self.rows(given)
+        settle(self.bound, table, rows, self.left, [], None, "before")
+        times = beside.get("freq_weights")
+        cut = {name: column.take(rows.selection) for name, column in table.items()}
+        return g(cut, None if times is None else times[rows.keep])
+
+    def __call__(self, given: pd.DataFrame, place: str) -> tuple:
+        """The rows of one part, with groups beside them; None where there are none."""
+        assert self.design is not None
+        frame, rows, beside, table = self.rows(given)
+        values = settle(self.bound, table, rows, self.left, [], None, "after")
+        if not rows.keep.any():
+            return ()
+        n, keep = int(rows.keep.sum()), rows.selection
+        numbers = {code: f.values(values[code]) for code, f in self.design.factors.items()}
+        pieces = self.design.pieces(numbers)
+        X = from_pieces(pieces if self.constant else pieces[1:], n)
+        left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left]
+        index = frame.index if keep is None else frame.index[keep]
+        y, trials = coded(self.response, self.left, left, index)
+        kept = {name: v if keep is None else v[keep] for name, v in beside.items()}
+        w = kept.get("freq_weights", kept.get("weights"))
+        groups = [frame[name] if keep is None else frame[name][keep] for name in self.beside]
+        return (*Part(X, y, trials, kept.get("offset"), w), *groups)
+
+
+@dataclass(frozen=True)
+class StreamSample:
+    """What reading a source gives a model.
+
+    Attributes
+    ----------
+    design, response
+        As of a `Sample`; the response holds no rows.
+    reader : Reader
+    source : Source
+    survey : Survey
+    extras : dict of str
+        Columns of the offset and weights.
+    notes : list of str
+    """
+
+    design: Design
+    response: Any
+    reader: Reader
+    source: Source
+    survey: Survey
+    extras: dict[str, str]
+    notes: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return self.survey.used
+
+
+def read_stream(
+    formula: str,
+    source: Source,
+    *,
+    namespace: Mapping[str, Any] | None = None,
+    subset: Any = None,
+    missing: str = "drop",
+    extras: Mapping[str, Any] | None = None,
+    response: Respond,
+    restricted: bool = False,
+    intercept: bool = False,
+) -> StreamSample:
+    """Read a formula over a source; the arguments are those of `data.design.read_formula`.
+
+    Raises
+    ------
+    FormulaError, MissingDataError, DataError, NotImplementedError
+        As in memory, with the part in which it was found; values beside the table that are no columns of it; code whose
+        value in a row depends on other rows.
+    """
+    check_missing_option(missing)
+    parsed = parse_formula(formula, intercept=intercept)
+    codes = list(dict.fromkeys([*parsed.left, *itertools.chain(*parsed.right)]))
+    first, _ = next(source.tables())
+    caller = {} if restricted or namespace is None else namespace
+    bound = {code: bind_code(code, first, caller, restricted) for code in codes}
+    _refuse_across(bound, first)
+    columns = _columns_of(extras, first)
+    if subset is not None and not isinstance(subset, str):
+        raise DataError(f"subset= of data in a stream is a query, such as \"age > 20\"; found {type(subset).__name__}")
+    reader = Reader(list(parsed.left), bound, subset, caller if subset else {}, missing, columns)
+    survey = _surveyed(source, reader)
+    design, notes = _designed(parsed, formula, reader, survey)
+    if intercept and len(design.xnames) == 1:
+        raise no_features(formula)
+    made = response(survey.left.names, survey.left.columns)
+    notes = [*no_trials(survey.no_trials), *notes, *getattr(made, "notes", [])]
+    made = made.without_rows()
+    reader = replace(reader, design=design, response=made, constant=not intercept)
+    return StreamSample(design, made, reader, source, survey, columns, notes)
+
+
+def _wanted(reader: Reader) -> list[str] | None:
+    return None if reader.subset else reader.columns
+
+
+def _surveyed(source: Source, reader: Reader) -> Survey:
+    """All that the parts show, transforms memorised on the way."""
+    columns = _wanted(reader)
+    remembering = [e for e in reader.bound.values() if e.remembers]
+    survey = source.sum(lambda table, place: reader.survey(table, place, "before"), columns)
+    if not survey.used:
+        why = ", ".join(f'"{name}" ({count} rows)' for name, count in survey.masks.items())
+        why = f": missing values in {why}" if why else f": all {survey.cut} have weight 0 or no trials" if survey.cut else ""
+        raise MissingDataError(f"no complete row is left of the {survey.given} of {source.kind}{why}.")
+    if remembering:
+        from glmclf.data.factors import memorise_all
+
+        def total(g):
+            return source.sum(lambda table, place: reader.memorised(table, place, g), columns)
+
+        memorise_all(remembering, total)
+        survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
+    return survey
+
+
+def _designed(parsed: Any, formula: str, reader: Reader, survey: Survey) -> tuple[Design, list[str]]:
+    """The design that the levels and widths of all parts make, with notes."""
+    n = max([1, *(int(s.used.sum()) for s in survey.factors.values())])
+    factors, contrasts, notes = {}, {}, []
+    for code in dict.fromkeys(itertools.chain(*parsed.right)):
+        value = survey.factors[code].value(n)
+        factors[code], _, note = fit_factor(reader.bound[code], value)
+        contrasts[code] = value.contrast
+        if note:
+            notes.append(note)
+    design = build_design(parsed, formula, factors, contrasts)
+    names = dict.fromkeys(name for code in factors for name in reader.bound[code].columns)
+    for name in names:
+        seen = survey.columns[name].variable
+        plain = seen.kind == "category" and design_only_labels(factors, name)
+        design.columns[name] = Variable("category") if plain else seen
+    notes += [
+        f"{code} has one level, {quoted(f.levels)}, in the rows used: it adds no column"
+        for code, f in design.factors.items()
+        if f.levels is not None and len(f.levels) == 1
+    ]
+    return design, notes
+
+
+def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:
+    """Whether a column is used as a factor only."""
+    uses = [f.expression for f in factors.values() if name in f.expression.columns]
+    return all(name in (e.bare, e.categorised) for e in uses)
+
+
+def _refuse_across(bound: Mapping[str, Expression], first: pd.DataFrame) -> None:
+    """Refuse code that looks across rows, which are in other parts."""
+    some = first.iloc[:2000]
+    for code, e in bound.items():
+        table = {name: read_column(some[name], name) for name in e.columns}
+        if not e.remembers and len(some) and looks_across(e, table, len(some)):
+            raise NotImplementedError(
+                f'"{code}" over data in a stream: its value in a row depends on other rows, which may be in another part. '
+                "Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see all rows."
+            )
+
+
+def _columns_of(extras: Mapping[str, Any] | None, first: pd.DataFrame) -> dict[str, str]:
+    given = {name: value for name, value in (extras or {}).items() if value is not None}
+    if "weights" in given and "freq_weights" in given:
+        raise DataError("weights= and freq_weights= were both given: use one (freq_weights counts equal rows).")
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise DataError(f"{name}= of data in a stream is the name of a column; found {type(value).__name__}")
+        if value not in first.columns:
+            raise DataError(f'{name}="{value}": no such column. {close_to(value, first.columns)}')
+    return given

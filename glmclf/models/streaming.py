@@ -1,0 +1,157 @@
+"""Rows of a fit that are in a source: made part by part when they are summed over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Columns, expandable
+from glmclf.core.streamed import NEEDS, RowsElsewhereError, Streamed
+from glmclf.data.sources import Source
+from glmclf.data.streams import Reader, StreamSample
+from glmclf.errors import DataError
+
+
+class Stream:
+    """What `core.streamed.Streamed` sums over: a source, read as rows of a model.
+
+    Parameters
+    ----------
+    source : Source
+    reader : Reader
+    """
+
+    def __init__(self, source: Source, reader: Reader):
+        self.source, self.reader = source, reader
+        self.prototype = next(self.parts())
+
+    @property
+    def _columns(self) -> list[str] | None:
+        return None if self.reader.subset else self.reader.columns
+
+    def sum(self, f: Callable) -> Any:
+        """Sum of ``f(*arrays)`` over the parts that have rows."""
+        return self.source.sum_of_rows(self.reader, f, self._columns)
+
+    def parts(self) -> Iterator[tuple]:
+        """The arrays of each part that has rows."""
+        for table, place in self.source.tables(self._columns):
+            arrays = self.reader(table, place)
+            if arrays:
+                yield arrays
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What rows add up to besides their likelihood.
+
+    Attributes
+    ----------
+    n : int
+    weight, heaviest : float
+        Sum and largest of the weights.
+    low, high : (k,) ndarray
+        Ends of each column of X.
+    offset : tuple of float
+        Ends of the offset.
+    outcomes : ndarray
+        Sums of the responses.
+    """
+
+    n: int
+    weight: float
+    heaviest: float
+    low: ndarray
+    high: ndarray
+    offset: tuple[float, float]
+    outcomes: Any
+
+    def __add__(self, other: Facts) -> Facts:
+        return Facts(
+            self.n + other.n,
+            self.weight + other.weight,
+            max(self.heaviest, other.heaviest),
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            (min(self.offset[0], other.offset[0]), max(self.offset[1], other.offset[1])),
+            self.outcomes + other.outcomes,
+        )
+
+
+class StreamedRows:
+    """Rows of a fit that are in a source; see `models.inputs.Rows` for what they are in memory.
+
+    Parameters
+    ----------
+    sample : StreamSample
+    outcomes : callable
+        ``outcomes(y, trials, weights)``: what a model wants summed of its response.
+    """
+
+    def __init__(self, sample: StreamSample, outcomes: Callable):
+        self.stream = Stream(sample.source, sample.reader)
+
+        def facts(X, y, trials, offset, weights) -> Facts:
+            found = _facts(X, offset, weights)
+            return replace(found, outcomes=outcomes(y, trials, weights))
+
+        self.facts: Facts = self.stream.sum(facts)
+        if self.facts.n != len(sample):
+            raise DataError(
+                f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {self.facts.n} when it was read "
+                "again: it must give the same tables each time"
+            )
+        self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
+
+    def __len__(self) -> int:
+        return self.facts.n
+
+    def blocks(self, X: Columns | None = None, size: int | None = None, n_threads: int | None = None) -> Blocks:
+        """The rows as blocks."""
+        if X is not None and X is not self.X:
+            raise RowsElsewhereError(f"other columns beside the rows: this {NEEDS}")
+        return Streamed(self.stream, len(self), size, n_threads)
+
+    def total(self, f: Callable) -> Any:
+        """The sum of the responses that was asked for."""
+        return self.facts.outcomes
+
+    def constant_column(self) -> tuple[int, float] | None:
+        """Place of a column that is one number other than 0 throughout, and the number."""
+        there = np.flatnonzero((self.facts.low == self.facts.high) & (self.facts.low != 0))
+        return (int(there[0]), float(self.facts.low[there[0]])) if len(there) else None
+
+    def distinct(self, likelihood: Any, n_threads: int | None = None) -> None:
+        """Repeated rows are not looked for."""
+
+    @property
+    def index(self) -> NoReturn:
+        """Labels of rows are not kept."""
+        raise RowsElsewhereError(f"this {NEEDS}")
+
+    positions = patterns = index
+
+    def grouped(self, names: list[str]) -> Stream:
+        """The stream with columns of groups beside the rows."""
+        reader = self.stream.reader
+        return Stream(self.stream.source, replace(reader, beside=tuple(names)))
+
+
+def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None) -> Facts:
+    n = X.shape[0]
+    ends = [(A.min(axis=0), A.max(axis=0)) for A in (x.toarray() for (x,) in expandable(Blocks(X)))]
+    low, high = np.min([a for a, _ in ends], axis=0), np.max([b for _, b in ends], axis=0)
+    weight, heaviest = (float(n), 1.0) if weights is None else (float(weights.sum()), float(weights.max()))
+    offsets = (0.0, 0.0) if offset is None else (float(offset.min()), float(offset.max()))
+    return Facts(n, weight, heaviest, low, high, offsets, None)
+
+
+def given_index(n: int) -> pd.RangeIndex:
+    """Labels of the rows of all tables, which are not read."""
+    return pd.RangeIndex(n)
