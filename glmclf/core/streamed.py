@@ -11,8 +11,7 @@ from glmclf.core.blocks import RUN, Blocks
 from glmclf.core.columns import Dense
 
 NEEDS = (
-    "needs the rows of the fit one by one, which are in a stream: use new data, a sample in memory, or what is a sum over "
-    "rows"
+    "needs the rows of the fit one by one, which are in a stream: give it new data, or use a fit to a sample in memory"
 )
 
 
@@ -80,10 +79,10 @@ class Streamed(Blocks):
     Parameters
     ----------
     stream : object
-        Gives ``sum(f)``, the sum of ``f(*arrays)`` over parts with rows in their order, ``parts()``, an iterator over
-        their arrays, and `prototype`, the arrays of a few rows.
-    n : int
-        Rows of all parts.
+        Gives ``sum(f)``, the sum of ``f(*arrays, number)`` over parts with rows in their order, ``parts()``, an
+        iterator over their arrays, and `prototype`, the arrays of a few rows.
+    counts : dict of int
+        Rows by number of the part.
     size : int, optional
         Rows a block; by default as of `Blocks`.
     n_threads : int, optional
@@ -97,14 +96,14 @@ class Streamed(Blocks):
     def __init__(
         self,
         stream: Any,
-        n: int,
+        counts: dict[int, int],
         size: int | None = None,
         n_threads: int | None = None,
         of: Callable[..., tuple] | None = None,
     ):
-        self.stream, self.n, self._of, self._size, self.n_threads = stream, n, of, size, n_threads  # type: ignore[assignment]
-        few = self._made(*stream.prototype)
-        self.arrays = tuple(_elsewhere(a, n) for a in few)
+        self.stream, self.counts, self.n = stream, counts, sum(counts.values())
+        self._of, self._size, self.n_threads = of, size, n_threads  # type: ignore[assignment]
+        self.arrays = tuple(_elsewhere(a, self.n) for a in self._made(*stream.prototype))
         self.size = size or self.arrays[0].block_size
 
     def _made(self, *arrays: Any) -> tuple:
@@ -119,6 +118,7 @@ class Streamed(Blocks):
         of, size, n_threads = self._of, self._size, self.n_threads
 
         def part(*arrays: Any) -> Any:
+            arrays = arrays[:-1]
             return Blocks(*(arrays if of is None else of(*arrays)), size=size, n_threads=n_threads).sum(f)
 
         return self.stream.sum(part)
@@ -129,23 +129,24 @@ class Streamed(Blocks):
 
     def resized(self, size: int) -> Streamed:
         """The same rows in blocks of another size."""
-        return Streamed(self.stream, self.n, size, self.n_threads, self._of)
+        return Streamed(self.stream, self.counts, size, self.n_threads, self._of)
 
     def changed(self, f: Callable[..., tuple], size: int | None = None) -> Streamed:
         """``f(*arrays)`` in place of the arrays of each part."""
         before = self._of
         of = f if before is None else lambda *arrays: f(*before(*arrays))
-        return Streamed(self.stream, self.n, size or self._size, self.n_threads, of)
+        return Streamed(self.stream, self.counts, size or self._size, self.n_threads, of)
 
     def thinned(self, step: int) -> Blocks:
-        """Every `step`-th run of rows of each part, in memory."""
-        of = self._of
+        """Every `step`-th run of rows, in memory: the same rows however they are parted."""
+        of, ends = self._of, np.cumsum([0, *self.counts.values()])
+        starts = dict(zip(self.counts, ends.tolist(), strict=False))
 
         def some(*arrays: Any) -> Gathered:
+            start, arrays = starts[arrays[-1]], arrays[:-1]
             arrays = arrays if of is None else of(*arrays)
-            n = arrays[0].shape[0]
-            rows = (np.arange(0, n, RUN * step)[:, None] + np.arange(RUN)).ravel()
-            rows = rows[rows < n]
+            at = start + np.arange(arrays[0].shape[0])
+            rows = np.flatnonzero(at // RUN % step == 0)
             return Gathered([tuple(_some(a, rows) for a in arrays)])
 
         parts = zip(*self.stream.sum(some), strict=True)

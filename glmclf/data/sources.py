@@ -1,19 +1,18 @@
 """Sources: tables that come in parts, again and again, from files, functions or an engine.
 
-A `Source` knows its columns and adds up ``f(part, place)`` over its parts, in their order; everything else that is done
+A `Source` knows its columns and adds up ``f(table, place)`` over its parts, in their order; everything else that is done
 with data larger than memory is such a sum. Parts are pandas frames.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -23,6 +22,16 @@ from glmclf.errors import DataError
 ROWS = 2**17  # of a part that is cut out of a file
 AHEAD = 2  # parts that are read while another is worked on
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
+
+
+class Place(NamedTuple):
+    """Where a part is in its source: its number from 0, and how a message calls it."""
+
+    number: int
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
 def joined(a: Any, b: Any) -> Any:
@@ -46,7 +55,7 @@ class Source:
     kind: str
     names: list[Any]
 
-    def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, str]]:
+    def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
         """The parts in their order with the place of each, ``part 3``, with these columns only."""
         nothing = True
         for table, place in self._tables(columns):
@@ -55,24 +64,33 @@ class Source:
         if nothing:
             raise DataError(f"{self.kind} holds no table")
 
-    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, str]]:
+    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         raise NotImplementedError
 
-    def sum(self, f: Callable[[pd.DataFrame, str], Any], columns: list[str] | None = None) -> Any:
+    def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
         """Sum of ``f(table, place)`` over the parts, added in their order; the next ones are read meanwhile."""
         with _Ahead(self.tables(columns)) as parts:
-            return functools.reduce(joined, itertools.starmap(f, parts), None)
+            return functools.reduce(joined, (self.of_part(f, table, place) for table, place in parts), None)
+
+    def of_part(self, f: Callable[[pd.DataFrame, Place], Any], table: pd.DataFrame, place: Place) -> Any:
+        """``f(table, place)``, its errors with the place."""
+        try:
+            return f(table, place)
+        except (DataError, NotImplementedError) as error:
+            if place.name in str(error):
+                raise
+            raise type(error)(f"{place} of {self.kind}: {error}") from error
 
     def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
-        """Sum of ``f(*reader(table, place))`` over the parts of which the reader finds rows."""
+        """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows."""
 
-        def rows(table: pd.DataFrame, place: str) -> Any:
+        def rows(table: pd.DataFrame, place: Place) -> Any:
             arrays = reader(table, place)
-            return f(*arrays) if arrays else None
+            return f(*arrays, place.number) if arrays else None
 
         return self.sum(rows, columns)
 
-    def _checked(self, table: Any, place: str, columns: list[Any]) -> pd.DataFrame:
+    def _checked(self, table: Any, place: Place, columns: list[Any]) -> pd.DataFrame:
         frame = as_frame(table, empty=True)
         absent = [name for name in columns if name not in frame.columns]
         if absent:
@@ -102,15 +120,13 @@ class Parquet(Source):
         self.names = list(self._dataset.schema.names)
         self._indices = _pandas_indices(self._dataset.schema)
 
-    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, str]]:
+    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         pyarrow = _needed("pyarrow", "parquet")
         wanted = self.names if columns is None else columns
-        place = 0
         batches = self._dataset.to_batches(columns=wanted, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
-        for some in _together(batches):
-            place += 1
+        for number, some in enumerate(_together(batches)):
             table = pyarrow.Table.from_batches(some).to_pandas(ignore_metadata=bool(self._indices))
-            yield table, f"part {place}"
+            yield table, Place(number, f"part {number + 1}")
 
 
 def _pandas_indices(schema: Any) -> list[str]:
@@ -149,11 +165,11 @@ class Csv(Source):
         except (OSError, ValueError) as error:
             raise DataError(f"{self.kind} cannot be read: {error}") from None
 
-    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, str]]:
+    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         wanted = None if columns is None else columns
         with pd.read_csv(self.path, usecols=wanted, chunksize=ROWS, low_memory=False) as parts:
-            for place, table in enumerate(parts, 1):
-                yield table, f"part {place} (rows from {(place - 1) * ROWS})"
+            for number, table in enumerate(parts):
+                yield table, Place(number, f"part {number + 1} (rows from {number * ROWS})")
 
 
 class Calls(Source):
@@ -169,17 +185,17 @@ class Calls(Source):
         self.names = []
         self.names = list(next(self.tables())[0].columns)
 
-    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, str]]:
+    def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         found = self._function()
         if isinstance(found, (pd.DataFrame, str)) or not isinstance(found, Iterable):
             raise DataError(
-                f"data={self.kind} gives {type(found).__name__}: it must give tables, one after another, each time it is "
-                "called (a generator function, say)"
+                f"data={self.kind} gives {type(found).__name__}: it must give tables, one after another, each time it "
+                "is called (a generator function, say)"
             )
-        for place, table in enumerate(found, 1):
+        for number, table in enumerate(found):
             frame = as_frame(table, empty=True)
             wanted = frame if columns is None else frame[[c for c in columns if c in frame.columns]]
-            yield wanted, f"part {place}"
+            yield wanted, Place(number, f"part {number + 1}")
 
 
 def as_source(data: Any) -> Source | None:

@@ -23,7 +23,7 @@ from glmclf.data.frame import Column, close_to, quoted, read_column
 from glmclf.data.outcomes import coded
 from glmclf.data.reading import bind_code, left_value, looks_across, raw_missing, settle, subset_mask
 from glmclf.data.sample import Respond, Rows, check_missing_option, no_trials, read_extras, weigh
-from glmclf.data.sources import Source
+from glmclf.data.sources import Place, Source
 from glmclf.data.terms import Variable
 from glmclf.errors import DataError, MissingDataError
 
@@ -61,11 +61,11 @@ class Seen:
     used: ndarray
     contrast: Any
     levels: list[Any] | None
-    place: str
+    place: Place
     code: str
 
     @classmethod
-    def of(cls, value: Value, code: str, place: str) -> Seen | None:
+    def of(cls, value: Value, code: str, place: Place) -> Seen | None:
         """Of one part; None without rows."""
         if not len(value.data):
             return None
@@ -122,10 +122,10 @@ class SeenColumn:
     ordered: bool
     low: float
     high: float
-    place: str
+    place: Place
 
     @classmethod
-    def of(cls, column: Column, name: str, place: str) -> SeenColumn | None:
+    def of(cls, column: Column, name: str, place: Place) -> SeenColumn | None:
         """Of one part; None where it is missing throughout."""
         n = len(column.values)
         if not n or (column.missing is not None and column.missing.all()):
@@ -291,7 +291,7 @@ class Reader:
         rows.lose(lost, raw_missing(self.bound.values(), table))
         return frame, rows, beside, table
 
-    def survey(self, given: pd.DataFrame, place: str, stage: str) -> Survey:
+    def survey(self, given: pd.DataFrame, place: Place, stage: str) -> Survey:
         """What one part shows."""
         frame, rows, beside, table = self.rows(given)
         values = settle(self.bound, table, rows, self.left, [], None, stage)
@@ -304,7 +304,7 @@ class Reader:
             Outcomes.of(self.left, left) if len(left) == len(self.left) else None,
         )  # fmt: skip
 
-    def memorised(self, given: pd.DataFrame, place: str, g: Callable) -> Any:
+    def memorised(self, given: pd.DataFrame, place: Place, g: Callable) -> Any:
         """``g(columns, times)`` of the complete rows of one part, for transforms."""
         _, rows, beside, table = self.rows(given)
         settle(self.bound, table, rows, self.left, [], None, "before")
@@ -312,7 +312,7 @@ class Reader:
         cut = {name: column.take(rows.selection) for name, column in table.items()}
         return g(cut, None if times is None else times[rows.keep])
 
-    def __call__(self, given: pd.DataFrame, place: str) -> tuple:
+    def __call__(self, given: pd.DataFrame, place: Place) -> tuple:
         """The rows of one part, with groups beside them; None where there are none."""
         assert self.design is not None
         frame, rows, beside, table = self.rows(given)

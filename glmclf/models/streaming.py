@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
-import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
@@ -53,7 +52,8 @@ class Facts:
 
     Attributes
     ----------
-    n : int
+    counts : dict of int
+        Rows by number of the part.
     weight, heaviest : float
         Sum and largest of the weights.
     low, high : (k,) ndarray
@@ -64,7 +64,7 @@ class Facts:
         Sums of the responses.
     """
 
-    n: int
+    counts: dict[int, int]
     weight: float
     heaviest: float
     low: ndarray
@@ -74,7 +74,7 @@ class Facts:
 
     def __add__(self, other: Facts) -> Facts:
         return Facts(
-            self.n + other.n,
+            self.counts | other.counts,
             self.weight + other.weight,
             max(self.heaviest, other.heaviest),
             np.minimum(self.low, other.low),
@@ -97,26 +97,25 @@ class StreamedRows:
     def __init__(self, sample: StreamSample, outcomes: Callable):
         self.stream = Stream(sample.source, sample.reader)
 
-        def facts(X, y, trials, offset, weights) -> Facts:
-            found = _facts(X, offset, weights)
-            return replace(found, outcomes=outcomes(y, trials, weights))
+        def facts(X, y, trials, offset, weights, number) -> Facts:
+            return replace(_facts(X, offset, weights, number), outcomes=outcomes(y, trials, weights))
 
         self.facts: Facts = self.stream.sum(facts)
-        if self.facts.n != len(sample):
+        if len(self) != len(sample):
             raise DataError(
-                f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {self.facts.n} when it was read "
+                f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {len(self)} when it was read "
                 "again: it must give the same tables each time"
             )
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
 
     def __len__(self) -> int:
-        return self.facts.n
+        return sum(self.facts.counts.values())
 
     def blocks(self, X: Columns | None = None, size: int | None = None, n_threads: int | None = None) -> Blocks:
         """The rows as blocks."""
         if X is not None and X is not self.X:
             raise RowsElsewhereError(f"other columns beside the rows: this {NEEDS}")
-        return Streamed(self.stream, len(self), size, n_threads)
+        return Streamed(self.stream, self.facts.counts, size, n_threads)
 
     def total(self, f: Callable) -> Any:
         """The sum of the responses that was asked for."""
@@ -143,15 +142,10 @@ class StreamedRows:
         return Stream(self.stream.source, replace(reader, beside=tuple(names)))
 
 
-def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None) -> Facts:
+def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:
     n = X.shape[0]
     ends = [(A.min(axis=0), A.max(axis=0)) for A in (x.toarray() for (x,) in expandable(Blocks(X)))]
     low, high = np.min([a for a, _ in ends], axis=0), np.max([b for _, b in ends], axis=0)
     weight, heaviest = (float(n), 1.0) if weights is None else (float(weights.sum()), float(weights.max()))
     offsets = (0.0, 0.0) if offset is None else (float(offset.min()), float(offset.max()))
-    return Facts(n, weight, heaviest, low, high, offsets, None)
-
-
-def given_index(n: int) -> pd.RangeIndex:
-    """Labels of the rows of all tables, which are not read."""
-    return pd.RangeIndex(n)
+    return Facts({number: n}, weight, heaviest, low, high, offsets, None)
