@@ -164,6 +164,27 @@ def class_sizes(y: ndarray, w: ndarray | None, K: int) -> ndarray:
     return np.sum(counts, axis=0, dtype=float)
 
 
+@dataclass(frozen=True)
+class ClassEnds:
+    """Least and largest value of each feature by class, (K, p) each; NaN without one. ``a + b`` is that of both."""
+
+    low: ndarray
+    high: ndarray
+
+    def __add__(self, other: ClassEnds) -> ClassEnds:
+        return ClassEnds(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
+
+
+def class_ends(X, y: ndarray, K: int) -> ClassEnds:
+    """Ends of the columns of an array or Columns in each class of one block; missing values are NaN."""
+    A = X.toarray() if hasattr(X, "toarray") else X
+    low, high = np.full((2, K, A.shape[1]), np.nan)
+    for k, rows in class_rows(y, K):
+        Z = A.take(rows, axis=0)
+        low[k], high[k] = np.fmin.reduce(Z), np.fmax.reduce(Z)
+    return ClassEnds(low, high)
+
+
 def _block_moments(X, y: ndarray, w: ndarray | None, K: int, by_class: bool) -> ClassMoments:
     p = X.shape[1]
     counts, means = np.zeros(K), np.zeros((K, p))

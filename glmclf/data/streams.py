@@ -232,6 +232,14 @@ class Survey:
         )
 
 
+    def labels_without_rows(self, code: str) -> list[Any]:
+        """Labels of a column of text of which no row is used."""
+        seen, column = self.factors.get(code), self.columns.get(code)
+        if seen is None or column is None or column.kind != "label":
+            return []
+        return [label for label, used in zip(seen.categories, seen.used, strict=True) if not used]
+
+
 def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     return {**a, **b, **{name: a[name] + b[name] for name in a if name in b}}
 

@@ -176,6 +176,8 @@ class InfluenceContext:
         ``influence(*block) -> (n, p)``: total weight times the derivative of the estimate in the weight of each row.
     blocks : Blocks
         The last array holds the weights, or is None.
+    total : float
+        Sum of the weights.
     size : int
         How many parameters, p.
     bread : callable
@@ -188,6 +190,7 @@ class InfluenceContext:
 
     influence: Callable
     blocks: Blocks
+    total: float
     size: int
     model_based: Callable[[], ndarray]
     nobs: float
@@ -202,12 +205,6 @@ class InfluenceContext:
     def expected_bread(self) -> ndarray:
         """The same: at the estimate of a full exponential family both informations agree."""
         return self.model_based()
-
-    @cached_property
-    def total(self) -> float:
-        """Sum of the weights."""
-        w = self.blocks.arrays[-1]
-        return float(self.blocks.n if w is None else w.sum())
 
     def sandwich(self, meat: ndarray) -> ndarray:
         """Influences are on the estimate itself: only their scale is left to undo."""

@@ -13,12 +13,13 @@ from glmclf.core import gaussian
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense, dense
 from glmclf.core.gaussian import SingularDispersion, fit_gaussian
-from glmclf.core.moments import ClassMoments, class_moments
+from glmclf.core.moments import ClassMoments, class_ends, class_moments
 from glmclf.core.singular import least_variances
 from glmclf.data.arrays import of_one_float, read_arrays, rows_by_place
 from glmclf.data.design import read_formula
 from glmclf.data.priors import numbers
 from glmclf.data.sample import Sample
+from glmclf.data.streams import StreamSample
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.discriminant import DiscriminantResults, GaussianFit
@@ -102,6 +103,9 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _read(self, formula, data, namespace, coding, **options) -> Sample:
         return read_formula(formula, data, namespace=namespace, response=self._coder(coding), intercept=True, **options)
 
+    def _read_stream(self, formula, source, namespace, coding, **options) -> StreamSample:
+        return super()._read_stream(formula, source, namespace, coding, intercept=True, **options)
+
     def _read_arrays(self, endog, exog, coding, **options) -> Sample:
         return read_arrays(endog, exog, response=self._coder(coding), drop_constant=True, **options)
 
@@ -110,11 +114,11 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             return Dense(np.asarray(sample.X))
         return Dense(dense(sample.pieces[1:], len(sample)))  # the first piece is the intercept
 
-    def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
-        super()._start_with(sample, keywords)
+    def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
+        super()._settle(keywords, lost)
         dropped = getattr(self._design, "dropped", None)
         self.dropped_const = None if dropped is None else dropped.name
-        self._dummies = [self.feature_names[j] for j in _zero_one(self._rows.X)]
+        self._dummies = [self.feature_names[j] for j in self._rows.zero_one_columns()]
 
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         checked = super()._checked(options)
@@ -223,8 +227,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     # --------------------------------------------------------------------------------------------------- fit
     def _blocks(self, n_threads: int | None = None) -> Blocks:
-        r = self._rows
-        return Blocks(r.X, r.y, r.weights, n_threads=n_threads)
+        return self._rows.blocks(n_threads=n_threads).changed(_weighted)
 
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> DiscriminantResults:
         blocks = self._blocks(n_threads)
@@ -273,10 +276,9 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         if not isinstance(wanted, str):
             return wanted
         if not self._frequency:  # only the ratios of sampling weights count: N is the number of rows
-            X, y, w = blocks.arrays
-            unit = len(y) / w.sum()
+            unit = len(self._rows) / self._weight_sum
             moments = ClassMoments(moments.counts * unit, moments.means, moments.scatter * unit)
-            blocks = Blocks(X, y, w * unit, n_threads=blocks.n_threads)
+            blocks = blocks.changed(lambda X, y, w: (X, y, w * unit))
         if wanted == "ledoit_wolf":
             return gaussian.ledoit_wolf(blocks, moments, self._pooled)
         return gaussian.oas(moments, self._pooled)
@@ -309,8 +311,8 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             large = ~(sd * LEAST_SD <= 1) | ~np.isfinite(moments.means).all(axis=0)
         small = ~large & (sd < LEAST_SD)
         if small.any():  # rather than constant
-            X = self.exog
-            small &= (X != X[:1]).any(axis=0)
+            ends = self._blocks().sum(lambda X, y, w: class_ends(X, y, self.J))
+            small &= np.fmin.reduce(ends.low) < np.fmax.reduce(ends.high)
         if (large | small).any():
             names = ", ".join(f'"{self.feature_names[j]}"' for j in np.flatnonzero(large | small))
             what = " or ".join(word for word, any_ in (("large", large.any()), ("small", small.any())) if any_)
@@ -435,10 +437,9 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         return notes
 
 
-def _zero_one(X: Any) -> list[int]:
-    """Columns that hold zeros and ones only."""
-    likely = [j for j in range(X.shape[1]) if ((X.X[:200, j] == 0) | (X.X[:200, j] == 1)).all()]
-    return [j for j in likely if ((X.X[:, j] == 0) | (X.X[:, j] == 1)).all()]
+def _weighted(X: Any, y: ndarray, trials: None, offset: None, weights: ndarray | None) -> tuple:
+    """Rows without trials and offset, which these models have not."""
+    return X, y, weights
 
 
 class LDA(DiscriminantModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from glmclf.data.arrays import is_sparse
 from glmclf.data.priors import read_priors
 from glmclf.data.response import MultinomialResponse
 from glmclf.data.sample import Sample
+from glmclf.data.streams import StreamSample
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.covariance import REGRESSIONS
 from glmclf.models.inputs import Inputs
@@ -55,9 +57,18 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
 
     def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
         super()._start_with(sample, keywords)
+        self._settle(keywords, self._levels_without_rows())
+
+    def _start_with_stream(self, sample: StreamSample, keywords: dict[str, Any]) -> None:
+        super()._start_with_stream(sample, keywords)
+        lost = sample.survey.labels_without_rows(self.endog_names)
+        self._settle(keywords, [self._lost(label) for label in lost if label not in self.levels])
+
+    def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
+        """Check the options; `lost` are notes on levels without rows."""
         coding, _ = self._split(keywords)
         self._options = self._checked({name: value for name, value in coding.items() if name != "reference"})
-        self._notes += self._levels_without_rows()
+        self._notes += lost
         for note in self._lost_levels:
             warn(note, DataWarning)
         self._check_sampling_weights()
@@ -69,8 +80,10 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
             return []
         if isinstance(frame[name].dtype, pd.CategoricalDtype):  # the response knows its own levels
             return []
-        lost = [label for label in frame[name].dropna().unique() if label not in self.levels]
-        return [f'level "{label}" of {name}: no rows, left out (all miss a value or have weight 0)' for label in lost]
+        return [self._lost(label) for label in frame[name].dropna().unique() if label not in self.levels]
+
+    def _lost(self, label: Any) -> str:
+        return f'level "{label}" of {self.endog_names}: no rows, left out (all miss a value or have weight 0)'
 
     @property
     def _lost_levels(self) -> list[str]:
@@ -79,10 +92,10 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
 
     def _check_sampling_weights(self) -> None:
         """Refuse sampling weights whose squares a float cannot hold."""
-        w = None if self._frequency else self._rows.weights
-        if w is not None and not LEAST_WEIGHT <= w.max() <= 1 / LEAST_WEIGHT:
+        largest = 1.0 if self._frequency else self._rows.heaviest
+        if not LEAST_WEIGHT <= largest <= 1 / LEAST_WEIGHT:
             raise DataError(
-                f"weights= are {w.max():.3g} at most: numbers of that size cannot be squared and summed. Divide them "
+                f"weights= are {largest:.3g} at most: numbers of that size cannot be squared and summed. Divide them "
                 "by their mean; only their ratios matter"
             )
 
@@ -133,10 +146,13 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
         return not self._frequency
 
     @property
+    def _summed(self) -> Callable:
+        return functools.partial(_rows_and_weights, self.J)
+
+    @property
     def _class_sizes(self) -> ndarray:
         """Rows of each class, or sums of frequency weights, the reference first."""
-        r = self._rows
-        return class_sizes(r.y, r.weights if self._frequency else None, self.J)
+        return self._sums[1 if self._frequency else 0]
 
     @property
     def _row_counts(self) -> ndarray:
@@ -201,6 +217,14 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
         """Refuse what the model does not have."""
         raise NotImplementedError
 
+    def _check_covariance(self, cov_type: str) -> None:
+        super()._check_covariance(cov_type)
+        if cov_type in ("cluster", "HAC") and self._rows.streamed:
+            raise NotImplementedError(
+                f'cov_type="{cov_type}" of {type(self).__name__} over data in a stream is not available: use "HC0", or a '
+                "fit to a sample in memory"
+            )
+
     def _check_fit(self, cov_type: str | None, progress: bool, n_threads: int | None) -> str:
         if progress:
             raise NotImplementedError(f"fit(progress={progress!r}) is not available in this version")
@@ -213,6 +237,12 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
             raise ValueError(f"cov_type={cov_type!r}: give its name")
         self._check_covariance(cov_type)
         return cov_type
+
+
+def _rows_and_weights(K: int, y: ndarray, trials: None, weights: ndarray | None) -> ndarray:
+    """Rows of each class, and sums of their weights, (2, K)."""
+    n = class_sizes(y, None, K)
+    return np.stack([n, n if weights is None else class_sizes(y, weights, K)])
 
 
 def _labels(model: str, reference, names, values) -> MultinomialResponse:

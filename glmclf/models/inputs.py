@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks, linear
 from glmclf.core.collapse import Distinct, distinct_rows
-from glmclf.core.columns import Columns, Dense, Sparse, from_pieces
+from glmclf.core.columns import Columns, Dense, Sparse, from_pieces, some_columns
 from glmclf.data.arrays import constant, is_sparse, read_arrays
 from glmclf.data.frame import labels, read_column
 from glmclf.data.groups import label
@@ -51,6 +51,7 @@ class Rows:
     weights: ndarray | None
     index: pd.Index
     positions: ndarray | slice
+    streamed: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -71,6 +72,18 @@ class Rows:
         likely = np.flatnonzero((first != 0) & (first == middle) & (first == last)).tolist()
         there = (j for j in likely if (linear(X, np.eye(1, len(first), j)[0]) == first[j]).all())
         return next(((j, float(first[j])) for j in there), None)
+
+    @property
+    def heaviest(self) -> float:
+        """The largest weight."""
+        return 1.0 if self.weights is None else float(self.weights.max())
+
+    def zero_one_columns(self) -> list[int]:
+        """Places of the columns that hold zeros and ones only."""
+        first = self.X.subset(np.arange(min(200, len(self)))).toarray()
+        likely = np.flatnonzero(((first == 0) | (first == 1)).all(axis=0)).tolist()
+        columns = ((j, some_columns(self.X, np.array([j])).toarray()) for j in likely)
+        return [j for j, x in columns if ((x == 0) | (x == 1)).all()]
 
     def distinct(self, likelihood: Any, n_threads: int | None = None) -> Distinct | None:
         """The rows without repetition, looked for once; None where that does not pay."""

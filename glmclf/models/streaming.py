@@ -62,6 +62,8 @@ class Facts:
         Ends of the offset.
     outcomes : ndarray
         Sums of the responses.
+    zero_one : (k,) bool ndarray
+        Which columns of X hold zeros and ones only.
     """
 
     counts: dict[int, int]
@@ -71,6 +73,7 @@ class Facts:
     high: ndarray
     offset: tuple[float, float]
     outcomes: Any
+    zero_one: ndarray
 
     def __add__(self, other: Facts) -> Facts:
         return Facts(
@@ -81,6 +84,7 @@ class Facts:
             np.maximum(self.high, other.high),
             (min(self.offset[0], other.offset[0]), max(self.offset[1], other.offset[1])),
             self.outcomes + other.outcomes,
+            self.zero_one & other.zero_one,
         )
 
 
@@ -93,6 +97,8 @@ class StreamedRows:
     outcomes : callable
         ``outcomes(y, trials, weights)``: what a model wants summed of its response.
     """
+
+    streamed = True
 
     def __init__(self, sample: StreamSample, outcomes: Callable):
         self.stream = Stream(sample.source, sample.reader)
@@ -126,6 +132,15 @@ class StreamedRows:
         there = np.flatnonzero((self.facts.low == self.facts.high) & (self.facts.low != 0))
         return (int(there[0]), float(self.facts.low[there[0]])) if len(there) else None
 
+    @property
+    def heaviest(self) -> float:
+        """The largest weight."""
+        return self.facts.heaviest
+
+    def zero_one_columns(self) -> list[int]:
+        """Places of the columns that hold zeros and ones only."""
+        return np.flatnonzero(self.facts.zero_one).tolist()
+
     def distinct(self, likelihood: Any, n_threads: int | None = None) -> None:
         """Repeated rows are not looked for."""
 
@@ -143,9 +158,18 @@ class StreamedRows:
 
 
 def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:
-    n = X.shape[0]
-    ends = [(A.min(axis=0), A.max(axis=0)) for A in (x.toarray() for (x,) in expandable(Blocks(X)))]
-    low, high = np.min([a for a, _ in ends], axis=0), np.max([b for _, b in ends], axis=0)
+    n, (low, high, zero_one) = X.shape[0], _ends(X)
     weight, heaviest = (float(n), 1.0) if weights is None else (float(weights.sum()), float(weights.max()))
     offsets = (0.0, 0.0) if offset is None else (float(offset.min()), float(offset.max()))
-    return Facts({number: n}, weight, heaviest, low, high, offsets, None)
+    return Facts({number: n}, weight, heaviest, low, high, offsets, None, zero_one)
+
+
+def _ends(X: Any) -> tuple[ndarray, ndarray, ndarray]:
+    """Least and largest value of each column, and which hold zeros and ones only; nothing of features side by side."""
+    if not isinstance(X, Columns):
+        return np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool)
+    blocks = [x.toarray() for (x,) in expandable(Blocks(X))]
+    low, high = np.min([A.min(axis=0) for A in blocks], axis=0), np.max([A.max(axis=0) for A in blocks], axis=0)
+    zero_one = (low >= 0) & (high <= 1)
+    zero_one[zero_one] = [all(np.isin(A[:, j], (0, 1)).all() for A in blocks) for j in np.flatnonzero(zero_one)]
+    return low, high, zero_one

@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from glmclf.core import discriminant as logit
 from glmclf.core import gaussian
+from glmclf.core.blocks import Blocks
 from glmclf.core.discriminant_influence import influence, odds_influence
 from glmclf.core.dispersion import Dispersion
 from glmclf.core.gaussian import Gaussian, fit_gaussian
@@ -341,6 +342,12 @@ class DiscriminantResults(GenerativeResults):
 
     def _n_missing(self, values: ndarray) -> ndarray:
         return np.isnan(values).sum(axis=1)
+
+    def _blocks(self) -> Blocks:
+        return self.model._blocks()
+
+    def _block_scores(self, X) -> ndarray:
+        return self._log_scores(X.toarray())
 
     def _log_joint(self, values: ndarray) -> ndarray:
         return self._by_law(values, Gaussian.log_joint)
@@ -702,8 +709,9 @@ def _robust(
 
     counted = (law.K - 1) * logit.size(law)  # small-sample factors are those of the fit
     context = InfluenceContext(
-        psi, blocks, counted, lambda: logit.DiscriminantCovariance(law.shifted()).full(), model.nobs, model._frequency
-    )
+        psi, blocks, model._weight_sum or model.nobs, counted,
+        lambda: logit.DiscriminantCovariance(law.shifted()).full(), model.nobs, model._frequency,
+    )  # fmt: skip
     found = in_words(keywords.covariance(cov_type, context))
     _warn_one_cluster(model, keywords.codes)
     V, parts = found.matrix, None

@@ -13,8 +13,8 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.core import seeds
+from glmclf.core.blocks import Blocks
 from glmclf.core.gaussian import log_softmax, softmax
-from glmclf.core.moments import class_sizes
 from glmclf.data.arrays import sums_up
 from glmclf.data.frame import as_frame
 from glmclf.errors import DataWarning, warn
@@ -31,14 +31,13 @@ from glmclf.results.judging import Judged
 from glmclf.results.levels import LevelPredictions, beside, check_prediction, drawn_labels, times_of
 from glmclf.results.margins import Margins
 from glmclf.results.quantile_residuals import QuantileResiduals
-from glmclf.results.same_data import counted
+from glmclf.results.same_data import digests
 
 ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
     "HC1": "Standard errors hold if the laws are not as modelled (HC1: sandwich of influences times n/(n-p)).",
 }
 WHICH = ("mean", "class", "linear", "joint")
-AT_ONCE = 2**14  # rows whose posteriors are held together, where their sum is all that is asked for
 
 
 class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonNested, Kept):
@@ -73,6 +72,14 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
     def _log_scores(self, values) -> ndarray:
         """log pi_k f_k(x) of rows up to a number a row, (n, K): as precise as the posterior needs."""
         return self._log_joint(values)
+
+    def _blocks(self) -> Blocks:
+        """The rows of the fit: features, classes, weights."""
+        raise NotImplementedError
+
+    def _block_scores(self, *features) -> ndarray:
+        """`_log_scores` of one block."""
+        raise NotImplementedError
 
     def _posterior(self, values) -> ndarray:
         """p(k | x) of rows, (n, K); NaN where every class has probability 0."""
@@ -222,19 +229,17 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
     def llf_conditional(self) -> float:
         """Conditional log-likelihood of the response given the features, sum of f log p(y | x): what MNLogit
         maximises."""
-        r, values, total = self.model._rows, self._values(None)[0], 0.0
-        for start in range(0, len(r.y), AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
-            some = values[rows] if isinstance(values, ndarray) else [v[rows] for v in values]
-            y = r.y[rows]
-            own = log_softmax(self._log_scores(some))[np.arange(len(y)), y]
-            total += float(own.sum() if r.weights is None else r.weights[rows] @ own)
-        return total
+
+        def part(*block: Any) -> float:
+            y, w = block[-2:]
+            own = log_softmax(self._block_scores(*block[:-2]))[np.arange(len(y)), y]
+            return float(own.sum() if w is None else w @ own)
+
+        return self._blocks().sum(part)
 
     @cached_property
     def _conditional_null(self) -> float:
-        r = self.model._rows
-        n = class_sizes(r.y, r.weights, len(self.levels))
+        n = self.model._sums[1]
         return float(n @ np.log(n / n.sum()))
 
     @property
@@ -668,10 +673,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
     @cached_property
     def _fingerprint(self) -> dict[str, str]:
         """A digest of each thing that models compared must share."""
-        from glmclf.results.base import _digest
-
-        parts = {"response": self.model.endog, "trials": None, "weights": counted(self), "offset": None}
-        return {name: _digest(a) for name, a in parts.items()}
+        return {**digests(self), "trials": "", "offset": ""}
 
     def _check_priors(self, what: str) -> None:
         """Refuse priors that are neither known nor estimated by maximum likelihood."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -59,21 +60,26 @@ def different_data(a: Any, b: Any) -> list[str]:
     if len(coded_levels(a)) != len(coded_levels(b)):
         return ["levels"]
     differ = [name for name in ("response", "trials") if one[name] != two[name]]
-    if a.model._rows_ is None or b.model._rows_ is None:
+    if not (_at_hand(a) and _at_hand(b)):
         return _told_by_digests(a, b, differ)
     if matching(a, b) is not None:
         return []
     return ["levels"] if {*coded_levels(a)} != {*coded_levels(b)} else ["response"] if "response" in differ else differ
 
 
+def _at_hand(res: Any) -> bool:
+    """Whether the rows of the fit are in memory."""
+    return res.model._rows_ is not None and not res.model._rows_.streamed
+
+
 def _told_by_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
-    """The same of fits whose rows are gone."""
+    """The same of fits whose rows are gone, or in a stream."""
     x, y = _levels_of_codes(a), _levels_of_codes(b)
     if not differ:
         apart = any(name in y and y.index(name) != i for i, name in enumerate(x))
         return ["levels"] if apart else []
     alike = coded_levels(a) == coded_levels(b) and type(a.model) is type(b.model)
-    return differ if alike else ["responses, which cannot be told as rows were removed or not saved,"]
+    return differ if alike else ["responses, which cannot be told as rows were removed, not saved or in a stream,"]
 
 
 def _levels_of_codes(res: Any) -> list[str]:
@@ -88,7 +94,7 @@ def matching(a: Any, b: Any) -> list[int] | None:
     known = names == others or not ({*names} & {*others} or type(a.model).__name__ == "MNLogit")
     if known and alike and type(a.model) is type(b.model):
         return list(range(len(names)))
-    if a.model._rows_ is None or b.model._rows_ is None:
+    if not (_at_hand(a) and _at_hand(b)):
         return None
     x, y = _cells(a), _cells(b)
     if x.shape != y.shape:
@@ -110,7 +116,7 @@ def same_offset(a: Any, b: Any) -> bool:
     if not one and not two:
         return True
     alike = coded_levels(a) == coded_levels(b) and type(a.model) is type(b.model)
-    if alike or a.model._rows_ is None or b.model._rows_ is None:
+    if alike or not (_at_hand(a) and _at_hand(b)):
         return one == two and alike
     places, x, y = matching(a, b), class_offsets(a), class_offsets(b)
     if places is None:
@@ -139,6 +145,18 @@ def same_link(a: Any, b: Any) -> bool:
     if links[0] == "cloglog" and coded_levels(a) != coded_levels(b):
         return matching(a, b) == [0, 1]
     return True
+
+
+def digests(res: Any) -> dict[str, str]:
+    """A digest of the classes of a generative fit's rows, in the order of the levels, and one of their weights."""
+    r, place = res.model._rows, np.argsort(res.model._order)
+    weighted = r.weights is not None and (not res.model._frequency or r.heaviest > 1)  # as `counted`
+    response, weights = (hashlib.blake2b(digest_size=16) for _ in range(2))
+    for *_, y, w in res._blocks():
+        response.update(place[y].tobytes())
+        if weighted:
+            weights.update(np.ascontiguousarray(w).tobytes())
+    return {"response": response.hexdigest(), "weights": weights.hexdigest() if weighted else ""}
 
 
 def counted(res: Any) -> ndarray | None:
@@ -175,7 +193,7 @@ def _check_features(a: Any, b: Any, what: str, names: tuple[str, str]) -> None:
             "densities of one variable do not compare with those of another, nor with probabilities. term_tests() "
             "tests features; llf_conditional compares the posteriors"
         )
-    if a.model._rows_ is None or b.model._rows_ is None:
+    if not (_at_hand(a) and _at_hand(b)):
         return
     x, y = a.model.exog, b.model.exog
     own = list(b.feature_names)
