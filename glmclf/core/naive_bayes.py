@@ -121,27 +121,13 @@ def _width(values: Any) -> int:
 
 def _rows(groups: Sequence[Family], values: Sequence[Any], n_threads: int | None = None, *more: Any) -> Blocks:
     """Blocks of rows that stay in a cache."""
-    size = chunk(sum(max(family.p, _width(v)) for family, v in zip(groups, values)))
-    return Blocks(*more, *values, size=size, n_threads=n_threads)
+    return Blocks(*more, *values, size=_size(groups, values), n_threads=n_threads)
 
 
-def _record(groups: Sequence[Family], K: int, y: ndarray, w: ndarray | None, *values: Any) -> Record:
-    """Statistics of one block; those of values too large for their squares are not finite."""
-    counts = np.bincount(y, w, minlength=K).astype(float)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return Record(counts, tuple(f.statistics(v, y, w, K) for f, v in zip(groups, values)))
-
-
-def class_statistics(
-    families: Sequence[Family],
-    values: Sequence[Any],
-    y: ndarray,
-    w: ndarray | None,
-    K: int,
-    *,
-    n_threads: int | None = None,
-) -> Record:
-    """Statistics of all features by class, in one pass.
+def feature_blocks(
+    families: Sequence[Family], values: Sequence[Any], y: ndarray, w: ndarray | None, n_threads: int | None = None
+) -> Blocks:
+    """Rows as `class_statistics` takes them: the features side by side where they are one group, classes, weights.
 
     Parameters
     ----------
@@ -155,7 +141,37 @@ def class_statistics(
         Weights.
     """
     groups = grouped(families)
-    blocks = _rows(groups, packed(groups, values), n_threads, y, w)
+    together = packed(groups, values)
+    return Blocks(*together, y, w, size=_size(groups, together), n_threads=n_threads)
+
+
+def _size(groups: Sequence[Family], values: Sequence[Any]) -> int:
+    """Rows that stay in a cache."""
+    return chunk(sum(max(family.p, _width(v)) for family, v in zip(groups, values)))
+
+
+def _record(groups: Sequence[Family], K: int, *block: Any) -> Record:
+    """Statistics of one block; those of values too large for their squares are not finite."""
+    *values, y, w = block
+    counts = np.bincount(y, w, minlength=K).astype(float)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return Record(counts, tuple(f.statistics(v, y, w, K) for f, v in zip(groups, values)))
+
+
+def class_statistics(families: Sequence[Family], blocks: Blocks, K: int) -> Record:
+    """Statistics of all features by class, in one pass.
+
+    Parameters
+    ----------
+    families : sequence of Family
+        One a feature, or a `Gaussian` for several features at once; see `grouped`.
+    blocks : Blocks
+        Of the features as `packed` has them, classes 0..K-1 and weights or None; see `feature_blocks`.
+    K : int
+        Classes.
+    """
+    groups = grouped(families)
+    blocks = blocks.resized(_size(groups, blocks.arrays))
     if all(isinstance(family, Gaussian) for family in groups):  # they look at few rows at a time by themselves
         blocks = blocks.resized(PARTS * blocks.size)
     return blocks.sum(partial(_record, groups, K))
@@ -193,9 +209,10 @@ def fit_naive_bayes(
     --------
     >>> import numpy as np
     >>> from glmclf.core.families import Poisson
-    >>> from glmclf.core.naive_bayes import class_statistics, fit_naive_bayes
+    >>> from glmclf.core.naive_bayes import class_statistics, feature_blocks, fit_naive_bayes
     >>> y, counts = np.array([0, 0, 1, 1]), np.array([1.0, 3.0, 4.0, 8.0])
-    >>> fit = fit_naive_bayes([Poisson()], class_statistics([Poisson()], [counts], y, None, 2))
+    >>> rows = feature_blocks([Poisson()], [counts], y, None)
+    >>> fit = fit_naive_bayes([Poisson()], class_statistics([Poisson()], rows, 2))
     >>> fit.coefficients().round(3), fit.standard_errors().round(3)
     (array([[-4.   ,  1.099]]), array([[2.236, 0.577]]))
     """
@@ -302,9 +319,10 @@ class NaiveBayesFit:
 
     def log_joint(self, values: Sequence[Any]) -> ndarray:
         """log pi_k + sum_j log f_jk(x_j) over the features observed, (n, K); a row may be -inf throughout."""
-        return self._by_rows(self._log_joint, values, (self.K,))
+        return self._by_rows(self.log_joint_of_block, values, (self.K,))
 
-    def _log_joint(self, values: Sequence[ndarray]) -> ndarray:
+    def log_joint_of_block(self, values: Sequence[ndarray]) -> ndarray:
+        """The same of a few rows, whose values are packed."""
         return sum((f.log_density(v) for f, v in zip(self.features, values)), self.log_priors)
 
     def _by_rows(self, f: Callable[[Sequence[ndarray]], ndarray], values: Sequence[Any], shape: tuple) -> ndarray:

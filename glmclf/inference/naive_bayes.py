@@ -223,17 +223,14 @@ class PartsContext(InfluenceContext):
     def of(
         cls,
         parts: Parts,
-        values: Sequence[Any],
-        y: ndarray,
-        w: ndarray | None,
+        blocks: Blocks,
+        total: float,
         nobs: float,
         frequency: bool,
-        n_threads: int | None = None,
     ) -> PartsContext:
-        """Of a fit and its rows."""
+        """Of a fit and its rows: features as it packs them, classes, weights."""
         fit = parts.fit
-        size = int(np.clip(CHUNK // ((fit.K - 1) * parts.E), 128, 16_384))
-        blocks = Blocks(*fit.packed(values), y, w, size=size, n_threads=n_threads)
+        blocks = blocks.resized(int(np.clip(CHUNK // ((fit.K - 1) * parts.E), 128, 16_384)))
 
         def psi(*block: Any) -> ndarray:
             return parts.influence(block[-2], block[:-2])
@@ -241,7 +238,7 @@ class PartsContext(InfluenceContext):
         def by_formula() -> ndarray:
             raise NotImplementedError("the covariance of the parts if the model is right has closed forms")
 
-        return cls(psi, blocks, (fit.K - 1) * fit.M, by_formula, nobs, frequency, parts)
+        return cls(psi, blocks, total, (fit.K - 1) * fit.M, by_formula, nobs, frequency, parts)
 
     def sum_of_outer_scores(self) -> ndarray:
         parts = self.parts

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.blocks import Blocks
 from glmclf.core.families import FAMILIES, Categorical, Defect, Family, Gaussian, Multinomial
+from glmclf.core.family_gaussian import chunk
+from glmclf.core.moments import class_ends
 from glmclf.core.naive_bayes import (
     NaiveBayesFit,
     Record,
@@ -18,6 +22,7 @@ from glmclf.core.naive_bayes import (
     class_statistics,
     fit_naive_bayes,
     grouped,
+    packed,
 )
 from glmclf.data.features import Feature, FeatureDesign, read_feature_arrays, read_features
 from glmclf.data.frame import quoted, row_labels
@@ -48,7 +53,15 @@ class FeatureValues:
         """Rows, and columns if the features were side by side."""
         return len(self.values[0]), sum(1 if v.ndim == 1 else v.shape[1] for v in self.values)
 
-    def subset(self, rows: ndarray) -> FeatureValues:
+    @property
+    def block_size(self) -> int:
+        """Rows that stay in a cache."""
+        return chunk(self.shape[1])
+
+    def __getitem__(self, rows: Any) -> FeatureValues:
+        return self.subset(rows)
+
+    def subset(self, rows: Any) -> FeatureValues:
         """Some rows."""
         return FeatureValues([v[rows] for v in self.values])
 
@@ -172,8 +185,8 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         assert sample.values is not None
         return FeatureValues(sample.values)
 
-    def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
-        super()._start_with(sample, keywords)
+    def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
+        super()._settle(keywords, lost)
         dropped = self._design.dropped
         self.dropped_const = None if dropped is None else dropped.name
 
@@ -252,11 +265,15 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
                 "slopes of tables"
             )
 
+    def _blocks(self, n_threads: int | None = None) -> Blocks:
+        """The rows of the fit: features, side by side where they are one group, classes, weights."""
+        return self._rows.blocks(n_threads=n_threads).changed(partial(_side_by_side, grouped(self._families)))
+
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> NaiveBayesResults:
-        r = self._rows
-        self._check_domains(self._values, r.index)
+        if not self._rows.streamed:  # parts are checked as they are read
+            self._check_domains(self._values, self._rows.index)
         with np.errstate(over="ignore", invalid="ignore"):
-            record = class_statistics(self._families, self._values, r.y, r.weights, self.J, n_threads=n_threads)
+            record = class_statistics(self._families, self._blocks(n_threads), self.J)
         self._check_units(record)
         fitted = self._estimate(record)
         self._warn_zero_cells(fitted)
@@ -279,18 +296,8 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     # ------------------------------------------------------------------------------------- errors and warnings
     def _check_domains(self, values: Sequence[ndarray], index: pd.Index, new: bool = False) -> None:
-        """Refuse values that a family cannot have; the reader has checked that numbers are finite."""
-        for feature, family, v in zip(self.features, self._families, values):
-            if family.name == "categorical" or (family.name == "gaussian" and (not new or np.isfinite(v.sum()))):
-                continue
-            for rows, reason in family.violations(v)[:1]:
-                found = np.unique(v[rows][_OUTSIDE[reason](v[rows])])
-                mask = np.zeros(len(v), dtype=bool)
-                mask[rows] = True
-                raise DataError(
-                    f'"{feature.name}" is {family.name}, but has {reason} in {len(rows)} of {len(v)} rows '
-                    f"({row_labels(mask, index)}): {quoted(found.tolist(), 4)}. {_instead(family.name, reason, new)}"
-                )
+        """Refuse values that a family cannot have."""
+        _check_domains(self._options["pooled"], self.features, values, index, new)
 
     def _check_units(self, record: Record) -> None:
         """Refuse numbers whose squares, or those of coefficients, a float cannot hold."""
@@ -310,9 +317,8 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     def _varies(self, feature: int, classes: ndarray) -> bool:
         """Whether a feature has different values within one of some classes."""
-        x, y = self._values[feature], self._rows.y
-        parts = [x[(y == k) & ~np.isnan(x)] for k in np.flatnonzero(classes)]
-        return any(len(part) > 0 and (part != part[0]).any() for part in parts)
+        ends = self._rows.blocks().sum(lambda X, y, *_: class_ends(X.values[feature][:, None], y, self.J))
+        return bool((ends.low < ends.high)[classes].any())
 
     def _unusable_error(self, defects: list[Defect], record: Record) -> EstimationError:
         """The first kind of defect, its features and classes, and what to do."""
@@ -419,6 +425,30 @@ def _family(feature: Feature, pooled: bool) -> Family:
     if feature.family == "multinomial":
         return Multinomial(feature.cells)
     return FAMILIES[feature.family]()
+
+
+def _side_by_side(
+    groups: Sequence[Family], X: FeatureValues, y: ndarray, trials: None, offset: None, weights: ndarray | None
+) -> tuple:
+    return *packed(groups, X.values), y, weights
+
+
+def _check_domains(
+    pooled: bool, features: Sequence[Feature], values: Sequence[ndarray], index: pd.Index, new: bool = False
+) -> None:
+    """Refuse values that a family cannot have; the reader has checked that numbers are finite."""
+    for feature, v in zip(features, values):
+        family = _family(feature, pooled)
+        if family.name == "categorical" or (family.name == "gaussian" and (not new or np.isfinite(v.sum()))):
+            continue
+        for rows, reason in family.violations(v)[:1]:
+            found = np.unique(v[rows][_OUTSIDE[reason](v[rows])])
+            mask = np.zeros(len(v), dtype=bool)
+            mask[rows] = True
+            raise DataError(
+                f'"{feature.name}" is {family.name}, but has {reason} in {len(rows)} of {len(v)} rows '
+                f"({row_labels(mask, index)}): {quoted(found.tolist(), 4)}. {_instead(family.name, reason, new)}"
+            )
 
 
 def _spreads(family: Family, s: Any) -> ndarray:

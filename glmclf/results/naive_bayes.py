@@ -188,7 +188,7 @@ class NaiveBayesResults(GenerativeResults):
         if self._smoothed:
             raise NotImplementedError("compare_conditional() is for the maximum likelihood fit: without smoothing=")
         self._check_priors("compare_conditional()")
-        if self._n_missing(self.model._values).any():
+        if (self.observed.sum() != self.nobs).any():
             raise ValueError('compare_conditional() needs rows without missing features: fit with missing="drop"')
         if not np.isfinite(self._fit.coefficients()).all():
             raise ValueError("compare_conditional() needs finite log-odds: cells of some class are never seen")
@@ -329,16 +329,18 @@ class NaiveBayesResults(GenerativeResults):
     # ------------------------------------------------------------------------------------------------ error rates
     def _blocks(self) -> Blocks:
         """Values as the fit packs them, classes, weights."""
-        r = self.model._rows
-        values = self._fit.packed(self.model._values)
-        width = sum(1 if len(v.shape) == 1 else v.shape[1] for v in values)
-        size = int(np.clip(200_000 // width, 128, 16_384))
-        return Blocks(*values, r.y, r.weights, size=size)
+        return self.model._blocks()
+
+    def _block_scores(self, *features) -> ndarray:
+        return np.asfortranarray(self._fit.log_joint_of_block(features))  # by column, as `log_joint`
 
     @cached_property
     def _error_facts(self) -> dict[str, Any]:
         """Confusion tables and sums of log posteriors, in the order of the classes."""
-        return discriminant_tables.error_facts(tables.error_rates(self._fit, self._blocks(), self.model._frequency))
+        blocks = self._blocks()
+        width = sum(1 if len(v.shape) == 1 else v.shape[1] for v in blocks.arrays[:-2])
+        blocks = blocks.resized(int(np.clip(200_000 // width, 128, 16_384)))
+        return discriminant_tables.error_facts(tables.error_rates(self._fit, blocks, self.model._frequency))
 
     def leave_one_out(self) -> pd.DataFrame:
         """Posterior probabilities of each row of the fit under the classes estimated from all others.
@@ -410,12 +412,14 @@ def _covariance(model, fitted: NaiveBayesFit, cov_type: str, keywords, n_threads
     """Covariance of the parts of the log-odds; nothing where closed forms have it."""
     if cov_type in MODEL_BASED:
         return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), []
-    parts, r = Parts(fitted), model._rows
+    parts = Parts(fitted)
     size = (fitted.K - 1) * parts.E
     if size > discriminant_tables.LARGEST_ROBUST:
         raise NotImplementedError(
             f'cov_type="{cov_type}" of {size} parts of the log-odds would take {8e-9 * size**2:.1f} GB: use fewer '
             'features or levels, or cov_type="nonrobust"'
         )
-    context = PartsContext.of(parts, model._values, r.y, r.weights, model.nobs, model._frequency, n_threads)
+    context = PartsContext.of(
+        parts, model._blocks(n_threads), model._weight_sum or model.nobs, model.nobs, model._frequency
+    )
     return in_words(keywords.covariance(cov_type, context)), keywords.names

@@ -389,7 +389,7 @@ def error_rates(fit: NaiveBayesFit, blocks: Blocks, frequency: bool) -> ErrorRat
     def part(*block: Any) -> Any:
         values, y, w = block[:-2], block[-2], block[-1]
         f = np.ones(len(y)) if w is None else w
-        posterior = log_posterior(sum((g.log_density(v) for g, v in zip(fit.features, values)), fit.log_priors))
+        posterior = log_posterior(fit.log_joint_of_block(values))
         left = decisions(log_posterior(log_joint_without(fit, values, y, w, frequency)), y, f)
         largest = np.bincount(posterior.argmax(axis=1), f * np.exp(posterior.max(axis=1)), fit.K)
         return _Counted(decisions(posterior, y, f), left, largest, float(f.sum()))
@@ -412,11 +412,9 @@ def gaussian_ladder(res: Any) -> pd.DataFrame:
     if any(f.family != "gaussian" for f in model.features):
         others = [f.name for f in model.features if f.family != "gaussian"]
         raise NotImplementedError(f"ladder() of NaiveBayes is for gaussian features; {others} are of other families")
-    r = model._rows
-    X = np.column_stack(res.model._values)
-    if np.isnan(X).any():
+    if (res.observed.sum() != res.nobs).any():
         raise ValueError('ladder() needs complete rows, as covariance matrices do: fit with missing="drop"')
-    blocks = Blocks(Dense(X), r.y, r.weights)
+    blocks = model._rows.blocks().changed(_matrix)
     moments = class_moments(blocks, model.J)
     o = model._options
     priors = None if o["priors"] is None else np.array(o["priors"])
@@ -439,6 +437,10 @@ def gaussian_ladder(res: Any) -> pd.DataFrame:
     return discriminant_tables.ladder(stand_in)
 
 
+def _matrix(X: Any, y: ndarray, trials: None, offset: None, weights: ndarray | None) -> tuple:
+    return Dense(np.column_stack(X.values)), y, weights
+
+
 # --------------------------------------------------------------------------------------------------- values, columns
 def is_missing(v: ndarray) -> ndarray:
     """Which rows lack a feature."""
@@ -449,14 +451,35 @@ def is_missing(v: ndarray) -> ndarray:
 
 def totals(model: Any) -> dict[str, list[list[float]]]:
     """Totals of each block of counts and how often they occur."""
-    r, out = model._rows, {}
-    for feature, v in zip(model.features, model._values):
-        if feature.kind == "counts":
-            seen = ~is_missing(v)
-            w = None if r.weights is None else r.weights[seen]
-            values, place = np.unique(v[seen].sum(axis=1), return_inverse=True)
-            out[feature.name] = [values.tolist(), np.bincount(np.ravel(place), w).astype(float).tolist()]
-    return out
+    places = [j for j, feature in enumerate(model.features) if feature.kind == "counts"]
+    if not places:
+        return {}
+
+    def part(X: Any, y: ndarray, trials: None, offset: None, weights: ndarray | None) -> _Totals:
+        found = [X.values[j] for j in places]
+        seen = [~is_missing(v) for v in found]
+        w = np.ones(len(y)) if weights is None else weights
+        return _Totals([_counted(v[s].sum(axis=1), w[s]) for v, s in zip(found, seen)])
+
+    found = model._rows.blocks().sum(part).tables
+    return {model.features[j].name: [values.tolist(), counts.tolist()] for j, (values, counts) in zip(places, found)}
+
+
+def _counted(values: ndarray, weights: ndarray) -> tuple[ndarray, ndarray]:
+    """Distinct values and the sum of the weights of each."""
+    distinct, place = np.unique(values, return_inverse=True)
+    return distinct, np.bincount(np.ravel(place), weights, len(distinct))
+
+
+class _Totals:
+    """How often each total of some blocks of counts occurs; ``a + b`` is that of both."""
+
+    def __init__(self, tables: list[tuple[ndarray, ndarray]]):
+        self.tables = tables
+
+    def __add__(self, other: _Totals) -> _Totals:
+        pairs = zip(self.tables, other.tables)
+        return _Totals([_counted(*(np.concatenate(both) for both in zip(a, b))) for a, b in pairs])
 
 
 def as_columns(features: Sequence[Feature], drawn: Sequence[ndarray]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from glmclf.core.naive_bayes import (
     Stacked,
     UnusableFeatures,
     class_statistics,
+    feature_blocks,
     fit_naive_bayes,
     grouped,
     packed,
@@ -46,7 +47,7 @@ def coded(column, levels):
 
 
 def fitted(families, values, y, w=None, K=2, **options):
-    return fit_naive_bayes(families, class_statistics(families, values, y, w, K), **options)
+    return fit_naive_bayes(families, class_statistics(families, feature_blocks(families, values, y, w), K), **options)
 
 
 def conditional(fit, values, y, w=None):
@@ -334,9 +335,10 @@ def test_weights_are_repeated_rows(pooled):
 
 def test_merge_is_one_pass():
     families, values, y, w = mixed()
-    whole = class_statistics(families, values, y, w, 3)
+    whole = class_statistics(families, feature_blocks(families, values, y, w), 3)
     parts = [
-        class_statistics(families, [v[r] for v in values], y[r], w[r], 3) for r in np.array_split(np.arange(60), 7)
+        class_statistics(families, feature_blocks(families, [v[r] for v in values], y[r], w[r]), 3)
+        for r in np.array_split(np.arange(60), 7)
     ]
     total: Record = parts[0]
     for part in parts[1:]:
@@ -360,12 +362,15 @@ def test_a_matrix_is_its_columns():
 def test_threads_and_blocks_change_nothing():
     g = np.random.default_rng(8)
     y, X = g.integers(0, 5, 40_000), g.normal(size=(40_000, 10))
-    one, two = (class_statistics([Gaussian(10)], [X], y, None, 5, n_threads=t) for t in (1, 2))
+    one, two = (
+        class_statistics([Gaussian(10)], feature_blocks([Gaussian(10)], [X], y, None, n_threads=t), 5) for t in (1, 2)
+    )
     assert np.array_equal(one.statistics[0].squares, two.statistics[0].squares)
     fit = fit_naive_bayes([Gaussian(10)], two)
     assert_allclose(fit.log_joint([X])[::1000], fit.log_joint([X[::1000]]), rtol=1e-14)
     assert_allclose(fit.log_joint([np.asfortranarray(X)]), fit.log_joint([X]), rtol=1e-13)
-    same(fit, fit_naive_bayes([Gaussian(10)], class_statistics([Gaussian()] * 10, list(X.T), y, None, 5)))
+    rows = feature_blocks([Gaussian()] * 10, list(X.T), y, None)
+    same(fit, fit_naive_bayes([Gaussian(10)], class_statistics([Gaussian()] * 10, rows, 5)))
 
 
 def test_grouping_keeps_the_order():
