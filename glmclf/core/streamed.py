@@ -135,7 +135,7 @@ class Streamed(Blocks):
         """``f(*arrays)`` in place of the arrays of each part."""
         before = self._of
         of = f if before is None else lambda *arrays: f(*before(*arrays))
-        return Streamed(self.stream, self.counts, size or self._size, self.n_threads, of)
+        return Streamed(self.stream, self.counts, size or self.size, self.n_threads, of)
 
     def thinned(self, step: int) -> Blocks:
         """Every `step`-th run of rows, in memory: the same rows however they are parted."""
@@ -163,7 +163,11 @@ def _elsewhere(a: Any, n: int) -> Any:
     if a is None:
         return None
     shape = (n, *a.shape[1:])
-    return ColumnsElsewhere(shape, a.block_size, a.least_rcond) if hasattr(a, "block_size") else Elsewhere(shape)
+    return (
+        ColumnsElsewhere(shape, a.block_size, getattr(a, "least_rcond", 0.0))
+        if hasattr(a, "block_size")
+        else Elsewhere(shape)
+    )
 
 
 def _some(a: Any, rows: np.ndarray) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.family_gaussian import chunk
 from glmclf.data.arrays import Dropped, array_columns, column_names, is_frame, rows_by_place
 from glmclf.data.derivatives import refuse_variable
 from glmclf.data.design import TableDesign, table_of
@@ -147,6 +148,40 @@ def _as_numbers(part: ndarray) -> ndarray:
     return part if part.ndim == 2 else np.where(part < 0, np.nan, part)[:, None]
 
 
+@dataclass(frozen=True)
+class FeatureValues:
+    """The features of the rows of a fit, each as it is: numbers, codes of levels, or counts.
+
+    Attributes
+    ----------
+    values : list of ndarrays
+        One a feature: (n,) numbers with NaN, (n,) codes with -1, (n, cells) counts.
+    """
+
+    values: list[ndarray]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and columns if the features were side by side."""
+        return len(self.values[0]), sum(1 if v.ndim == 1 else v.shape[1] for v in self.values)
+
+    @property
+    def block_size(self) -> int:
+        """Rows that stay in a cache."""
+        return chunk(self.shape[1])
+
+    def __getitem__(self, rows: Any) -> FeatureValues:
+        return self.subset(rows)
+
+    def subset(self, rows: Any) -> FeatureValues:
+        """Some rows."""
+        return FeatureValues([v[rows] for v in self.values])
+
+    def toarray(self) -> ndarray:
+        """The features side by side, NaN where missing."""
+        return np.column_stack([np.where(v < 0, np.nan, v) if v.dtype.kind == "i" else v for v in self.values])
+
+
 # -------------------------------------------------------------------------------------------------------- design
 @dataclass
 class FeatureDesign(TableDesign):
@@ -219,7 +254,10 @@ class FeatureDesign(TableDesign):
         """
         if unknown not in ("raise", "missing"):
             raise ValueError(f'unknown={unknown!r}: choose "raise" or "missing".')
-        columns, n = self._columns_of(newdata)
+        return self.of_columns(*self._columns_of(newdata), unknown)
+
+    def of_columns(self, columns: Mapping[str, Column], n: int, unknown: str = "raise") -> list[ndarray]:
+        """The features of n rows of which the columns were read."""
         coded = {code: self._coded(code, columns, n, unknown == "missing") for code in self.factors}
         if unknown == "raise":
             for feature in self.features:

@@ -308,10 +308,9 @@ class Builder:
 
     def _observed_cells(self, term: Term, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
         """Places in the grid of a joint table that have a row; None where all have."""
-        codes = grid_codes([self.coded[code] for code in term.codes], sizes)
-        n, there = math.prod(sizes), np.flatnonzero(np.bincount(codes[codes >= 0]))
+        n, there = math.prod(sizes), self._cells(term, sizes)
         if not len(there):
-            raise MissingDataError(f'"{term.name}" is missing in all {len(codes)} rows: leave it out.')
+            raise MissingDataError(f'"{term.name}" is missing in all {self._n_rows} rows: leave it out.')
         if len(there) == n:
             return None
         if len(there) > 1:
@@ -320,6 +319,15 @@ class Builder:
                 f"{n - len(there):,} of {n:,} cells of {term.name} {plural[0]} no rows and {plural[1]} left out"
             )
         return tuple(there.tolist())
+
+    def _cells(self, term: Term, sizes: tuple[int, ...]) -> ndarray:
+        """Places in the grid that have a row, in increasing order."""
+        codes = grid_codes([self.coded[code] for code in term.codes], sizes)
+        return np.flatnonzero(np.bincount(codes[codes >= 0]))
+
+    @property
+    def _n_rows(self) -> int:
+        return int(np.count_nonzero(self.reading.rows.keep))
 
     def _left_out(self, term: Term, levels: tuple[Any, ...]) -> list[Feature]:
         """No feature; new data are still checked to have the one level, of each factor, that there was."""
@@ -347,14 +355,16 @@ class Builder:
 
     def _labelled(self, code: str) -> Value:
         """A factor's value as labels; whole numbers of a column stay whole."""
-        value, keep = self.found[code]
+        value = self.found[code].value
         if value.labelled:
             return value
-        raw, column = value.data[:, 0], self.reading.bound[code].bare
-        if column is not None:
-            place = np.flatnonzero(self.reading.rows.keep)[keep]
-            raw = self.reading.table[column].take(place).marked()
+        raw = self._raw(code)
         return as_value(raw, code, len(raw), labels=True)
+
+    def _raw(self, code: str) -> Any:
+        """A factor's numbers, in the type of the column that it is."""
+        value, keep = self.found[code]
+        return raw_numbers(value, self.reading.bound[code].bare, self.reading, keep)
 
     def _counts(self, term: Term) -> Feature:
         for code in term.codes:
@@ -385,14 +395,25 @@ class Builder:
         """Numbers have no level for missing values."""
         if keep.all():
             return
-        index = self.reading.rows.index[self.reading.rows.keep]
         use = 'missing="skip" or missing="drop"'
         if self.found[code].value.labelled:
             use = f'families={{"{code}": "categorical"}}'
         raise MissingDataError(
-            f'"{code}" is missing in {int((~keep).sum())} rows ({row_labels(~keep, index)}), and missing="level" makes '
-            f"a level of missing labels, not of numbers. Use {use}."
+            f'"{code}" is missing in {self._missing_rows(code)}, and missing="level" makes a level of missing labels, '
+            f"not of numbers. Use {use}."
         )
+
+    def _missing_rows(self, code: str) -> str:
+        lost = ~self.found[code].keep
+        return f"{int(lost.sum())} rows ({row_labels(lost, self.reading.rows.index[self.reading.rows.keep])})"
+
+
+def raw_numbers(value: Value, column: str | None, reading: Reading, keep: ndarray) -> Any:
+    """The numbers of a value on some of the kept rows, in the type of the column that they are."""
+    if column is None:
+        return value.data[:, 0]
+    place = np.flatnonzero(reading.rows.keep)[keep]
+    return reading.table[column].take(place).marked()
 
 
 def _kinds(value: Value, code: str) -> tuple[tuple[str, ...], str]:

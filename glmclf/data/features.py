@@ -99,7 +99,7 @@ def read_features(
     check_missing_option(missing, MISSING)
     parsed = parse_formula(formula, intercept=True)
     frame = as_frame(data)
-    block = _block(multinomial, list(frame.columns), list(itertools.chain(*parsed.right)))
+    block = counts_of(multinomial, list(frame.columns), list(itertools.chain(*parsed.right)))
     right = list(dict.fromkeys([*itertools.chain(*parsed.right), *block]))
     reading = bind(
         list(dict.fromkeys([*parsed.left, *right])),
@@ -110,10 +110,10 @@ def read_features(
         extras=extras,
         safe=restricted,
     )
-    _refuse_response(parsed.left, right, reading.bound)
+    refuse_response(parsed.left, right, reading.bound)
     notes: list[str] = []
     terms = choose_terms([codes for codes in parsed.right if codes], block, reading.bound, {}, notes)
-    found = _settled(reading, parsed.left, right, missing, notes)
+    found = settled(reading, parsed.left, right, missing, notes)
     left = [left_value(reading.bound[c], found[c].value, reading.frame, reading.rows) for c in parsed.left]
     made = respond(response, list(parsed.left), left, reading.rows)
     builder = Builder(reading, found, Families(families, pooled), missing, notes)
@@ -167,7 +167,7 @@ def read_feature_arrays(
     table, index, all_finite = _exog_columns(unmasked(exog))
     left, left_index = read_endog(unmasked(endog))
     index = common_index(left, left_index, next(iter(table.values())).values, index)
-    block = _block(multinomial, list(table), [_code_of(name) for name in table])
+    block = counts_of(multinomial, list(table), [_code_of(name) for name in table])
     reading, dropped = _bind_arrays(table, index, left, missing, extras)
     notes: list[str] = []
     words = {code: str(e.bare) for code, e in reading.bound.items()}
@@ -185,7 +185,7 @@ def read_feature_arrays(
     return _sample(design, builder, made, None)
 
 
-def _refuse_response(left: list[str], right: list[str], bound: Mapping[str, Expression]) -> None:
+def refuse_response(left: list[str], right: list[str], bound: Mapping[str, Expression]) -> None:
     """Refuse features made of the response of the same row; a lag of it is another thing."""
     for own, code in itertools.product(left, right):
         column = bound[own].bare or bound[own].categorised
@@ -202,13 +202,23 @@ def _sample(design: FeatureDesign, builder: Builder, made: Any, frame: pd.DataFr
     table = builder.reading.table
     names = dict.fromkeys(name for f in builder.factors.values() for name in f.expression.columns)
     design.columns = {name: variable(table[name], design._only_labels(name)) for name in names}
-    repeated = [name for name, count in Counter(design.xnames).items() if count > 1]
-    if repeated:
-        raise DataError(f"columns of the implied logit would be called the same: {quoted(repeated)}. Rename a feature.")
+    check_names(design)
     values = [feature.values(builder.coded) for feature in design.features]
     notes = [*builder.notes, *getattr(made, "notes", [])]
     kept = builder.reading.finish()
     return Sample(design=design, response=made, pieces=None, X=None, notes=notes, frame=frame, values=values, **kept)
+
+
+def check_names(design: FeatureDesign) -> None:
+    """Refuse columns of the implied logit that are called the same."""
+    repeated = [name for name, count in Counter(design.xnames).items() if count > 1]
+    if repeated:
+        raise DataError(f"columns of the implied logit would be called the same: {quoted(repeated)}. Rename a feature.")
+
+
+def never_there(code: str, n: int) -> MissingDataError:
+    """A factor that no row has."""
+    return MissingDataError(f'"{code}" is missing in all {n} rows: leave it out.')
 
 
 def _exog_columns(exog: Any) -> tuple[dict[str, Column], pd.Index | None, bool]:
@@ -275,38 +285,41 @@ def _code_of(name: str) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------- evaluation
-def _settled(reading: Reading, left: list[str], right: list[str], missing: str, notes: list[str]) -> dict[str, Found]:
-    """Each factor's values: on the rows where all have one, or each on its own rows."""
+def settled(
+    reading: Reading, left: list[str], right: list[str], missing: str, notes: list[str], stage: str = "whole"
+) -> dict[str, Found]:
+    """Each factor's values: on the rows where all have one, or each on its own rows; `stage` as of `settle`."""
     rows, bound, table = reading.rows, reading.bound, reading.table
     alone = right if missing in ("skip", "level") else []
     first = {code: bound[code] for code in [*left, *right] if code not in alone or code in left}
     rows.lose(reading.lost, raw_missing(first.values(), table))
     times = reading.beside.get("freq_weights")
-    values = settle(first, _used(first, table), rows, left, notes, times)
+    values = settle(first, _used(first, table), rows, left, notes, times, stage)
     every = np.ones(int(np.count_nonzero(rows.keep)), dtype=bool)
     found = {code: Found(value, every) for code, value in values.items()}
-    return found | {code: _alone(bound[code], table, rows, times) for code in alone if code not in found}
+    return found | {code: _alone(bound[code], table, rows, times, stage) for code in alone if code not in found}
 
 
 def _used(bound: Mapping[str, Expression], table: Mapping[str, Column]) -> dict[str, Column]:
     return {name: table[name] for e in bound.values() for name in e.columns}
 
 
-def _alone(expression: Expression, table: Mapping[str, Column], rows: Rows, times: ndarray | None) -> Found:
+def _alone(
+    expression: Expression, table: Mapping[str, Column], rows: Rows, times: ndarray | None, stage: str
+) -> Found:
     """One factor on its own rows, of those that have a response and a weight."""
     one = {expression.code: expression}
-    own = Rows(rows.index, "drop")
+    own = Rows(rows.index, "drop", rows.part)
     own.absent(~rows.keep)
     try:
         own.lose(raw_missing(one.values(), table))
-        value = settle(one, _used(one, table), own, [], [], times)[expression.code]
+        value = settle(one, _used(one, table), own, [], [], times, stage)[expression.code]
     except MissingDataError:
-        n = int(np.count_nonzero(rows.keep))
-        raise MissingDataError(f'"{expression.code}" is missing in all {n} rows: leave it out.') from None
+        raise never_there(expression.code, int(np.count_nonzero(rows.keep))) from None
     return Found(value, own.keep[rows.keep])
 
 
-def _block(multinomial: Any, columns: Collection[str], codes: list[str]) -> list[str]:
+def counts_of(multinomial: Any, columns: Collection[str], codes: list[str]) -> list[str]:
     """Codes of the columns of a block, as the formula has them where it does."""
     if multinomial is None:
         return []

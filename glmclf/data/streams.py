@@ -281,6 +281,11 @@ class Reader:
     constant: bool = True
 
     @property
+    def together(self) -> dict[str, Expression]:
+        """Factors of which a row must have all."""
+        return self.bound
+
+    @property
     def columns(self) -> list[str]:
         """Columns of the source that are read; all with a query, which may use any."""
         names = [name for e in self.bound.values() for name in e.columns]
@@ -296,13 +301,19 @@ class Reader:
         known = {} if self.design is None else self.design._read(frame)
         names = dict.fromkeys(name for e in self.bound.values() for name in e.columns)
         table = {name: known[name] if name in known else read_column(frame[name], name) for name in names}
-        rows.lose(lost, raw_missing(self.bound.values(), table))
+        rows.lose(lost, raw_missing(self.together.values(), table))
         return frame, rows, beside, table
 
     def survey(self, given: pd.DataFrame, place: Place, stage: str) -> Survey:
         """What one part shows."""
         frame, rows, beside, table = self.rows(given)
         values = settle(self.bound, table, rows, self.left, [], None, stage)
+        return self._shown(given, frame, rows, table, values, place)
+
+    def _shown(
+        self, given: pd.DataFrame, frame: pd.DataFrame, rows: Rows, table: dict[str, Column],
+        values: dict[str, Value], place: Place,
+    ) -> Survey:  # fmt: skip
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left if c in values]
         seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place)) is not None}
         columns = {n: s for n, c in table.items() if (s := SeenColumn.of(c, n, place)) is not None}
@@ -324,13 +335,11 @@ class Reader:
         """The rows of one part, with groups beside them; None where there are none."""
         assert self.design is not None
         frame, rows, beside, table = self.rows(given)
-        values = settle(self.bound, table, rows, self.left, [], None, "after")
+        values = settle(self.together, table, rows, self.left, [], None, "after")
         if not rows.keep.any():
             return ()
-        n, keep = int(rows.keep.sum()), rows.selection
-        numbers = {code: f.values(values[code]) for code, f in self.design.factors.items()}
-        pieces = self.design.pieces(numbers)
-        X = from_pieces(pieces if self.constant else pieces[1:], n)
+        keep = rows.selection
+        X = self._regressors(values, table, rows)
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left]
         index = frame.index if keep is None else frame.index[keep]
         y, trials = coded(self.response, self.left, left, index)
@@ -338,6 +347,12 @@ class Reader:
         w = kept.get("freq_weights", kept.get("weights"))
         groups = [frame[name] if keep is None else frame[name][keep] for name in self.beside]
         return (*Part(X, y, trials, kept.get("offset"), w), *groups)
+
+    def _regressors(self, values: dict[str, Value], table: dict[str, Column], rows: Rows) -> Any:
+        """The columns of the rows that stay."""
+        numbers = {code: f.values(values[code]) for code, f in self.design.factors.items()}
+        pieces = self.design.pieces(numbers)
+        return from_pieces(pieces if self.constant else pieces[1:], int(rows.keep.sum()))
 
 
 @dataclass(frozen=True)
@@ -390,16 +405,10 @@ def read_stream(
     """
     check_missing_option(missing)
     parsed = parse_formula(formula, intercept=intercept)
-    codes = list(dict.fromkeys([*parsed.left, *itertools.chain(*parsed.right)]))
     first, _ = next(source.tables())
-    caller = {} if restricted or namespace is None else namespace
-    bound = {code: bind_code(code, first, caller, restricted) for code in codes}
-    _refuse_across(bound, first)
-    columns = _columns_of(extras, first)
-    if subset is not None and not isinstance(subset, str):
-        raise DataError(f"subset= of data in a stream is a query, such as \"age > 20\"; found {type(subset).__name__}")
-    reader = Reader(list(parsed.left), bound, subset, caller if subset else {}, missing, columns)
-    survey = _surveyed(source, reader)
+    right = list(itertools.chain(*parsed.right))
+    reader = Reader(**bound_to(first, parsed.left, right, namespace, subset, extras, restricted), missing=missing)
+    survey = surveyed(source, reader)
     design, notes = _designed(parsed, formula, reader, survey)
     if intercept and len(design.xnames) == 1:
         raise no_features(formula)
@@ -407,14 +416,33 @@ def read_stream(
     notes = [*no_trials(survey.no_trials), *notes, *getattr(made, "notes", [])]
     made = made.without_rows()
     reader = replace(reader, design=design, response=made, constant=not intercept)
-    return StreamSample(design, made, reader, source, survey, columns, notes)
+    return StreamSample(design, made, reader, source, survey, reader.extras, notes)
+
+
+def bound_to(
+    first: pd.DataFrame,
+    left: list[str],
+    right: list[str],
+    namespace: Mapping[str, Any] | None,
+    subset: Any,
+    extras: Mapping[str, Any] | None,
+    restricted: bool,
+) -> dict[str, Any]:
+    """The fields of a Reader that the first table tells."""
+    caller = {} if restricted or namespace is None else namespace
+    bound = {code: bind_code(code, first, caller, restricted) for code in dict.fromkeys([*left, *right])}
+    _refuse_across(bound, first)
+    if subset is not None and not isinstance(subset, str):
+        raise DataError(f"subset= of data in a stream is a query, such as \"age > 20\"; found {type(subset).__name__}")
+    caller, columns = caller if subset else {}, _columns_of(extras, first)
+    return {"left": list(left), "bound": bound, "subset": subset, "caller": caller, "extras": columns}
 
 
 def _wanted(reader: Reader) -> list[str] | None:
     return None if reader.subset else reader.columns
 
 
-def _surveyed(source: Source, reader: Reader) -> Survey:
+def surveyed(source: Source, reader: Reader) -> Survey:
     """All that the parts show, transforms memorised on the way."""
     columns = _wanted(reader)
     remembering = [e for e in reader.bound.values() if e.remembers]
@@ -445,17 +473,22 @@ def _designed(parsed: Any, formula: str, reader: Reader, survey: Survey) -> tupl
         if note:
             notes.append(note)
     design = build_design(parsed, formula, factors, contrasts)
-    names = dict.fromkeys(name for code in factors for name in reader.bound[code].columns)
-    for name in names:
-        seen = survey.columns[name].variable
-        plain = seen.kind == "category" and design_only_labels(factors, name)
-        design.columns[name] = Variable("category") if plain else seen
+    design.columns |= variables(factors, survey)
     notes += [
         f"{code} has one level, {quoted(f.levels)}, in the rows used: it adds no column"
         for code, f in design.factors.items()
         if f.levels is not None and len(f.levels) == 1
     ]
     return design, notes
+
+
+def variables(factors: Mapping[str, Any], survey: Survey) -> dict[str, Variable]:
+    """The columns that factors use, as all parts show them."""
+    found = {}
+    for name in dict.fromkeys(name for f in factors.values() for name in f.expression.columns):
+        seen = survey.columns[name].variable
+        found[name] = Variable("category") if seen.kind == "category" and design_only_labels(factors, name) else seen
+    return found
 
 
 def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:

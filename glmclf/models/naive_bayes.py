@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,7 +12,6 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.families import FAMILIES, Categorical, Defect, Family, Gaussian, Multinomial
-from glmclf.core.family_gaussian import chunk
 from glmclf.core.moments import class_ends
 from glmclf.core.naive_bayes import (
     NaiveBayesFit,
@@ -24,9 +22,12 @@ from glmclf.core.naive_bayes import (
     grouped,
     packed,
 )
+from glmclf.data.feature_design import FeatureValues
+from glmclf.data.feature_streams import read_feature_stream
 from glmclf.data.features import Feature, FeatureDesign, read_feature_arrays, read_features
 from glmclf.data.frame import quoted, row_labels
 from glmclf.data.sample import Sample
+from glmclf.data.streams import StreamSample
 from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
 from glmclf.models.discriminant import LEAST_SD
 from glmclf.models.generative import LARGEST_SMOOTHING, GenerativeModel, _number
@@ -34,40 +35,6 @@ from glmclf.results.naive_bayes import NaiveBayesResults
 
 MOST_NAMED = 6  # zero cells, or features, that a message spells out
 ROUNDING = 1e-10  # share of a feature's standard deviation below which that within a class counts as 0
-
-
-@dataclass(frozen=True)
-class FeatureValues:
-    """The features of the rows of a fit, each as it is: numbers, codes of levels, or counts.
-
-    Attributes
-    ----------
-    values : list of ndarrays
-        One a feature: (n,) numbers with NaN, (n,) codes with -1, (n, cells) counts.
-    """
-
-    values: list[ndarray]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows, and columns if the features were side by side."""
-        return len(self.values[0]), sum(1 if v.ndim == 1 else v.shape[1] for v in self.values)
-
-    @property
-    def block_size(self) -> int:
-        """Rows that stay in a cache."""
-        return chunk(self.shape[1])
-
-    def __getitem__(self, rows: Any) -> FeatureValues:
-        return self.subset(rows)
-
-    def subset(self, rows: Any) -> FeatureValues:
-        """Some rows."""
-        return FeatureValues([v[rows] for v in self.values])
-
-    def toarray(self) -> ndarray:
-        """The features side by side, NaN where missing."""
-        return np.column_stack([np.where(v < 0, np.nan, v) if v.dtype.kind == "i" else v for v in self.values])
 
 
 class NaiveBayes(GenerativeModel[NaiveBayesResults]):
@@ -169,6 +136,11 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
     # ------------------------------------------------------------------------------------------------- input
     def _read(self, formula, data, namespace, coding, **options) -> Sample:
         return read_features(formula, data, namespace=namespace, **self._reading(coding), **options)
+
+    def _read_stream(self, formula, source, namespace, coding, **options) -> StreamSample:
+        check = partial(_check_domains, bool(coding["pooled"]))
+        reading = self._reading(coding)
+        return read_feature_stream(formula, source, namespace=namespace, check=check, **reading, **options)
 
     def _read_arrays(self, endog, exog, coding, **options) -> Sample:
         return read_feature_arrays(endog, exog, **self._reading(coding), **options)
