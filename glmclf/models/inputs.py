@@ -64,6 +64,8 @@ class Rows:
         """``f(y, trials, weights)``, a sum over rows."""
         return f(self.y, self.trials, self.weights)
 
+    streamed = False
+
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
         X, n = self.X, len(self)
