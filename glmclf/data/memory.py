@@ -1,15 +1,14 @@
 """What the transforms of a formula remember of the training rows: `memorise` in memory, `memorise_all` over a stream.
 
-A transform's call is run with a recorder in the transform's place, which gives the values of its arguments. Those that
-do not depend on each other share the passes over a stream.
+A transform's call is run with a recorder in the transform's place, which gives the values of its arguments. All
+transforms share the passes over a stream; one that is nested in another goes before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -57,6 +56,9 @@ class Call(NamedTuple):
         return self.expression.guarded(function)
 
 
+Part = tuple[Call, Callable[..., Any] | None]
+
+
 # ------------------------------------------------------------------------------------------------------- in memory
 def memorise(expression: Expression, columns: Columns, times: ndarray | None = None) -> None:
     """Let the stateful transforms of a factor see the training rows.
@@ -88,7 +90,7 @@ def _at_hand(
         answer = f(x, times)
 
 
-def _next(steps: Steps[None], answer: Any) -> Any:
+def _next(steps: Generator[Any, Any, None], answer: Any) -> Any:
     """What is to be summed next; None at the end."""
     try:
         return steps.send(answer)
@@ -135,45 +137,57 @@ def memorise_all(expressions: Iterable[Expression], total: Callable[[Callable[..
     NotImplementedError
         A transform of the caller's.
     """
-    prepared = [(e, _stages(e)) for e in expressions]
-    for stage in zip_longest(*(([Call(e, *c) for c in calls] for calls in stages) for e, stages in prepared)):
-        _memorise_stage([call for calls in stage for call in calls or ()], total)
+    running = [_remembering(e) for e in expressions]
+    asked = {i: first for i, steps in enumerate(running) if (first := next(steps, None)) is not None}
+    while asked:
+        sums = total(_Pass([part for parts in asked.values() for part in parts])).parts
+        found = {}
+        for i, parts in asked.items():
+            answers, sums = sums[: len(parts)], sums[len(parts) :]
+            found[i] = _next(running[i], answers)
+        asked = {i: parts for i, parts in found.items() if parts is not None}
 
 
-def _memorise_stage(calls: list[Call], total: Callable[..., Any]) -> None:
-    """Transforms whose arguments are known."""
-    for call in calls:
-        if not isinstance(call.transform, Remembers):
-            raise NotImplementedError(
-                f'"{call.expression.code}" remembers its data by a function of your own, for which a stream does not '
-                "do. Compute the column beforehand."
-            )
-        if not call.transform.remembers(call.code):
-            call.guarded(partial(_at_hand, call.transform, np.zeros((1, 0)), None, (), {}))
-    calls = [call for call in calls if call.transform.remembers(call.code)]
-    if not calls:
-        return
-    openings = total(_Pass(calls, [None] * len(calls))).parts or [None] * len(calls)
-    steps = [call.guarded(partial(_started, call.transform, opening)) for call, opening in zip(calls, openings)]
-    answers: dict[int, Any] = dict.fromkeys(range(len(calls)))
-    while answers:
-        found = {i: calls[i].guarded(partial(_next, steps[i], answer)) for i, answer in answers.items()}
-        asked = {i: f for i, f in found.items() if f is not None}
-        answers = dict(zip(asked, total(_Pass([calls[i] for i in asked], [*asked.values()])).parts)) if asked else {}
+def _remembering(expression: Expression) -> Generator[list[Part], list[Any], None]:
+    """The transforms of one factor, stage by stage: yields what is to be summed for each call, is sent the sums."""
+    for stage in _stages(expression):
+        calls = [call for call in (Call(expression, *c) for c in stage) if _takes_rows(call)]
+        if not calls:
+            continue
+        openings = (yield [(call, None) for call in calls]) or [None] * len(calls)
+        steps = [call.guarded(partial(_started, call.transform, opening)) for call, opening in zip(calls, openings)]
+        answers: dict[int, Any] = dict.fromkeys(range(len(calls)))
+        while answers:
+            found = {i: calls[i].guarded(partial(_next, steps[i], answer)) for i, answer in answers.items()}
+            asked = {i: f for i, f in found.items() if f is not None}
+            answers = dict(zip(asked, (yield [(calls[i], f) for i, f in asked.items()]))) if asked else {}
 
 
-class _Pass(NamedTuple):
+def _takes_rows(call: Call) -> bool:
+    """Whether a transform has to see the rows; without that its state is fixed here."""
+    if not isinstance(call.transform, Remembers):
+        raise NotImplementedError(
+            f'"{call.expression.code}" remembers its data by a function of your own, for which a stream does not do. '
+            "Compute the column beforehand."
+        )
+    if not call.transform.remembers(call.code):
+        call.guarded(partial(_at_hand, call.transform, np.zeros((1, 0)), None, (), {}))
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class _Pass:
     """What a pass sums for each call: a function of its rows, at first (None) their moments and the settings."""
 
-    calls: list[Call]
-    functions: list[Callable[..., Any] | None]
+    parts: list[Part]
 
     def __call__(self, columns: Columns, times: ndarray | None, first: Any) -> Sums:
         if times is not None and not times.all():
             columns, times = {name: c.take(times > 0) for name, c in columns.items()}, times[times > 0]
         if any(not len(column.values) for column in columns.values()):
             return Sums()
-        return Sums(self._part(call, f, columns, times) for call, f in zip(self.calls, self.functions))
+        return Sums(self._part(call, f, columns, times) for call, f in self.parts)
 
     def _part(self, call: Call, f: Callable[..., Any] | None, columns: Columns, times: ndarray | None) -> Any:
         x, args, kwargs = call.rows(columns)

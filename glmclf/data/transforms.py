@@ -21,6 +21,8 @@ from scipy.special import expit
 
 from glmclf.data.values import GATHERED, Steps, Values, together
 
+CACHED = 8192  # rows whose polynomials stay in cache
+
 
 class Refused(ValueError):
     """What is wrong with the argument of a transform; the formula's factor is put before it."""
@@ -141,13 +143,18 @@ class Polynomial(Basis):
 
     def _moments(self, degree: int, x: ndarray, times: ndarray | None) -> ndarray:
         """Sums of z'z and u z'z of the monic polynomial z; those of lower degree have theirs."""
-        u = (x - self._centre) / self._scale
+        u = x - self._centre
+        u /= self._scale
+        z = np.concatenate([self._monic(degree, u[i : i + CACHED]) for i in range(0, len(u), CACHED)])
+        weighted = z if times is None else times * z
+        return np.array([weighted @ z, u @ (weighted * z)])
+
+    def _monic(self, degree: int, u: ndarray) -> ndarray:
         last, z = np.zeros(len(u)), np.ones(len(u))
         for j in range(degree):
             ratio = self._norm2[j] / self._norm2[j - 1] if j else 1.0
             last, z = z, (u - self._alpha[j]) * z - ratio * last
-        weighted = z if times is None else times * z
-        return np.array([weighted @ z, u @ (weighted * z)])
+        return z
 
     def _at(self, x: ndarray) -> ndarray:
         return self._recurrence(x)[0]
