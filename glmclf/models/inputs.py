@@ -244,7 +244,7 @@ class Inputs:
 
     @property
     def _summed(self) -> Callable:
-        """``f(y, trials, weights)``: sums of the response over rows that the model asks for; it holds no rows itself."""
+        """``f(y, trials, weights)``: sums of the response that the model asks for; it holds no rows itself."""
         raise NotImplementedError
 
     @cached_property

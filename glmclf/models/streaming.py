@@ -19,6 +19,8 @@ from glmclf.data.sources import Source
 from glmclf.data.streams import Part, Reader, StreamSample
 from glmclf.errors import DataError, MissingDataError
 
+ROWS = 0  # column of counts, beside columns called by words
+
 
 class Stream:
     """What `core.streamed.Streamed` sums over: a source, read as rows of a model.
@@ -160,10 +162,10 @@ class StreamedRows:
             raise DataError(f'groups="{absent[0]}": no such column. {close_to(absent[0], source.names)}')
         stream = Stream(source, replace(self.stream.reader, beside=tuple(names)))
         found = stream.sum(_Distinct.of).table
-        if (lost := int(found["rows"][found[names].isna().any(axis=1)].sum())) > 0:
+        if (lost := int(found[ROWS][found[names].isna().any(axis=1)].sum())) > 0:
             raise MissingDataError(
-                f"{' or '.join(names)}: the group is missing in {lost} row{'' if lost == 1 else 's'} of the fit. Drop such "
-                "rows from the data, or give them a group."
+                f"{' or '.join(names)}: the group is missing in {lost} row{'' if lost == 1 else 's'} of the fit. Drop "
+                "such rows from the data, or give them a group."
             )
         return Groups([StreamedCodes.of(stream, found, names, [name]) for name in names], list(names))
 
@@ -177,15 +179,15 @@ class _Distinct:
     @classmethod
     def of(cls, *arrays: Any) -> _Distinct:
         groups = [pd.Series(_plain(g)) for g in arrays[len(Part._fields) : -1]]
-        return cls(_counted(pd.DataFrame({str(g.name): g for g in groups} | {"rows": 1})))
+        return cls(_counted(pd.DataFrame({str(g.name): g for g in groups} | {ROWS: 1})))
 
     def __add__(self, other: _Distinct) -> _Distinct:
         return _Distinct(_counted(pd.concat([self.table, other.table], ignore_index=True)))
 
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
-    names = [name for name in table.columns if name != "rows"]
-    return table.groupby(names, sort=False, dropna=False, as_index=False)["rows"].sum()
+    names = [name for name in table.columns if name != ROWS]
+    return table.groupby(names, sort=False, dropna=False, as_index=False)[ROWS].sum()
 
 
 def _plain(column: pd.Series) -> pd.Series:

@@ -100,7 +100,8 @@ class Separation:
         )
         if how == "stream":
             firth = "drop" if pseudo else 'use bias_reduction="firth", drop'
-            return f"{what}. Limit estimates are not available of data in a stream: {firth} the term, or merge its levels."
+            none = "Limit estimates are not available of data in a stream"
+            return f"{what}. {none}: {firth} the term, or merge its levels."
         if how == "raise":
             firth = "Drop" if pseudo else 'Use bias_reduction="firth", drop'
             return f'{what}. {firth} the term, merge its levels, or take the limit estimates with separation="warn".'
