@@ -137,6 +137,22 @@ class Streamed(Blocks):
         of = f if before is None else lambda *arrays: f(*before(*arrays))
         return Streamed(self.stream, self.counts, size or self.size, self.n_threads, of)
 
+    def beside(self, codes: Any, size: int | None = None) -> Streamed:
+        """The rows with the numbers of their clusters, which are made part by part.
+
+        Parameters
+        ----------
+        codes : object
+            Gives `stream`, whose parts have more arrays after those of this one, and ``number(*more)``, (n,).
+        """
+        of, count, number = self._of, len(self.stream.prototype), codes.number
+
+        def both(*arrays: Any) -> tuple:
+            own, more = arrays[:count], arrays[count:]
+            return (*(own if of is None else of(*own)), number(*more))
+
+        return Streamed(codes.stream, self.counts, size or self._size, self.n_threads, both)
+
     def thinned(self, step: int) -> Blocks:
         """Every `step`-th run of rows, in memory: the same rows however they are parted."""
         of, ends = self._of, np.cumsum([0, *self.counts.values()])

@@ -17,10 +17,10 @@ from numpy import ndarray
 from glmclf.data.factors import Expression, Value
 from glmclf.data.feature_design import MISSING_LEVEL, FeatureDesign, FeatureValues
 from glmclf.data.feature_terms import Builder, Families, Found, Term, choose_terms, raw_numbers
-from glmclf.data.features import MISSING, check_names, counts_of, never_there, refuse_response, settled
+from glmclf.data.features import MISSING, check_names, counts_of, never_there, own_rows, refuse_response, settled
 from glmclf.data.formula import no_features, parse_formula
 from glmclf.data.frame import Column
-from glmclf.data.reading import Reading, scattered
+from glmclf.data.reading import Reading, scattered, settle
 from glmclf.data.sample import Respond, Rows, check_missing_option
 from glmclf.data.sources import Place, Source
 from glmclf.data.streams import Reader, Seen, StreamSample, Survey, bound_to, surveyed, variables
@@ -137,15 +137,30 @@ class FeatureReader(Reader):
     def together(self) -> dict[str, Expression]:
         return {code: self.bound[code] for code in self.left} if self.how in ALONE else self.bound
 
+    def memories(self) -> list[list[Expression]]:
+        found = super().memories()
+        return [[e] for some in found for e in some] if self.how in ALONE else found
+
+    def _remembered(self, rows: Rows, table: dict[str, Column], some: list[Expression]) -> Rows:
+        if self.how not in ALONE:
+            return super()._remembered(rows, table, some)
+        settle(self.together, table, rows, self.left, [], None, "before")
+        return own_rows(some[0], table, rows, None, "before")[0]
+
     def survey(self, given: pd.DataFrame, place: Place, stage: str) -> Survey:
         """What one part shows."""
         frame, rows, beside, table = self.rows(given)
         reading = Reading(frame.index, None, frame, rows, beside, {}, self.bound, table)
         right = [code for code in self.bound if code not in self.left]
         found = settled(reading, self.left, right, self.how, [], stage)
+        right = [code for code in right if code in found]
         left = {code: found[code].value for code in self.left}
         shown = {code: self._shown_of(code, found[code], reading, place) for code in right}
-        cells = {":".join(codes): Cells.of([found[code] for code in codes]) for codes in self.tables}
+        cells = {
+            ":".join(codes): Cells.of([found[code] for code in codes])
+            for codes in self.tables
+            if all(code in found for code in codes)
+        }
         survey = self._shown(given, frame, rows, table, left, place)
         return replace(survey, factors=survey.factors | shown | cells)
 
@@ -243,7 +258,6 @@ def read_feature_stream(
     fields = bound_to(first, parsed.left, right, namespace, subset, extras, restricted)
     bound, notes = fields["bound"], list[str]()
     refuse_response(list(parsed.left), right, bound)
-    _refuse_remembering(bound)
     terms = choose_terms([codes for codes in parsed.right if codes], block, bound, {}, notes)
     asked = Families(families, pooled)
     reader = FeatureReader(
@@ -267,12 +281,3 @@ def read_feature_stream(
     made = made.without_rows()
     reader = replace(reader, design=design, response=made, check=check)
     return StreamSample(design, made, reader, source, survey, reader.extras, notes)
-
-
-def _refuse_remembering(bound: Mapping[str, Expression]) -> None:
-    for code, expression in bound.items():
-        if expression.remembers:
-            raise NotImplementedError(
-                f'"{code}" as a feature over data in a stream: what it remembers of all rows is not available to '
-                "NaiveBayes there. Compute the column beforehand"
-            )

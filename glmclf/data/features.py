@@ -28,7 +28,7 @@ from glmclf.data.arrays import (
     sums_up,
     unmasked,
 )
-from glmclf.data.factors import BUILTINS, Expression, not_finite, resolve
+from glmclf.data.factors import BUILTINS, Expression, Value, not_finite, resolve
 from glmclf.data.feature_design import MISSING_LEVEL, Feature, FeatureDesign
 from glmclf.data.feature_terms import FAMILIES, Builder, Families, Found, choose_terms
 from glmclf.data.formula import no_features, parse_formula
@@ -297,7 +297,8 @@ def settled(
     values = settle(first, _used(first, table), rows, left, notes, times, stage)
     every = np.ones(int(np.count_nonzero(rows.keep)), dtype=bool)
     found = {code: Found(value, every) for code, value in values.items()}
-    return found | {code: _alone(bound[code], table, rows, times, stage) for code in alone if code not in found}
+    alone = [code for code in alone if code not in found and not (stage == "before" and bound[code].remembers)]
+    return found | {code: _alone(bound[code], table, rows, times, stage) for code in alone}
 
 
 def _used(bound: Mapping[str, Expression], table: Mapping[str, Column]) -> dict[str, Column]:
@@ -308,15 +309,23 @@ def _alone(
     expression: Expression, table: Mapping[str, Column], rows: Rows, times: ndarray | None, stage: str
 ) -> Found:
     """One factor on its own rows, of those that have a response and a weight."""
-    one = {expression.code: expression}
-    own = Rows(rows.index, "drop", rows.part)
-    own.absent(~rows.keep)
     try:
-        own.lose(raw_missing(one.values(), table))
-        value = settle(one, _used(one, table), own, [], [], times, stage)[expression.code]
+        own, values = own_rows(expression, table, rows, times, stage)
+        value = values.get(expression.code, Value(np.zeros((0, 1))))  # none in a part without such rows
     except MissingDataError:
         raise never_there(expression.code, int(np.count_nonzero(rows.keep))) from None
     return Found(value, own.keep[rows.keep])
+
+
+def own_rows(
+    expression: Expression, table: Mapping[str, Column], rows: Rows, times: ndarray | None, stage: str
+) -> tuple[Rows, dict[str, Value]]:
+    """The rows that one factor has, of those that stay, and what `settle` finds there."""
+    one = {expression.code: expression}
+    own = Rows(rows.index, "drop", rows.part)
+    own.absent(~rows.keep)
+    own.lose(raw_missing(one.values(), table))
+    return own, settle(one, _used(one, table), own, [], [], times, stage)
 
 
 def counts_of(multinomial: Any, columns: Collection[str], codes: list[str]) -> list[str]:

@@ -174,8 +174,8 @@ def _of_rows(response: Any, names: list[str], values: list[Any], index: pd.Index
         raise DataError(f'"{names[0]}" holds values that are no labels of the response')
     else:
         labels, codes = column.values.categories.tolist(), np.asarray(column.values.codes)
-    place = np.array([_place(label, response.levels) for label in labels], dtype=np.min_scalar_type(-len(response.levels)))
-    used = place[codes]
+    narrow = np.min_scalar_type(-len(response.levels))
+    used = np.array([_place(label, response.levels) for label in labels], dtype=narrow)[codes]
     if (used < 0).any():
         stray = [labels[c] for c in np.unique(codes[used < 0])]
         raise UnseenLevelError(

@@ -141,7 +141,7 @@ def _numbers(name: str, label: str, array: ndarray, index: pd.Index) -> ndarray:
 
 def _in_row(mask: ndarray) -> ndarray:
     """Whether a row has it in any column."""
-    return mask if mask.ndim == 1 else mask.any(axis=1)
+    return mask if mask.ndim == 1 else np.asarray(mask.any(axis=1))
 
 
 def _refuse(mask: ndarray, label: str, what: str, index: pd.Index) -> None:

@@ -1,7 +1,7 @@
 """Sources: tables that come in parts, again and again, from files, functions or an engine.
 
-A `Source` knows its columns and adds up ``f(table, place)`` over its parts, in their order; everything else that is done
-with data larger than memory is such a sum. Parts are pandas frames.
+A `Source` knows its columns and adds up ``f(table, place)`` over its parts, in their order; everything else that is
+done with data larger than memory is such a sum. Parts are pandas frames.
 """
 
 from __future__ import annotations

@@ -77,9 +77,10 @@ class Seen:
 
     def __add__(self, other: Seen) -> Seen:
         if self.width != other.width or (self.levels is None) != (other.levels is None):
-            what = ["labels" if not s.width else f"{s.width} column{'s' * (s.width > 1)} of numbers" for s in (self, other)]
+            what = [s.kind for s in (self, other)]
             raise DataError(
-                f'"{self.code}" is {what[0]} in {self.place} and {what[1]} in {other.place}: give it one type throughout'
+                f'"{self.code}" is {what[0]} in {self.place} and {what[1]} in {other.place}: give it one type '
+                "throughout"
             )
         if self.categories == other.categories:
             return replace(self, used=self.used | other.used)
@@ -88,6 +89,11 @@ class Seen:
         for some in (self, other):
             used[[both.index(c) for c in some.categories]] |= some.used
         return replace(self, categories=both, used=used)
+
+    @property
+    def kind(self) -> str:
+        """What it is, for a message."""
+        return "labels" if not self.width else f"{self.width} column{'s' if self.width > 1 else ''} of numbers"
 
     def value(self, n: int) -> Value:
         """A value of n rows with all levels that have one."""
@@ -107,8 +113,8 @@ def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
     except TypeError:
         types = sorted({type(level).__name__ for level in found})
         raise DataError(
-            f'"{name}" mixes values of types {", ".join(types)}, which have no common order (found {quoted(found, 4)}): '
-            "convert it to one type"
+            f'"{name}" mixes values of types {", ".join(types)}, which have no common order (found '
+            f"{quoted(found, 4)}): convert it to one type"
         ) from None
 
 
@@ -144,8 +150,8 @@ class SeenColumn:
             words = {"number": "numbers", "bool": "True and False", "label": "text", "category": "categories"}
             kinds = [words.get(s.kind, "dates or other values") for s in (self, other)]
             raise DataError(
-                f'column "{self.name}" holds {kinds[0]} in {self.place} and {kinds[1]} in {other.place}: give it one type '
-                "throughout"
+                f'column "{self.name}" holds {kinds[0]} in {self.place} and {kinds[1]} in {other.place}: give it one '
+                "type throughout"
             )
         if self.categories != other.categories:
             if self.ordered and other.ordered:
@@ -167,7 +173,7 @@ class SeenColumn:
 
 @dataclass
 class Outcomes:
-    """Rows of the left side that tell all its values there are, or of many numbers the ends and one that is not whole."""
+    """Rows of the left side that tell all its values, or of many numbers the ends and one that is not whole."""
 
     names: list[str]
     columns: list[pd.Series]
@@ -221,7 +227,8 @@ class Survey:
     left: Outcomes | None
 
     def __add__(self, other: Survey) -> Survey:
-        counts = {n: getattr(self, n) + getattr(other, n) for n in ("given", "cut", "used", "dropped", "absent", "no_trials")}
+        names = ("given", "cut", "used", "dropped", "absent", "no_trials")
+        counts = {n: getattr(self, n) + getattr(other, n) for n in names}
         masks = {n: self.masks.get(n, 0) + other.masks.get(n, 0) for n in {**self.masks, **other.masks}}
         return Survey(
             **counts,
@@ -306,7 +313,7 @@ class Reader:
 
     def survey(self, given: pd.DataFrame, place: Place, stage: str) -> Survey:
         """What one part shows."""
-        frame, rows, beside, table = self.rows(given)
+        frame, rows, _, table = self.rows(given)
         values = settle(self.bound, table, rows, self.left, [], None, stage)
         return self._shown(given, frame, rows, table, values, place)
 
@@ -323,13 +330,22 @@ class Reader:
             Outcomes.of(self.left, left) if len(left) == len(self.left) else None,
         )  # fmt: skip
 
-    def memorised(self, given: pd.DataFrame, place: Place, g: Callable) -> Any:
-        """``g(columns, times)`` of the complete rows of one part, for transforms."""
+    def memories(self) -> list[list[Expression]]:
+        """Factors whose transforms remember rows: those that remember the same rows together."""
+        found = [e for e in self.bound.values() if e.remembers]
+        return [found] if found else []
+
+    def memorised(self, given: pd.DataFrame, place: Place, g: Callable, some: list[Expression]) -> Any:
+        """``g(columns, times, first)`` of the complete rows of one part, for transforms of some factors."""
         _, rows, beside, table = self.rows(given)
-        settle(self.bound, table, rows, self.left, [], None, "before")
+        rows = self._remembered(rows, table, some)
         times = beside.get("freq_weights")
         cut = {name: column.take(rows.selection) for name, column in table.items()}
-        return g(cut, None if times is None else times[rows.keep])
+        return g(cut, None if times is None else times[rows.keep], place.number == 0)
+
+    def _remembered(self, rows: Rows, table: dict[str, Column], some: list[Expression]) -> Rows:
+        settle(self.bound, table, rows, self.left, [], None, "before")
+        return rows
 
     def __call__(self, given: pd.DataFrame, place: Place) -> tuple:
         """The rows of one part, with groups beside them; None where there are none."""
@@ -431,7 +447,7 @@ def bound_to(
     """The fields of a Reader that the first table tells."""
     caller = {} if restricted or namespace is None else namespace
     bound = {code: bind_code(code, first, caller, restricted) for code in dict.fromkeys([*left, *right])}
-    _refuse_across(bound, first)
+    _refuse_across([e for e in bound.values() if not e.remembers], first)
     if subset is not None and not isinstance(subset, str):
         raise DataError(f"subset= of data in a stream is a query, such as \"age > 20\"; found {type(subset).__name__}")
     caller, columns = caller if subset else {}, _columns_of(extras, first)
@@ -445,19 +461,23 @@ def _wanted(reader: Reader) -> list[str] | None:
 def surveyed(source: Source, reader: Reader) -> Survey:
     """All that the parts show, transforms memorised on the way."""
     columns = _wanted(reader)
-    remembering = [e for e in reader.bound.values() if e.remembers]
+    memories = reader.memories()
     survey = source.sum(lambda table, place: reader.survey(table, place, "before"), columns)
     if not survey.used:
         why = ", ".join(f'"{name}" ({count} rows)' for name, count in survey.masks.items())
-        why = f": missing values in {why}" if why else f": all {survey.cut} have weight 0 or no trials" if survey.cut else ""
-        raise MissingDataError(f"no complete row is left of the {survey.given} of {source.kind}{why}.")
-    if remembering:
-        from glmclf.data.factors import memorise_all
+        gone = "all have weight 0 or no trials" if survey.cut else "subset= leaves none"
+        why = f"missing values in {why}" if why else gone
+        raise MissingDataError(f"no complete row is left of the {survey.given} of {source.kind}: {why}.")
+    if memories:
+        from glmclf.data.memory import memorise_all
 
-        def total(g):
-            return source.sum(lambda table, place: reader.memorised(table, place, g), columns)
+        for some in memories:
 
-        memorise_all(remembering, total)
+            def total(g: Callable, some: list[Expression] = some) -> Any:
+                return source.sum(lambda table, place: reader.memorised(table, place, g, some), columns)
+
+            memorise_all(some, total)
+        _refuse_across(list(itertools.chain(*memories)), next(source.tables(columns))[0])
         survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
     return survey
 
@@ -497,15 +517,16 @@ def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:
     return all(name in (e.bare, e.categorised) for e in uses)
 
 
-def _refuse_across(bound: Mapping[str, Expression], first: pd.DataFrame) -> None:
+def _refuse_across(expressions: list[Expression], first: pd.DataFrame) -> None:
     """Refuse code that looks across rows, which are in other parts."""
     some = first.iloc[:2000]
-    for code, e in bound.items():
+    for e in expressions:
         table = {name: read_column(some[name], name) for name in e.columns}
-        if not e.remembers and len(some) and looks_across(e, table, len(some)):
+        if len(some) and looks_across(e, table, len(some)):
             raise NotImplementedError(
-                f'"{code}" over data in a stream: its value in a row depends on other rows, which may be in another part. '
-                "Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see all rows."
+                f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another '
+                "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see all "
+                "rows."
             )
 
 

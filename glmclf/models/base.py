@@ -332,6 +332,8 @@ class Model(ConstrainedFits, Regularization):
         """
         _refuse_later_options(bias_reduction, separation, collinear, progress)
         solving = solver_options(method, seed=seed, batch_size=batch_size, polish=polish)
+        if method == "sgd" and self._rows.streamed:
+            raise NotImplementedError('method="sgd" of data in a stream is not available: use "irls" or "lbfgs"')
         if method == "sgd" and isinstance(self._rows.X, Sparse):
             raise NotImplementedError('method="sgd" with a scipy.sparse exog is not available: use "irls" or "lbfgs"')
         check_refine(refine, bias_reduction)
@@ -453,6 +455,8 @@ class Model(ConstrainedFits, Regularization):
         """The estimate at infinity of a separated response; None where there is a finite one."""
         if not found.vanished and found.fit.message == "converged":
             return None
+        if objective.blocks.streamed:
+            return self._refuse_separated(objective, found, omitted)
         from glmclf.core.limit import find_cone, limit_estimate, ruled_out
 
         cone, constraints = find_cone(objective, found.theta)
@@ -466,6 +470,19 @@ class Model(ConstrainedFits, Regularization):
         method = "irls" if method == "sgd" else method
         limit = limit_estimate(method, objective, cone, constraints, found.theta, **options)
         return replace(limit, fit=replace(limit.fit, iterations=found.fit.iterations + limit.fit.iterations))
+
+    def _refuse_separated(self, objective: Objective, found: Estimate, omitted) -> None:
+        """Raise where the response of a stream is separated: limit estimates are of rows in memory."""
+        from glmclf.core.streamed_limit import find_cone_in_stream
+
+        try:
+            cone, decided = find_cone_in_stream(objective, found.theta)
+        except ArithmeticError as error:
+            raise EstimationError(f"{error}: {found.fit.message}. Fit a sample in memory to see more") from None
+        if cone is not None:
+            cone = wide_cone(cone, omitted, len(self.exog_names), self._likelihood.n_eta)
+            report = separation_report(self, cone, None, decided)
+            raise PerfectSeparationError(report.message("stream", self._pseudo))
 
     def _report(self, cone, gone: ndarray, omitted) -> Separation:
         """What a cone of the columns that are left says of the model."""

@@ -217,14 +217,6 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
         """Refuse what the model does not have."""
         raise NotImplementedError
 
-    def _check_covariance(self, cov_type: str) -> None:
-        super()._check_covariance(cov_type)
-        if cov_type in ("cluster", "HAC") and self._rows.streamed:
-            raise NotImplementedError(
-                f'cov_type="{cov_type}" of {type(self).__name__} over data in a stream is not available: use "HC0", or a '
-                "fit to a sample in memory"
-            )
-
     def _check_fit(self, cov_type: str | None, progress: bool, n_threads: int | None) -> str:
         if progress:
             raise NotImplementedError(f"fit(progress={progress!r}) is not available in this version")

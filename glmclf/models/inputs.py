@@ -51,7 +51,6 @@ class Rows:
     weights: ndarray | None
     index: pd.Index
     positions: ndarray | slice
-    streamed: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -64,6 +63,8 @@ class Rows:
     def total(self, f: Callable) -> Any:
         """``f(y, trials, weights)``, a sum over rows."""
         return f(self.y, self.trials, self.weights)
+
+    streamed = False
 
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
@@ -255,7 +256,7 @@ class Inputs:
 
     @property
     def _summed(self) -> Callable:
-        """``f(y, trials, weights)``: sums of the response over rows that the model asks for; it holds no rows itself."""
+        """``f(y, trials, weights)``: sums of the response that the model asks for; it holds no rows itself."""
         raise NotImplementedError
 
     @cached_property

@@ -17,7 +17,7 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.discriminant_influence import influence, odds_influence
 from glmclf.core.dispersion import Dispersion
 from glmclf.core.gaussian import Gaussian, fit_gaussian
-from glmclf.core.moments import ClassMoments
+from glmclf.core.moments import ClassMoments, class_ends
 from glmclf.data.arrays import sums_up
 from glmclf.errors import DataError, EstimationError, InferenceWarning, warn
 from glmclf.inference import discriminant as diagnostics
@@ -723,8 +723,8 @@ def _robust(
 
 def _warn_one_cluster(model, codes: list[ndarray]) -> None:
     """Say if all rows of a class are in one cluster: residuals add up to zero there, and so would their variance."""
-    y = model._rows.y
-    alone = {k for c in codes for k in range(model.J) if np.ptp(c[y == k]) == 0}
+    ends = (model._blocks().beside(c).sum(lambda X, y, w, c: class_ends(c[:, None], y, model.J)) for c in codes)
+    alone = {int(k) for found in ends for k in np.flatnonzero((found.low == found.high).all(axis=1))}
     if alone:
         names = ", ".join(repr(model._classes[k]) for k in sorted(alone))
         warn(
