@@ -103,10 +103,11 @@ class Cells:
         if not len(some[0].keep) or not all(f.value.labelled for f in some):
             return cls(set())
         levels = [[*f.value.data.categories.tolist(), None] for f in some]
-        codes = [scattered(np.asarray(f.value.data.codes, dtype=np.intp), f.keep) % len(own) for f, own in zip(some, levels)]
         sizes = tuple(map(len, levels))
+        own = [scattered(np.asarray(f.value.data.codes, dtype=np.intp), f.keep) for f in some]
+        codes = [c % size for c, size in zip(own, sizes)]  # a missing one is the last
         places = np.unravel_index(np.unique(np.ravel_multi_index(tuple(codes), sizes)), sizes)
-        return cls(set(zip(*([own[i] for i in axis] for own, axis in zip(levels, places)))))
+        return cls(set(zip(*([words[i] for i in axis] for words, axis in zip(levels, places)))))
 
     def __add__(self, other: Cells) -> Cells:
         return Cells(self.found | other.found)
@@ -155,7 +156,7 @@ class FeatureReader(Reader):
         found = settled(reading, self.left, right, self.how, [], stage)
         right = [code for code in right if code in found]
         left = {code: found[code].value for code in self.left}
-        shown = {code: self._shown_of(code, found[code], reading, place) for code in right}
+        shown: dict[str, Any] = {code: self._shown_of(code, found[code], reading, place) for code in right}
         cells = {
             ":".join(codes): Cells.of([found[code] for code in codes])
             for codes in self.tables

@@ -275,7 +275,8 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         wanted = self._options["shrinkage"]
         if not isinstance(wanted, str):
             return wanted
-        if not self._frequency and self._weight_sum is not None:  # only the ratios of sampling weights count: N is the number of rows
+        if not self._frequency and self._weight_sum is not None:
+            # only the ratios of sampling weights count: N is the number of rows
             unit = len(self._rows) / self._weight_sum
             moments = ClassMoments(moments.counts * unit, moments.means, moments.scatter * unit)
             blocks = blocks.changed(lambda X, y, w: (X, y, w * unit))

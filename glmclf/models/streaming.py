@@ -46,7 +46,7 @@ class Stream:
     def parts(self) -> Iterator[tuple]:
         """The arrays of each part that has rows."""
         for table, place in self.source.tables(self._columns):
-            arrays = self.reader(table, place)
+            arrays = self.source.of_part(self.reader, table, place)
             if arrays:
                 yield arrays
 
