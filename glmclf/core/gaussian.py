@@ -17,6 +17,7 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.dispersion import Dispersion, stacked_root, triangular_root, upright
 from glmclf.core.gaussian_law import Gaussian, log_softmax, softmax
 from glmclf.core.gaussian_likelihood import (
+    block_conditional,
     conditional_loglikelihood,
     loglikelihood,
     n_elements,
@@ -41,6 +42,7 @@ from glmclf.core.singular import (
 __all__ = [
     "Gaussian",
     "SingularDispersion",
+    "block_conditional",
     "conditional_loglikelihood",
     "fit_gaussian",
     "ill_conditioned",

@@ -50,10 +50,11 @@ def _trace(d: Dispersion, S: ndarray) -> float:
 
 def conditional_loglikelihood(blocks: Blocks, gaussian: Gaussian) -> float:
     """Sum of f log p(y | x) over blocks of X, y and weights or None, as for `class_moments`."""
-    return float(blocks.sum(partial(_block_conditional, gaussian=gaussian)))
+    return float(blocks.sum(partial(block_conditional, gaussian=gaussian)))
 
 
-def _block_conditional(X, y: ndarray, w: ndarray | None, gaussian: Gaussian) -> float:
+def block_conditional(X, y: ndarray, w: ndarray | None, gaussian: Gaussian) -> float:
+    """The same of one block."""
     own = gaussian.log_posterior(X.toarray(), n_threads=1)[np.arange(len(y)), y]
     return float(own.sum() if w is None else w @ own)
 

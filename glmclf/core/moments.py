@@ -175,7 +175,7 @@ class ClassEnds:
         return ClassEnds(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
 
 
-def class_ends(X, y: ndarray, K: int) -> ClassEnds:
+def class_ends(X, y: ndarray, w: ndarray | None, K: int) -> ClassEnds:
     """Ends of the columns of an array or Columns in each class of one block; missing values are NaN."""
     A = X.toarray() if hasattr(X, "toarray") else X
     low, high = np.full((2, K, A.shape[1]), np.nan)

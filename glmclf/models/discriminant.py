@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -312,7 +312,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             large = ~(sd * LEAST_SD <= 1) | ~np.isfinite(moments.means).all(axis=0)
         small = ~large & (sd < LEAST_SD)
         if small.any():  # rather than constant
-            ends = self._blocks().sum(lambda X, y, w: class_ends(X, y, self.J))
+            ends = self._blocks().sum(partial(class_ends, K=self.J))
             small &= np.fmin.reduce(ends.low) < np.fmax.reduce(ends.high)
         if (large | small).any():
             names = ", ".join(f'"{self.feature_names[j]}"' for j in np.flatnonzero(large | small))

@@ -289,7 +289,8 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     def _varies(self, feature: int, classes: ndarray) -> bool:
         """Whether a feature has different values within one of some classes."""
-        ends = self._rows.blocks().sum(lambda X, y, *_: class_ends(X.values[feature][:, None], y, self.J))
+        K = self.J
+        ends = self._rows.blocks().sum(lambda X, y, *_: class_ends(X.values[feature][:, None], y, None, K))
         return bool((ends.low < ends.high)[classes].any())
 
     def _unusable_error(self, defects: list[Defect], record: Record) -> EstimationError:

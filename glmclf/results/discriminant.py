@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -346,8 +346,9 @@ class DiscriminantResults(GenerativeResults):
     def _blocks(self) -> Blocks:
         return self.model._blocks()
 
-    def _block_scores(self, X) -> ndarray:
-        return self._log_scores(X.toarray())
+    @property
+    def _conditional(self) -> Callable:
+        return partial(gaussian.block_conditional, gaussian=self._law)
 
     def _log_joint(self, values: ndarray) -> ndarray:
         return self._by_law(values, Gaussian.log_joint)
@@ -723,7 +724,8 @@ def _robust(
 
 def _warn_one_cluster(model, codes: list[ndarray]) -> None:
     """Say if all rows of a class are in one cluster: residuals add up to zero there, and so would their variance."""
-    ends = (model._blocks().beside(c).sum(lambda X, y, w, c: class_ends(c[:, None], y, model.J)) for c in codes)
+    K = model.J
+    ends = (model._blocks().beside(c).sum(lambda X, y, w, c: class_ends(c[:, None], y, w, K)) for c in codes)
     alone = {int(k) for found in ends for k in np.flatnonzero((found.low == found.high).all(axis=1))}
     if alone:
         names = ", ".join(repr(model._classes[k]) for k in sorted(alone))

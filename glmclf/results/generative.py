@@ -77,8 +77,9 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         """The rows of the fit: features, classes, weights."""
         raise NotImplementedError
 
-    def _block_scores(self, *features) -> ndarray:
-        """`_log_scores` of one block."""
+    @property
+    def _conditional(self) -> Callable:
+        """``f(*block)``, the sum of w log p(y | x) over a block of `_blocks`; it holds the laws alone."""
         raise NotImplementedError
 
     def _posterior(self, values) -> ndarray:
@@ -229,13 +230,8 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
     def llf_conditional(self) -> float:
         """Conditional log-likelihood of the response given the features, sum of f log p(y | x): what MNLogit
         maximises."""
-
-        def part(*block: Any) -> float:
-            y, w = block[-2:]
-            own = log_softmax(self._block_scores(*block[:-2]))[np.arange(len(y)), y]
-            return float(own.sum() if w is None else w @ own)
-
-        return self._blocks().sum(part)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(self._blocks().sum(self._conditional))
 
     @cached_property
     def _conditional_null(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -331,8 +331,9 @@ class NaiveBayesResults(GenerativeResults):
         """Values as the fit packs them, classes, weights."""
         return self.model._blocks()
 
-    def _block_scores(self, *features) -> ndarray:
-        return np.asfortranarray(self._fit.log_joint_of_block(features))  # by column, as `log_joint`
+    @property
+    def _conditional(self) -> Callable:
+        return self._fit.block_conditional
 
     @cached_property
     def _error_facts(self) -> dict[str, Any]:

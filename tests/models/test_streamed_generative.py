@@ -263,8 +263,8 @@ def test_what_needs_the_rows_is_refused(model, table):
     for name in BY_ROW:
         with pytest.raises(RowsElsewhereError, match="rows of the fit one by one"):
             getattr(res, name)()
+    logit = MNLogit.from_formula("y ~ x1 + x2", table).fit()
     for use in (lambda: res.fittedvalues, lambda: res.model.exog, lambda: res.compare_conditional(logit)):
-        logit = MNLogit.from_formula("y ~ x1 + x2", table).fit()
         with pytest.raises(RowsElsewhereError, match="rows of the fit one by one"):
             use()
     with pytest.raises(NotImplementedError, match='cov_type="HAC" of a fit to a stream'):
