@@ -6,7 +6,6 @@ done with data larger than memory is such a sum. Parts are pandas frames.
 
 from __future__ import annotations
 
-import functools
 import os
 import queue
 import threading
@@ -50,10 +49,13 @@ class Source:
         What it is, for messages and the summary.
     names : list of str
         Columns of every part.
+    watch : callable or None
+        Called with the number of each part that is done.
     """
 
     kind: str
     names: list[Any]
+    watch: Callable[[int], None] | None = None
 
     def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
         """The parts in their order with the place of each, ``part 3``, with these columns only."""
@@ -69,26 +71,35 @@ class Source:
 
     def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
         """Sum of ``f(table, place)`` over the parts, added in their order; the next ones are read meanwhile."""
-        with _Ahead(self.tables(columns)) as parts:
-            return functools.reduce(joined, (self.of_part(f, table, place) for table, place in parts), None)
+        return self._added(lambda table, place: table, f, columns)
 
-    def of_part(self, f: Callable[[pd.DataFrame, Place], Any], table: pd.DataFrame, place: Place) -> Any:
-        """``f(table, place)``, its errors with the place."""
+    def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
+        """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows; those of the
+        next ones are made meanwhile."""
+
+        def of_rows(arrays: tuple, place: Place) -> Any:
+            return f(*arrays, place.number) if arrays else None
+
+        return self._added(reader, of_rows, columns)
+
+    def _added(self, before: Callable, f: Callable, columns: list[str] | None) -> Any:
+        made = ((self.of_part(before, table, place), place) for table, place in self.tables(columns))
+        total = None
+        with _Ahead(made) as parts:
+            for part, place in parts:
+                total = joined(total, self.of_part(f, part, place))
+                if self.watch is not None:
+                    self.watch(place.number)
+        return total
+
+    def of_part(self, f: Callable, part: Any, place: Place) -> Any:
+        """``f(part, place)``, its errors with the place."""
         try:
-            return f(table, place)
+            return f(part, place)
         except (DataError, NotImplementedError) as error:
             if place.name in str(error):
                 raise
             raise type(error)(f"{place} of {self.kind}: {error}") from error
-
-    def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
-        """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows."""
-
-        def rows(table: pd.DataFrame, place: Place) -> Any:
-            arrays = reader(table, place)
-            return f(*arrays, place.number) if arrays else None
-
-        return self.sum(rows, columns)
 
     def _checked(self, table: Any, place: Place, columns: list[Any]) -> pd.DataFrame:
         frame = as_frame(table, empty=True)

@@ -473,8 +473,8 @@ def _refuse_across(expressions: list[Expression], first: pd.DataFrame) -> None:
         if len(some) and looks_across(e, table, len(some)):
             raise NotImplementedError(
                 f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another '
-                "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see all "
-                "rows."
+                "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see "
+                "all rows."
             )
 
 

@@ -46,6 +46,7 @@ from glmclf.models.bias_reduction import MODEL_BASED, check_covariance, check_re
 from glmclf.models.constrained import ConstrainedFits
 from glmclf.models.covariances import Keywords, row_covariance
 from glmclf.models.inputs import Inputs, Rows
+from glmclf.models.progress import shown
 from glmclf.models.regularized import Regularization
 from glmclf.models.solving import check_converged, check_options, check_refine, solver_options
 from glmclf.results.collinearity import SHOWN, combination, empty_cell
@@ -274,7 +275,8 @@ class Model(ConstrainedFits, Regularization):
         n_threads : int, optional
             Threads for large data; by default one a processor. The numbers do not depend on it.
         progress : bool
-            Not available in this version.
+            Whether to show, on stderr, the iteration and, of data in a stream, the parts of the pass that are done: as
+            a bar where tqdm is installed.
         callback : callable, optional
             Called as ``callback(iteration, params, llf)`` after each iteration.
         disp : bool
@@ -330,7 +332,7 @@ class Model(ConstrainedFits, Regularization):
         ConvergenceWarning
             No maximum within `maxiter` iterations.
         """
-        _refuse_later_options(bias_reduction, separation, collinear, progress)
+        _check_choices(bias_reduction, separation, collinear)
         solving = solver_options(method, seed=seed, batch_size=batch_size, polish=polish)
         if method == "sgd" and self._rows.streamed:
             raise NotImplementedError('method="sgd" of data in a stream is not available: use "irls" or "lbfgs"')
@@ -348,26 +350,32 @@ class Model(ConstrainedFits, Regularization):
             raise ValueError(f"start_params must be finite numbers; found {self._flat(start_params)}")
 
         def maximum(objective, places, shift) -> Estimate:
-            options["callback"] = _of_the_model(reporter, shift)
+            told = {**options, "callback": _of_the_model(reporter, shift)}
             if bias_reduction is not None:
                 from glmclf.core.bias import reduce_bias
 
                 start = self._usual(places, shift) if start_params is None else self._flat(start_params)[places] + shift
-                return reduce_bias(bias_reduction, objective, start, **options)
-            told = {**options, **solving, "refine": refine}
+                return reduce_bias(bias_reduction, objective, start, **told)
+            told |= {**solving, "refine": refine}
             return self._maximise(method, objective, start_params, places, shift, told)
 
-        found, objective, omitted, shift = self._of_full_rank(maximum, collinear, n_threads, distinct=method != "sgd")
-        limit = None
-        if bias_reduction is None:
-            limit = self._limit(found, objective, omitted, method, separation, {"maxiter": maxiter, "tol": tol})
-        if limit is None:
-            self._verify(found, objective, omitted, method)
-        else:
-            check_converged(replace(limit.fit, iterations=limit.inner.fit.iterations), method, objective.unit)
-        if flic:
-            found = with_flic(self, found, objective, omitted)
-        found = widened(limit or found, omitted, len(self.exog_names), self._likelihood.n_eta)
+        with shown(progress, f"{type(self).__name__}, {method}", self._rows, reporter) as reporter:
+            found, objective, omitted, shift = self._of_full_rank(
+                maximum, collinear, n_threads, distinct=method != "sgd"
+            )
+            limit = None
+            if bias_reduction is None:
+                limit = self._limit(found, objective, omitted, method, separation, options)
+            if limit is None:
+                self._verify(found, objective, omitted, method)
+            else:
+                check_converged(replace(limit.fit, iterations=limit.inner.fit.iterations), method, objective.unit)
+            if flic:
+                found = with_flic(self, found, objective, omitted)
+            found = widened(limit or found, omitted, len(self.exog_names), self._likelihood.n_eta)
+            return self._results_of(found, objective, cov_type, keywords, method, shift)
+
+    def _results_of(self, found, objective: Objective, cov_type: str, keywords: Keywords, method: str, shift):
         basis = narrow_basis(found)
         objective = objective if basis is None else objective.rotated(basis, found.exact)
         V = self._covariance(found, objective, cov_type, keywords)
@@ -436,7 +444,7 @@ class Model(ConstrainedFits, Regularization):
             )
 
     def _largest(self, column: int) -> float:
-        return float(self._rows.patterns.largest()[column])
+        return float(self._rows.largest()[column])
 
     def _collinearity(self, omitted) -> str:
         """Each column that is a combination of others, and the combination."""
@@ -678,7 +686,7 @@ def _alone(X: Columns, *rest: Any) -> tuple:
     return Dense(np.broadcast_to(1.0, (X.shape[0], 1))), *rest
 
 
-def _refuse_later_options(bias_reduction, separation, collinear, progress) -> None:
+def _check_choices(bias_reduction, separation, collinear) -> None:
     choices = {
         "bias_reduction": (bias_reduction, (None, "firth", "median")),
         "separation": (separation, ("raise", "warn")),
@@ -687,12 +695,6 @@ def _refuse_later_options(bias_reduction, separation, collinear, progress) -> No
     for name, (value, known) in choices.items():
         if value not in known:
             raise ValueError(f"{name}={value!r} is unknown; choose one of {', '.join(repr(v) for v in known if v)}")
-    later = {
-        f"progress={progress!r}": bool(progress),
-    }
-    for option, asked in later.items():
-        if asked:
-            raise NotImplementedError(f"fit({option}) is not available in this version")
 
 
 def _as_table(values, what: str) -> pd.DataFrame:

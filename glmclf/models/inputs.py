@@ -66,6 +66,10 @@ class Rows:
 
     streamed = False
 
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column."""
+        return self.patterns.largest()
+
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
         X, n = self.X, len(self)

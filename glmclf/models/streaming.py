@@ -118,6 +118,11 @@ class StreamedRows:
     def __len__(self) -> int:
         return sum(self.facts.counts.values())
 
+    @property
+    def parts(self) -> int:
+        """Parts of the source, as far as they have rows."""
+        return max(self.facts.counts, default=-1) + 1
+
     def blocks(self, X: Columns | None = None, size: int | None = None, n_threads: int | None = None) -> Blocks:
         """The rows as blocks."""
         if X is not None and X is not self.X:
@@ -127,6 +132,10 @@ class StreamedRows:
     def total(self, f: Callable) -> Any:
         """The sum of the responses that was asked for."""
         return self.facts.outcomes
+
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column."""
+        return np.maximum(self.facts.high, -self.facts.low)
 
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
