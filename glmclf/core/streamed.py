@@ -69,7 +69,7 @@ class ColumnsElsewhere(Elsewhere):
 class Gathered(list):
     """A list whose sum with another is both, one after the other."""
 
-    def __add__(self, other: list) -> Gathered:  # type: ignore[override]
+    def __add__(self, other: list) -> Gathered:
         return Gathered([*self, *other])
 
 

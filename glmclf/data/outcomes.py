@@ -169,8 +169,8 @@ def _of_rows(response: Any, names: list[str], values: list[Any], index: pd.Index
             raise DataError(f'"{names[0]}" is a fraction: numbers from 0 to 1; found {y.min():g} to {y.max():g}')
         return y
     if column.kind in ("number", "bool"):
-        values, codes = distinct(np.asarray(column.values))
-        labels = values.tolist()
+        found, codes = distinct(np.asarray(column.values))
+        labels = found.tolist()
     elif column.kind == "other":
         raise DataError(f'"{names[0]}" holds values that are no labels of the response')
     else:

@@ -260,7 +260,8 @@ class _Ahead:
     """Items of an iterator, made by a thread while others are worked on; it ends when the block is left."""
 
     def __init__(self, items: Iterator[Any]):
-        self._items, self._queue = items, queue.Queue(AHEAD)
+        self._items = items
+        self._queue: queue.Queue = queue.Queue(AHEAD)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._make, daemon=True)
 

@@ -162,7 +162,7 @@ class SeenColumn:
             return replace(self, kind="label", categories=None, ordered=False, **self._range(other))
         return replace(self, **self._range(other))
 
-    def _range(self, other: SeenColumn) -> dict[str, float]:
+    def _range(self, other: SeenColumn) -> dict[str, Any]:
         return {"low": float(np.fmin(self.low, other.low)), "high": float(np.fmax(self.high, other.high))}
 
     @property
@@ -304,7 +304,7 @@ class Reader:
         values = settle(self.bound, table, rows, self.left, [], None, stage)
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left if c in values]
         seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place)) is not None}
-        columns = {n: s for n, c in table.items() if (s := SeenColumn.of(c, n, place)) is not None}
+        columns = {n: own for n, c in table.items() if (own := SeenColumn.of(c, n, place)) is not None}
         return Survey(
             len(given), len(frame), int(rows.keep.sum()), rows.n_dropped(), rows.n_absent, rows.no_trials,
             rows.dropped(), seen, columns,
@@ -402,6 +402,7 @@ def read_stream(
     design, notes = _designed(parsed, formula, reader, survey)
     if intercept and len(design.xnames) == 1:
         raise no_features(formula)
+    assert survey.left is not None
     made = response(survey.left.names, survey.left.columns)
     notes = [*no_trials(survey.no_trials), *notes, *getattr(made, "notes", [])]
     made = made.without_rows()

@@ -116,7 +116,7 @@ class Model(ConstrainedFits, Regularization):
         unit = 1.0 if self._frequency or self._weight_sum is None else self._weight_sum / len(self._rows)
         r, likelihood = self._counted(n_threads) if distinct else (self._rows, self._likelihood)
         if isinstance(r, Distinct):
-            r = Rows(*r, index=None, positions=slice(None))  # type: ignore[arg-type]
+            r = Rows(*r, index=None, positions=slice(None))
         blocks = r.blocks(size=self._block_size, n_threads=n_threads)
         if columns is not None and len(columns) < r.X.shape[1]:
             blocks = blocks.changed(lambda X, *rest: (some_columns(X, columns), *rest))
@@ -130,7 +130,7 @@ class Model(ConstrainedFits, Regularization):
     def _without_regressors(self) -> tuple[Objective, ndarray]:
         """The log-likelihood of constants alone, its offset centred, and the shift of the constants."""
         r, likelihood = self._counted()
-        r = Rows(*r, index=None, positions=slice(None)) if isinstance(r, Distinct) else r  # type: ignore[arg-type]
+        r = Rows(*r, index=None, positions=slice(None)) if isinstance(r, Distinct) else r
         blocks = r.blocks(size=r.X.block_size).changed(_alone)
         return centred(self._objective_class(likelihood, blocks))
 
@@ -464,7 +464,8 @@ class Model(ConstrainedFits, Regularization):
         if not found.vanished and found.fit.message == "converged":
             return None
         if objective.blocks.streamed:
-            return self._refuse_separated(objective, found, omitted)
+            self._refuse_separated_stream(objective, found, omitted)
+            return None
         from glmclf.core.limit import find_cone, limit_estimate, ruled_out
 
         cone, constraints = find_cone(objective, found.theta)
@@ -479,7 +480,7 @@ class Model(ConstrainedFits, Regularization):
         limit = limit_estimate(method, objective, cone, constraints, found.theta, **options)
         return replace(limit, fit=replace(limit.fit, iterations=found.fit.iterations + limit.fit.iterations))
 
-    def _refuse_separated(self, objective: Objective, found: Estimate, omitted) -> None:
+    def _refuse_separated_stream(self, objective: Objective, found: Estimate, omitted) -> None:
         """Raise where the response of a stream is separated: limit estimates are of rows in memory."""
         from glmclf.core.streamed_limit import find_cone_in_stream
 

@@ -160,7 +160,7 @@ class StreamedRows:
         DataError, MissingDataError
             Values beside the table; no such column; a row of the fit without a group.
         """
-        names = [groups] if isinstance(groups, str) else groups
+        names: list[str] = [groups] if isinstance(groups, str) else groups
         if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names) or len(names) > 2:
             raise DataError(
                 f"groups= of data in a stream are the names of one or two columns; found {type(groups).__name__}"
@@ -176,7 +176,8 @@ class StreamedRows:
                 f"{' or '.join(names)}: the group is missing in {lost} row{'' if lost == 1 else 's'} of the fit. Drop "
                 "such rows from the data, or give them a group."
             )
-        return Groups([StreamedCodes.of(stream, found, names, [name]) for name in names], list(names))
+        codes: list[Any] = [StreamedCodes.of(stream, found, list(names), [name]) for name in names]
+        return Groups(codes, list(names))
 
 
 class _Distinct:
