@@ -60,6 +60,10 @@ class Blocks:
         """``f(*arrays)`` in place of the arrays, row by row the same rows."""
         return Blocks(*f(*self.arrays), size=size or self.size, n_threads=self.n_threads)
 
+    def gathered(self, f: Callable[..., Any]) -> Any:
+        """``f(*arrays)``: an array with an entry a row."""
+        return f(*self.arrays)
+
     def thinned(self, step: int) -> Blocks:
         """Every `step`-th run of rows."""
         rows = (np.arange(0, self.n, RUN * step)[:, None] + np.arange(RUN)).ravel()

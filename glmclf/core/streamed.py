@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -10,13 +12,36 @@ import numpy as np
 from glmclf.core.blocks import RUN, Blocks
 from glmclf.core.columns import Dense
 
-NEEDS = (
-    "needs the rows of the fit one by one, which are in a stream: give it new data, or use a fit to a sample in memory"
-)
+MOST_GATHERED = 50_000_000  # rows of which a number each is brought into memory
+LAYERS = ("glmclf.results.", "glmclf.models.")  # of what a user asks for
 
 
 class RowsElsewhereError(NotImplementedError, AttributeError):
-    """What is asked for needs rows that are in a stream; an attribute that they do not have, to `hasattr`."""
+    """What is asked for needs rows that are in a stream; an attribute that they do not have, to `hasattr`.
+
+    Parameters
+    ----------
+    message : str, optional
+        By default that what was called, by name, needs the rows.
+    """
+
+    def __init__(self, message: str | None = None):
+        super().__init__(
+            message
+            or f"{_asked_for()} needs the rows of the fit one by one, which are in a stream: give it new data or, for "
+            "predictions part by part, use augment(source); else use a fit to a sample in memory"
+        )
+
+
+def _asked_for() -> str:
+    """The public method or attribute that was called first."""
+    frame, name = sys._getframe(2), "this"
+    while frame is not None:
+        word, owner = frame.f_code.co_name, frame.f_locals.get("self")
+        if frame.f_globals.get("__name__", "").startswith(LAYERS) and not word.startswith("_") and hasattr(type(owner), word):
+            name = f"{word}()" if inspect.isfunction(getattr(type(owner), word)) else word
+        frame = frame.f_back
+    return name
 
 
 class Elsewhere:
@@ -36,7 +61,7 @@ class Elsewhere:
         return self.shape[0]
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise RowsElsewhereError(f"this {NEEDS}")
+        raise RowsElsewhereError()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -127,6 +152,13 @@ class Streamed(Blocks):
         for arrays in self.stream.parts():
             yield from Blocks(*self._made(*arrays), size=self._size, n_threads=self.n_threads)
 
+    def gathered(self, f: Callable) -> Any:
+        """``f(*arrays)`` of all rows in memory, if they are not too many."""
+        if self.n > MOST_GATHERED:
+            raise RowsElsewhereError(too_many(self.n))
+        of = self._made
+        return np.concatenate(self.stream.sum(lambda *arrays: Gathered([f(*of(*arrays[:-1]))])))
+
     def resized(self, size: int) -> Streamed:
         """The same rows in blocks of another size."""
         return Streamed(self.stream, self.counts, size, self.n_threads, self._of)
@@ -152,6 +184,14 @@ class Streamed(Blocks):
         parts = zip(*self.stream.sum(some), strict=True)
         arrays = [None if a is None else np.concatenate(few) for a, few in zip(self.arrays, parts, strict=True)]
         return Blocks(Dense(np.asfortranarray(arrays[0])), *arrays[1:], n_threads=self.n_threads)
+
+
+def too_many(n: int) -> str:
+    """Why numbers of n rows are not gathered."""
+    return (
+        f"{_asked_for()} brings a number of each row into memory, and {n} rows are more than {MOST_GATHERED}: give it a "
+        "part of them as newdata="
+    )
 
 
 def _of_a_stream() -> Any:

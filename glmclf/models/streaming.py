@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Columns, expandable
-from glmclf.core.streamed import NEEDS, RowsElsewhereError, Streamed
+from glmclf.core.streamed import RowsElsewhereError, Streamed
 from glmclf.data.sources import Source
 from glmclf.data.streams import Reader, StreamSample
 from glmclf.errors import DataError
@@ -114,7 +114,7 @@ class StreamedRows:
     def blocks(self, X: Columns | None = None, size: int | None = None, n_threads: int | None = None) -> Blocks:
         """The rows as blocks."""
         if X is not None and X is not self.X:
-            raise RowsElsewhereError(f"other columns beside the rows: this {NEEDS}")
+            raise RowsElsewhereError()
         return Streamed(self.stream, self.facts.counts, size, n_threads)
 
     def total(self, f: Callable) -> Any:
@@ -132,7 +132,7 @@ class StreamedRows:
     @property
     def index(self) -> NoReturn:
         """Labels of rows are not kept."""
-        raise RowsElsewhereError(f"this {NEEDS}")
+        raise RowsElsewhereError()
 
     positions = patterns = index
 
