@@ -60,6 +60,10 @@ class Blocks:
         """``f(*arrays)`` in place of the arrays, row by row the same rows."""
         return Blocks(*f(*self.arrays), size=size or self.size, n_threads=self.n_threads)
 
+    def over_parts(self, f: Callable[..., Any]) -> Any:
+        """Sum of ``f(*arrays)`` over the parts that rows come in, which are one here."""
+        return f(*self.arrays)
+
     def gathered(self, f: Callable[..., Any]) -> Any:
         """``f(*arrays)``: an array with an entry a row."""
         return f(*self.arrays)

@@ -148,16 +148,24 @@ class Streamed(Blocks):
 
         return self.stream.sum(part)
 
+    def parts(self) -> Iterator[tuple]:
+        """The arrays of each part."""
+        return (self._made(*arrays) for arrays in self.stream.parts())
+
     def __iter__(self) -> Iterator[tuple]:
-        for arrays in self.stream.parts():
-            yield from Blocks(*self._made(*arrays), size=self._size, n_threads=self.n_threads)
+        for arrays in self.parts():
+            yield from Blocks(*arrays, size=self._size, n_threads=self.n_threads)
+
+    def over_parts(self, f: Callable) -> Any:
+        """Sum of ``f(*arrays)`` over parts."""
+        of = self._of
+        return self.stream.sum(lambda *arrays: f(*(arrays[:-1] if of is None else of(*arrays[:-1]))))
 
     def gathered(self, f: Callable) -> Any:
         """``f(*arrays)`` of all rows in memory, if they are not too many."""
         if self.n > MOST_GATHERED:
             raise RowsElsewhereError(too_many(self.n))
-        of = self._made
-        return np.concatenate(self.stream.sum(lambda *arrays: Gathered([f(*of(*arrays[:-1]))])))
+        return np.concatenate(self.over_parts(lambda *arrays: Gathered([f(*arrays)])))
 
     def resized(self, size: int) -> Streamed:
         """The same rows in blocks of another size."""

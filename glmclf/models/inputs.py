@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -51,6 +51,7 @@ class Rows:
     weights: ndarray | None
     index: pd.Index
     positions: ndarray | slice
+    streamed: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -63,6 +64,24 @@ class Rows:
     def total(self, f: Callable) -> Any:
         """``f(y, trials, weights)``, a sum over rows."""
         return f(self.y, self.trials, self.weights)
+
+    def recoded(self, f: Callable[..., tuple]) -> Rows:
+        """The rows with ``f(y, offset)`` in place of the two."""
+        y, offset = f(self.y, self.offset)
+        return replace(self, y=y, offset=offset)
+
+    def parts(self) -> Iterator[tuple]:
+        """Columns, response, trials, offset and weights: all at once."""
+        yield self.X, self.y, self.trials, self.offset, self.weights
+
+    @property
+    def alike(self) -> bool:
+        """Whether each row has the weight one."""
+        return self.weights is None or bool((self.weights == 1).all())
+
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column."""
+        return self.patterns.largest()
 
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
@@ -311,7 +330,11 @@ class Inputs:
     @property
     def endog(self) -> ndarray:
         """The response as coded, (n,): 1 for the event, successes, or a fraction."""
-        return np.asarray(self._rows.y, dtype=np.float64)
+        return self._as_endog(self._rows.y)
+
+    def _as_endog(self, y: ndarray) -> ndarray:
+        """The response of some rows as `endog` has it."""
+        return np.asarray(y, dtype=np.float64)
 
     @property
     def exog(self) -> ndarray:

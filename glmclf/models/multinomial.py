@@ -92,6 +92,10 @@ class MNLogit(LevelLabels, Model):
             self._rows_ = replace(r, offset=r.offset[:, place])
         self._note_lost_levels()
 
+    def _start_with_stream(self, sample, keywords: dict[str, Any]) -> None:
+        super()._start_with_stream(sample, keywords)
+        self._offset_base = self.reference
+
     def _note_lost_levels(self) -> None:
         """Levels of the table's column that no row of the fit has: missing elsewhere, or of no weight."""
         table, name = self.data.frame, self.endog_names
@@ -107,8 +111,10 @@ class MNLogit(LevelLabels, Model):
     @property
     def endog(self) -> ndarray:
         """The response: codes of the levels in their order, (n,), or counts, (n, J)."""
-        y = self._rows.y
-        return self.wendog if y.ndim == 2 else np.argsort(self._order)[y]
+        return self._as_endog(self._rows.y)
+
+    def _as_endog(self, y: ndarray) -> ndarray:
+        return _counts(y, self.J)[:, self._order] if y.ndim == 2 else np.argsort(self._order)[y]
 
     def _in_order(self, params):
         if isinstance(params, pd.DataFrame) and not isinstance(params.columns, pd.RangeIndex):
@@ -193,18 +199,12 @@ class MNLogit(LevelLabels, Model):
         other = object.__new__(type(self))
         other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in ("_null_intercepts", "_sums")}
         new = other._response = replace(old, reference=old.levels[old.levels.index(level)])
-        if self._rows_ is None or old.y is None:
+        if self._rows_ is None:
             return other
         order = np.array([old.classes.index(c) for c in new.classes])
-        new.y = np.argsort(order)[old.y] if old.y.ndim == 1 else old.y[:, order]
-        r = self._rows_
-        offset = r.offset
-        if offset is not None:
-            full = np.zeros((len(r), self.J))
-            full[:, 1:] = offset if offset.ndim == 2 else offset[:, None]
-            full = full[:, order]
-            offset = full[:, 1:] - full[:, :1]
-        other._rows_ = replace(r, y=new.y, offset=offset)
+        other._rows_ = r = self._rows_.recoded(lambda y, offset: _recoded(y, offset, order))
+        if not r.streamed:
+            new.y = r.y
         return other
 
     def _without(self, level=None, counts: ndarray | None = None) -> MNLogit:
@@ -376,3 +376,14 @@ class MNLogit(LevelLabels, Model):
 def _counts(y: ndarray, K: int) -> ndarray:
     """Classes as counts, (n, K)."""
     return y if y.ndim == 2 else (y[:, None] == np.arange(K)).astype(float)
+
+
+def _recoded(y: ndarray, offset: ndarray | None, order: ndarray) -> tuple[ndarray, ndarray | None]:
+    """Classes or counts, and offsets against the first class, with the classes in another order."""
+    y = np.argsort(order)[y] if y.ndim == 1 else y[:, order]
+    if offset is None:
+        return y, None
+    full = np.zeros((len(offset), len(order)))
+    full[:, 1:] = offset if offset.ndim == 2 else offset[:, None]
+    full = full[:, order]
+    return y, full[:, 1:] - full[:, :1]

@@ -94,6 +94,8 @@ class StreamedRows:
         ``outcomes(y, trials, weights)``: what a model wants summed of its response.
     """
 
+    streamed = True
+
     def __init__(self, sample: StreamSample, outcomes: Callable):
         self.stream = Stream(sample.source, sample.reader)
 
@@ -106,7 +108,15 @@ class StreamedRows:
                 f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {len(self)} when it was read "
                 "again: it must give the same tables each time"
             )
+        self._of: Callable[..., tuple] | None = None
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
+
+    def __reduce__(self) -> Any:
+        """A copy elsewhere is without the stream, as one whose rows were removed."""
+        return type(None), ()
+
+    def __deepcopy__(self, memo: Any) -> StreamedRows:
+        return self
 
     def __len__(self) -> int:
         return sum(self.facts.counts.values())
@@ -115,16 +125,44 @@ class StreamedRows:
         """The rows as blocks."""
         if X is not None and X is not self.X:
             raise RowsElsewhereError()
-        return Streamed(self.stream, self.facts.counts, size, n_threads)
+        return Streamed(self.stream, self.facts.counts, size, n_threads, self._of)
+
+    def recoded(self, f: Callable[..., tuple]) -> StreamedRows:
+        """The rows with ``f(y, offset)`` in place of the two."""
+        other, before = object.__new__(type(self)), self._of
+
+        def of(*arrays: Any) -> tuple:
+            X, y, trials, offset, weights = arrays if before is None else before(*arrays)
+            y, offset = f(y, offset)
+            return X, y, trials, offset, weights
+
+        other.__dict__ = self.__dict__ | {"_of": of, "facts": replace(self.facts, outcomes=None)}
+        other.X, other.y, other.trials, other.offset, other.weights = other.blocks().arrays
+        return other
 
     def total(self, f: Callable) -> Any:
-        """The sum of the responses that was asked for."""
-        return self.facts.outcomes
+        """``f(y, trials, weights)``, a sum over rows."""
+        if self.facts.outcomes is None:
+            return self.blocks().over_parts(lambda X, y, trials, offset, weights: f(y, trials, weights))
+        return self.facts.outcomes  # of what models ask for
 
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
         there = np.flatnonzero((self.facts.low == self.facts.high) & (self.facts.low != 0))
         return (int(there[0]), float(self.facts.low[there[0]])) if len(there) else None
+
+    def parts(self) -> Iterator[tuple]:
+        """Columns, response, trials, offset and weights, part by part."""
+        return self.blocks().parts()  # type: ignore[attr-defined]
+
+    @property
+    def alike(self) -> bool:
+        """Whether each row has the weight one."""
+        return self.facts.heaviest == 1 and self.facts.weight == len(self)
+
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column."""
+        return np.maximum(np.abs(self.facts.low), np.abs(self.facts.high))
 
     def distinct(self, likelihood: Any, n_threads: int | None = None) -> None:
         """Repeated rows are not looked for."""

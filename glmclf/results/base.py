@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -432,13 +431,10 @@ class Results(
     @cached_property
     def _fingerprint(self) -> dict[str, str]:
         """A digest of each thing that models compared must share."""
-        r = self.model._rows
-        weights = same_data.counted(self)
-        parts = {"response": self.model.endog, "trials": r.trials, "weights": weights, "offset": r.offset}
-        digests = {name: _digest(a) for name, a in parts.items()}
-        if r.offset is not None:  # several equations: an offset is one against the reference
-            digests["offset"] += f" {getattr(self.model, '_offset_base', '')}"
-        return digests
+        found = same_data.fingerprint(self)
+        if self.model._rows.offset is not None:  # several equations: an offset is one against the reference
+            found["offset"] += f" {getattr(self.model, '_offset_base', '')}"
+        return found
 
     def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
         """Test of each term of the formula, all its columns at once and, with several classes, in all equations.
@@ -1014,10 +1010,3 @@ class Results(
         self._restore_constraint(stored["fit"].get("constraint"))
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self
-
-
-# --------------------------------------------------------------------------------------------------- helpers
-def _digest(a: ndarray | None) -> str:
-    if a is None:
-        return ""
-    return hashlib.blake2b(np.ascontiguousarray(a).tobytes(), digest_size=16).hexdigest()
