@@ -12,7 +12,7 @@ import numpy as np
 from glmclf.core.blocks import RUN, Blocks
 from glmclf.core.columns import Dense
 
-MOST_GATHERED = 50_000_000  # rows of which a number each is brought into memory
+MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say
 LAYERS = ("glmclf.results.", "glmclf.models.")  # of what a user asks for
 
 
@@ -163,9 +163,14 @@ class Streamed(Blocks):
 
     def gathered(self, f: Callable) -> Any:
         """``f(*arrays)`` of all rows in memory, if they are not too many."""
-        if self.n > MOST_GATHERED:
-            raise RowsElsewhereError(too_many(self.n))
-        return np.concatenate(self.over_parts(lambda *arrays: Gathered([f(*arrays)])))
+
+        def part(*arrays: Any) -> Gathered:
+            found = f(*arrays)
+            if self.n * found[:1].size > MOST_GATHERED:
+                raise RowsElsewhereError(too_many(self.n))
+            return Gathered([found])
+
+        return np.concatenate(self.over_parts(part))
 
     def resized(self, size: int) -> Streamed:
         """The same rows in blocks of another size."""
@@ -197,8 +202,8 @@ class Streamed(Blocks):
 def too_many(n: int) -> str:
     """Why numbers of n rows are not gathered."""
     return (
-        f"{_asked_for()} brings a number of each row into memory, and {n} rows are more than {MOST_GATHERED}: give it a "
-        "part of them as newdata="
+        f"{_asked_for()} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: give it some "
+        "of them as newdata="
     )
 
 

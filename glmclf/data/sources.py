@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from glmclf.data.frame import as_frame, close_to, quoted
@@ -218,6 +219,17 @@ def as_source(data: Any) -> Source | None:
 
         return Dask(data)
     return Calls(data) if callable(data) and not isinstance(data, type) else None
+
+
+def check_beside(source: Source, **given: Any) -> None:
+    """Refuse values beside a source that are neither one of its columns nor one number for all rows."""
+    for name, value in given.items():
+        if value is None or (isinstance(value, (int, float, np.number)) and not isinstance(value, bool)):
+            continue
+        if not isinstance(value, str):
+            raise DataError(f"{name}= of rows of {source.kind} is the name of a column; found {type(value).__name__}")
+        if value not in source.names:
+            raise DataError(f'{name}="{value}": no such column of {source.kind}. {close_to(value, source.names)}')
 
 
 def _of_path(path: str) -> Source:

@@ -114,7 +114,7 @@ class MNLogit(LevelLabels, Model):
         return self._as_endog(self._rows.y)
 
     def _as_endog(self, y: ndarray) -> ndarray:
-        return _counts(y, self.J)[:, self._order] if y.ndim == 2 else np.argsort(self._order)[y]
+        return self._level_counts(y) if y.ndim == 2 else np.argsort(self._order)[y]
 
     def _in_order(self, params):
         if isinstance(params, pd.DataFrame) and not isinstance(params.columns, pd.RangeIndex):
@@ -147,8 +147,10 @@ class MNLogit(LevelLabels, Model):
     @property
     def wendog(self) -> ndarray:
         """The response as counts of each level, (n, J), in the order of `levels`."""
-        counts = _counts(self._rows.y, self.J)
-        return counts[:, self._order]
+        return self._level_counts(self._rows.y)
+
+    def _level_counts(self, y: ndarray) -> ndarray:
+        return _counts(y, self.J)[:, self._order]
 
     @property
     def df_model(self) -> int:

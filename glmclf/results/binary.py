@@ -96,7 +96,13 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
     @row_property
     def _eta(self) -> ndarray:
         r = self.model._rows
+        if r.streamed:
+            return r.blocks().gathered(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
+
+    def _eta_of(self, X: Columns, offset) -> ndarray:
+        """Linear predictors of rows as they are."""
+        return self._at_the_limit(X, self._predictor(X, self._rotated(X), offset))
 
     def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
@@ -339,9 +345,16 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
         own = newdata is None and offset is None
         eta, index = (self._eta, self.model._rows.index) if own else self._linear(newdata, offset)[1:]
+        return *self._both(eta), index
+
+    def _both(self, eta: ndarray) -> tuple[ndarray, ndarray]:
+        """Log probabilities and probabilities of the two outcomes, (n, 2)."""
         link = self.model.link
         log_p = np.column_stack([link.logsf(eta), link.logcdf(eta)])
-        return log_p, np.column_stack([link.sf(eta), link.cdf(eta)]), index
+        return log_p, np.column_stack([link.sf(eta), link.cdf(eta)])
+
+    def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
+        return *self._both(self._eta_of(X, offset)), _counts(y, trials)
 
     def _log_p_beside(self, original) -> ndarray:
         r, link = original.model._rows, self.model.link
@@ -350,8 +363,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
 
     @property
     def _counts(self) -> ndarray:
-        r = self.model._rows
-        return np.column_stack([(1.0 if r.trials is None else r.trials) - r.y, r.y])
+        return _counts(self.model._rows.y, self.model._rows.trials)
 
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it, in the column names of R's broom.
@@ -448,6 +460,10 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         if newdata is None and self.model._rows.trials is not None:
             return stats.binom(self.model._rows.trials, p)
         return stats.bernoulli(p)
+
+
+def _counts(y: ndarray, trials: ndarray | None) -> ndarray:
+    return np.column_stack([(1.0 if trials is None else trials) - y, y])
 
 
 def _arrays(X: Columns):

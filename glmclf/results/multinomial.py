@@ -158,8 +158,17 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
     @row_property
     def _eta(self) -> ndarray:
         r = self.model._rows
-        X = r.X if self._basis is None else r.X.rotated(self._basis, self._exact)
-        return self._at_the_limit(None, self._predictor(r.X, X, r.offset))
+        if r.streamed:
+            return r.blocks().gathered(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
+        return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
+
+    def _eta_of(self, X, offset) -> ndarray:
+        """Linear predictors of rows as they are, of all classes."""
+        return self._at_the_limit(X, self._predictor(X, self._rotated(X), offset))
+
+    def _rotated(self, X):
+        """Columns in the coordinates of the fit."""
+        return X if self._basis is None else X.rotated(self._basis, self._exact)
 
     def _predictor(self, raw, X, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
@@ -447,7 +456,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
             self._check_new_rows(X)
-        raw, X = X, X if self._basis is None else X.rotated(self._basis, self._exact)
+        raw, X = X, self._rotated(X)
         if given is not None and np.ndim(given) and len(given) != X.shape[0]:
             raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
         eta = self._predictor(raw, X, given)
@@ -528,14 +537,20 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
         own = newdata is None and offset is None
         eta, index = (self._eta, self.model._rows.index) if own else self._linear(newdata, offset)[1:]
+        return *self._all(eta), index
+
+    def _all(self, eta: ndarray) -> tuple[ndarray, ndarray]:
+        """Log probabilities and probabilities of all levels in their order, (n, K)."""
         with np.errstate(invalid="ignore"):
             log_p, p, _ = Multinomial.possible(eta)
-        return log_p[:, self.model._order], p[:, self.model._order], index
+        return log_p[:, self.model._order], p[:, self.model._order]
+
+    def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
+        return *self._all(self._eta_of(X, offset)), self.model._level_counts(y)
 
     def _log_p_beside(self, original) -> ndarray:
         r = original.model._rows
-        X = r.X if self._basis is None else r.X.rotated(self._basis, self._exact)
-        eta = self._predictor(r.X, X, r.offset)
+        eta = self._predictor(r.X, self._rotated(r.X), r.offset)
         return Multinomial.softmax(np.column_stack([np.zeros(len(eta)), eta]))[0][:, self.model._order]
 
     @property
