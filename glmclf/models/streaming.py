@@ -179,6 +179,11 @@ class StreamedRows:
         reader = self.stream.reader
         return Stream(self.stream.source, replace(reader, beside=tuple(names)))
 
+    def beside(self, names: list[str]) -> Streamed:
+        """The rows with more columns of the source behind them."""
+        of = self._of
+        return Streamed(self.grouped(names), self.facts.counts, of=None if of is None else lambda *a: (*of(*a[:5]), *a[5:]))
+
 
 def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:
     n = X.shape[0]
