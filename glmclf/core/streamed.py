@@ -38,7 +38,8 @@ def _asked_for() -> str:
     frame, name = sys._getframe(2), "this"
     while frame is not None:
         word, owner = frame.f_code.co_name, frame.f_locals.get("self")
-        if frame.f_globals.get("__name__", "").startswith(LAYERS) and not word.startswith("_") and hasattr(type(owner), word):
+        public = not word.startswith("_") and frame.f_globals.get("__name__", "").startswith(LAYERS)
+        if public and hasattr(type(owner), word):
             name = f"{word}()" if inspect.isfunction(getattr(type(owner), word)) else word
         frame = frame.f_back
     return name
@@ -202,8 +203,8 @@ class Streamed(Blocks):
 def too_many(n: int) -> str:
     """Why numbers of n rows are not gathered."""
     return (
-        f"{_asked_for()} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: give it some "
-        "of them as newdata="
+        f"{_asked_for()} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: give it "
+        "some of them as newdata="
     )
 
 

@@ -73,6 +73,11 @@ class Source:
         with _Ahead(self.tables(columns)) as parts:
             return functools.reduce(joined, (self.of_part(f, table, place) for table, place in parts), None)
 
+    def each(self, f: Callable[[pd.DataFrame], Any]) -> Iterator[Any]:
+        """``f(table)`` of one part after another."""
+        for table, place in self.tables():
+            yield self.of_part(lambda table, _: f(table), table, place)
+
     def of_part(self, f: Callable[[pd.DataFrame, Place], Any], table: pd.DataFrame, place: Place) -> Any:
         """``f(table, place)``, its errors with the place."""
         try:
@@ -219,6 +224,17 @@ def as_source(data: Any) -> Source | None:
 
         return Dask(data)
     return Calls(data) if callable(data) and not isinstance(data, type) else None
+
+
+def by_part(method: Callable) -> Callable:
+    """A method of new data that, of a source, gives an iterator over what it gives of each part."""
+
+    @functools.wraps(method)
+    def of_newdata(self: Any, newdata: Any = None) -> Any:
+        source = as_source(newdata)
+        return method(self, newdata) if source is None else source.each(functools.partial(method, self))
+
+    return of_newdata
 
 
 def check_beside(source: Source, **given: Any) -> None:

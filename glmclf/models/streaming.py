@@ -181,8 +181,8 @@ class StreamedRows:
 
     def beside(self, names: list[str]) -> Streamed:
         """The rows with more columns of the source behind them."""
-        of = self._of
-        return Streamed(self.grouped(names), self.facts.counts, of=None if of is None else lambda *a: (*of(*a[:5]), *a[5:]))
+        of = None if (own := self._of) is None else lambda *arrays: (*own(*arrays[:5]), *arrays[5:])
+        return Streamed(self.grouped(names), self.facts.counts, of=of)
 
 
 def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:

@@ -17,6 +17,7 @@ from glmclf.core.columns import Columns, expandable, rows_at_once
 from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
 from glmclf.data.priors import read_priors
+from glmclf.data.sources import by_part
 from glmclf.errors import DataError
 from glmclf.inference import gof, residuals
 from glmclf.inference.accuracy import is_number
@@ -365,13 +366,15 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
     def _counts(self) -> ndarray:
         return _counts(self.model._rows.y, self.model._rows.trials)
 
+    @by_part
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it, in the column names of R's broom.
 
         Parameters
         ----------
-        newdata : DataFrame, optional
-            By default the rows of the fit.
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part.
 
         Returns
         -------

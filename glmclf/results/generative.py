@@ -17,6 +17,7 @@ from glmclf.core.gaussian import log_softmax, softmax
 from glmclf.core.moments import class_sizes
 from glmclf.data.arrays import sums_up
 from glmclf.data.frame import as_frame
+from glmclf.data.sources import by_part
 from glmclf.errors import DataWarning, warn
 from glmclf.inference import wald
 from glmclf.inference.covariance import Covariance
@@ -474,13 +475,15 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
     def _repeated(self, model) -> Any:
         return model.fit(n_threads=1)
 
+    @by_part
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
 
         Parameters
         ----------
-        newdata : DataFrame, optional
-            By default the rows of the fit.
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part.
 
         Returns
         -------

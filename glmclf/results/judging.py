@@ -225,7 +225,8 @@ class Judged:
                 raise
             return Tally(None, 0, {f'"{model.endog_names}" or a weight missing': len(newdata)})
         keep = found.keep
-        rows = Rows(log_p[keep], p[keep], index[keep], self._outcomes_of(found.counts, found.weights, given["weights"] is None))
+        outcomes = self._outcomes_of(found.counts, found.weights, given["weights"] is None)
+        rows = Rows(log_p[keep], p[keep], index[keep], outcomes)
         return _tally(f, rows, {f'"{name}" missing': n for name, n in found.dropped.items()})
 
     def _new_weights(self, newdata, given: dict[str, Any]) -> dict[str, Any]:
@@ -300,9 +301,11 @@ class Judged:
         threshold : float, optional
             Two levels: the event is predicted where its probability is above this, by default 0.5. With several levels
             the most probable one is predicted.
-        newdata : DataFrame or array_like, optional
+        newdata : DataFrame, array_like or data in parts, optional
             Rows to judge, with the response; by default the rows of the fit. Rows without an outcome or a prediction
-            are left out, with a warning.
+            are left out, with a warning. Data in parts, as `from_formula` takes them, are read part by part; of tables
+            and `decision_curve` any number of rows, of curves those whose probabilities fit in memory: rows times
+            levels up to 1e8.
         endog : str or array_like, optional
             The response of `newdata`, if it is not in the column that the model was fitted to.
         freq_weights, weights : str, array_like or number, optional

@@ -41,7 +41,8 @@ class _FitRows:
         names, source = list(self._source.design.variables), self._source
 
         def part(X, y, trials, offset, weights, *columns) -> Any:
-            table = source.table(pd.DataFrame(dict(zip(names, columns, strict=False)), index=columns[0].index if columns else range(len(y))))
+            index = columns[0].index if columns else pd.RangeIndex(len(y))
+            table = source.table(pd.DataFrame(dict(zip(names, columns, strict=False)), index=index))
             w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
             w = w if trials is None else w * trials
             return f(Observed(source, table, w, offset, fitted=True), columns[-1] if beside else None)
@@ -115,12 +116,14 @@ class InParts(Rows):
     def by(self, over: Any) -> tuple[Self, list[Any]]:
         """The rows in groups by a column, and the labels of these, sorted."""
         if not isinstance(over, str) or over not in self.names:
-            hint = close_to(over, self.names) if isinstance(over, str) else ""
-            raise DataError(f"over= of rows in a stream is the name of one of its columns; found {over!r}. {hint}")
-        found: _Labels = self._sum(lambda rows, beside: _Labels.of(beside), over)
-        if found.missing:
-            raise MissingDataError(f"over= is missing in {found.missing} of {found.n} rows")
-        labels = list(pd.factorize(found.values, sort=True)[1])
+            hint, found = close_to(str(over), self.names), repr(over) if isinstance(over, str) else type(over).__name__
+            raise DataError(f"over= of rows in a stream is the name of one of its columns; found {found}. {hint}")
+        values: _Labels | None = self._sum(lambda rows, beside: _Labels.of(beside), over)
+        if values is None:
+            raise DataError("there are no rows to average over")
+        if values.missing:
+            raise MissingDataError(f"over= is missing in {values.missing} of {values.n} rows")
+        labels = list(pd.factorize(values.values, sort=True)[1])
         index = pd.Index(labels, dtype=object)
 
         def grouped(rows: Observed, beside: pd.Series | None) -> Observed:
@@ -155,7 +158,7 @@ class InParts(Rows):
 
 
 class _Values:
-    """Values of variables of rows in parts, by name: enough to tell levels, and whether numbers are 0 and 1, or whole."""
+    """Values of variables of rows in parts, by name: enough to tell levels, and whether numbers are 0, 1 or whole."""
 
     def __init__(self, rows: InParts):
         self._rows = rows

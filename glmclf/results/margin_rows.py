@@ -438,7 +438,8 @@ def typical(rows: Rows, at: str, equal: bool = False) -> Typical:
     else:
         values |= dict(zip(known, rows.medians(known).T, strict=True)) if at == "median" else {}
         counts = [dict(zip(labels, of_group, strict=True)) for of_group in zip(*sums.levels)] or [{}] * rows.groups
-        shares = [{n: _shares(of[n], at, labels[n], source.in_order(n, labels[n]), equal) for n in labels} for of in counts]
+        order = {n: source.in_order(n, levels) for n, levels in labels.items()}
+        shares = [{n: _shares(of[n], at, labels[n], order[n], equal) for n in labels} for of in counts]
     point = [{n: float(values[n][g]) for n in numbers} for g in range(rows.groups)]
     found = Typical(source, point, shares, _typical_offsets(source, sums, point))
     found.there = there.tolist()

@@ -260,8 +260,8 @@ class Settings:
         name = type(res.model).__name__
         if isinstance(self.observed, InParts):
             raise NotImplementedError(
-                'vcov="unconditional" of averages over rows in a stream: leave vcov= out for standard errors given the '
-                "rows, which at so many of them differ little"
+                'vcov="unconditional" of averages over rows in a stream: without vcov= standard errors are those given '
+                "the rows"
             )
         if self.at in TYPICAL or self.at == "rows":
             raise NotImplementedError(

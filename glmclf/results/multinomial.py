@@ -22,6 +22,7 @@ from glmclf.core.twofold import product
 from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
 from glmclf.data.priors import read_priors
+from glmclf.data.sources import by_part
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference import gof, iia, level_residuals
 from glmclf.inference.influence import Influences
@@ -561,13 +562,15 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
     def _event_place(self) -> int:
         return self.levels.index(self.model._equations[0])
 
+    @by_part
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
 
         Parameters
         ----------
-        newdata : DataFrame, optional
-            By default the rows of the fit.
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part.
 
         Returns
         -------

@@ -109,7 +109,8 @@ def fingerprint(res: Any) -> dict[str, str]:
     """A digest of each thing that models compared must share: response, trials, weights and offset of all rows."""
     alike, digests = counts_alike(res), [_Digest() for _ in range(4)]
     for _, y, trials, offset, weights in res.model._rows.parts():
-        for digest, a in zip(digests, (res.model._as_endog(y), trials, None if alike else weights, offset), strict=True):
+        some = res.model._as_endog(y), trials, None if alike else weights, offset
+        for digest, a in zip(digests, some, strict=True):
             digest.add(a)
     return dict(zip(("response", "trials", "weights", "offset"), map(str, digests), strict=True))
 
