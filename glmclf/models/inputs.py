@@ -65,6 +65,10 @@ class Rows:
         """``f(y, trials, weights)``, a sum over rows."""
         return f(self.y, self.trials, self.weights)
 
+    def columns(self) -> Blocks:
+        """Blocks of the design alone."""
+        return self.blocks().changed(lambda X, *rest: (X,))
+
     def recoded(self, f: Callable[..., tuple]) -> Rows:
         """The rows with ``f(y, offset)`` in place of the two."""
         y, offset = f(self.y, self.offset)

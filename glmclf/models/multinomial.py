@@ -249,7 +249,11 @@ class MNLogit(LevelLabels, Model):
     @property
     def _cells(self) -> ndarray:
         """Observations of each class in each row, weights and counts as expanded, (n, J), the reference first."""
-        return self._weighted(_counts(self._rows.y, self.J))
+        return self._rows.blocks().gathered(lambda X, y, trials, offset, weights: self._cells_of(y, weights))
+
+    def _cells_of(self, y: ndarray, weights: ndarray | None) -> ndarray:
+        counts = _counts(y, self.J)
+        return counts if weights is None else weights[:, None] * counts
 
     # --------------------------------------------------------------------------------------------- likelihood
     @property

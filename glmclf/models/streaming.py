@@ -127,6 +127,10 @@ class StreamedRows:
             raise RowsElsewhereError()
         return Streamed(self.stream, self.facts.counts, size, n_threads, self._of)
 
+    def columns(self) -> Blocks:
+        """Blocks of the design alone."""
+        return self.blocks().changed(lambda X, *rest: (X,))
+
     def recoded(self, f: Callable[..., tuple]) -> StreamedRows:
         """The rows with ``f(y, offset)`` in place of the two."""
         other, before = object.__new__(type(self)), self._of

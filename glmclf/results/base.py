@@ -510,12 +510,12 @@ class Results(
     @cached_property
     def _factor(self) -> ndarray:
         """Triangular factor of all columns."""
-        return triangular_factor(Blocks(self.model._rows.X))
+        return triangular_factor(self.model._rows.columns())
 
     @cached_property
     def _units(self) -> list[float]:
         """Units of rounding of the columns' numbers, where some of them were left out."""
-        return roundings(Blocks(self.model._rows.X)).tolist() if self._combinations else []
+        return roundings(self.model._rows.columns()).tolist() if self._combinations else []
 
     def _of_full_rank(self, c: Comparison) -> Comparison:
         """The same two column spaces by columns that are no combinations of others."""
@@ -779,7 +779,7 @@ class Results(
         probability of the events less that of the others; Efron 1 - sum (y_k - p_k)^2 / sum (y_k - mean y_k)^2.
         McKelvey-Zavoina Var(eta) / (Var(eta) + v), v the variance of the latent error.
         """
-        n = float(self.model._cells.sum())
+        n = float(self.model._sums[:-1].sum())
         found = gof.from_loglikelihoods(self._value, self._null_value, n, self._size)
         if self.model._pseudo:
             found["adjusted McFadden"] = np.nan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -187,13 +187,19 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         return list(self.model._response.levels)
 
     def _rsquared_of_rows(self) -> dict[str, float]:
-        model, link, eta = self.model, self.model.link, self._eta
-        r = model._rows
-        m = np.ones(len(r)) if r.trials is None else r.trials
-        w = np.ones(len(r)) if r.weights is None else r.weights
-        fractions = model._response.kind == "fraction"
-        found = gof.of_probabilities(r.y, m, link.cdf(eta), link.sf(eta), w, fractions)
-        return found | {"McKelvey-Zavoina": gof.mckelvey_zavoina(eta, w * m, LATENT_VARIANCE[link.name])}
+        model, link = self.model, self.model.link
+        mean, fractions = self._event_share, model._response.kind == "fraction"
+
+        def part(X, y, trials, offset, weights) -> _Sums:
+            eta = self._eta if not model._rows.streamed else self._eta_of(X, offset)
+            m = np.ones(len(y)) if trials is None else trials
+            w = np.ones(len(y)) if weights is None else weights
+            sums = gof.probability_sums(y, m, link.cdf(eta), link.sf(eta), w, mean)
+            return _Sums(sums, gof.Spread.of(eta, w * m))
+
+        found = model._rows.blocks().over_parts(part)
+        latent = gof.mckelvey_zavoina(found.spread, LATENT_VARIANCE[link.name])
+        return gof.of_probabilities(found.sums, mean, fractions) | {"McKelvey-Zavoina": latent}
 
     # ---------------------------------------------------------------------------------------------- predicting
     def predict(self, newdata=None, which: str = "mean", threshold: float = 0.5, priors=None, offset=None) -> pd.Series:
@@ -463,6 +469,14 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         if newdata is None and self.model._rows.trials is not None:
             return stats.binom(self.model._rows.trials, p)
         return stats.bernoulli(p)
+
+
+class _Sums(NamedTuple):
+    sums: ndarray
+    spread: gof.Spread
+
+    def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
+        return _Sums(self.sums + other.sums, self.spread + other.spread)
 
 
 def _counts(y: ndarray, trials: ndarray | None) -> ndarray:

@@ -277,8 +277,14 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         return self.model._cells, p, q[:, 0]
 
     def _rsquared_of_rows(self) -> dict[str, float]:
-        _, p, q = Multinomial.softmax(self._eta)
-        return gof.of_class_probabilities(self.model._cells, p, q)
+        model = self.model
+
+        def part(X, y, trials, offset, weights) -> ndarray:
+            eta = self._eta_of(X, offset) if model._rows.streamed else self._eta
+            _, p, q = Multinomial.softmax(eta)
+            return gof.class_sums(model._cells_of(y, weights), p, q)
+
+        return gof.of_class_probabilities(model._rows.blocks().over_parts(part))
 
     def _class_names(self) -> list[Any]:
         return self.model._classes
