@@ -26,23 +26,29 @@ class RowsElsewhereError(NotImplementedError, AttributeError):
     """
 
     def __init__(self, message: str | None = None):
-        super().__init__(
-            message
-            or f"{_asked_for()} needs the rows of the fit one by one, which are in a stream: give it new data or, for "
-            "predictions part by part, use augment(source); else use a fit to a sample in memory"
-        )
+        super().__init__(message or _needs_rows())
 
 
-def _asked_for() -> str:
-    """The public method or attribute that was called first."""
-    frame, name = sys._getframe(2), "this"
+def _needs_rows() -> str:
+    name, asked = _asked_for()
+    new = inspect.isfunction(asked) and not {"newdata", "exog"}.isdisjoint(inspect.signature(asked).parameters)
+    return (
+        f"{name} needs the rows of the fit one by one, which are in a stream: {'give it new data, or ' * new}use a fit "
+        "to a sample in memory. augment(source) has predictions of all rows, part by part"
+    )
+
+
+def _asked_for() -> tuple[str, Any]:
+    """What was called first of what is public: its name and itself."""
+    frame, found = sys._getframe(2), ("this", None)
     while frame is not None:
         word, owner = frame.f_code.co_name, frame.f_locals.get("self")
         public = not word.startswith("_") and frame.f_globals.get("__name__", "").startswith(LAYERS)
         if public and hasattr(type(owner), word):
-            name = f"{word}()" if inspect.isfunction(getattr(type(owner), word)) else word
+            asked = getattr(type(owner), word)
+            found = f"{word}()" if inspect.isfunction(asked) else word, asked
         frame = frame.f_back
-    return name
+    return found
 
 
 class Elsewhere:
@@ -203,8 +209,8 @@ class Streamed(Blocks):
 def too_many(n: int) -> str:
     """Why numbers of n rows are not gathered."""
     return (
-        f"{_asked_for()} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: give it "
-        "some of them as newdata="
+        f"{_asked_for()[0]} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: give "
+        "it some of them as newdata="
     )
 
 

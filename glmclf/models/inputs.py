@@ -15,6 +15,7 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks, linear
 from glmclf.core.collapse import Distinct, distinct_rows
 from glmclf.core.columns import Columns, Dense, Sparse, from_pieces
+from glmclf.core.streamed import RowsElsewhereError
 from glmclf.data.arrays import constant, is_sparse, read_arrays
 from glmclf.data.frame import labels, read_column
 from glmclf.data.groups import label
@@ -69,10 +70,10 @@ class Rows:
         """Blocks of the design alone."""
         return self.blocks().changed(lambda X, *rest: (X,))
 
-    def recoded(self, f: Callable[..., tuple]) -> Rows:
-        """The rows with ``f(y, offset)`` in place of the two."""
-        y, offset = f(self.y, self.offset)
-        return replace(self, y=y, offset=offset)
+    def changed(self, f: Callable[..., tuple]) -> Rows:
+        """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
+        X, y, trials, offset, weights = f(self.X, self.y, self.trials, self.offset, self.weights)
+        return replace(self, X=X, y=y, trials=trials, offset=offset, weights=weights)
 
     def parts(self) -> Iterator[tuple]:
         """Columns, response, trials, offset and weights: all at once."""
@@ -364,6 +365,11 @@ class Inputs:
             raise NotImplementedError(
                 f'cov_type="{cov_type}" is for Logit, Probit, CLogLog and MNLogit; {type(self).__name__} has "HC0", '
                 '"HC1", "cluster" and "HAC"'
+            )
+        if cov_type in ("bootstrap", "jackknife") and self._rows.streamed:
+            raise RowsElsewhereError(
+                f'cov_type="{cov_type}" fits the model again to resampled rows, which are in a stream: use "HC0" to '
+                '"HC3", or a fit to a sample in memory'
             )
         doubt = self._doubt(cov_type)
         if doubt:

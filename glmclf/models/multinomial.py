@@ -204,7 +204,7 @@ class MNLogit(LevelLabels, Model):
         if self._rows_ is None:
             return other
         order = np.array([old.classes.index(c) for c in new.classes])
-        other._rows_ = r = self._rows_.recoded(lambda y, offset: _recoded(y, offset, order))
+        other._rows_ = r = self._rows_.changed(lambda X, y, m, o, w: (X, *_recoded(y, m, o, order), w))
         if not r.streamed:
             new.y = r.y
         return other
@@ -384,12 +384,12 @@ def _counts(y: ndarray, K: int) -> ndarray:
     return y if y.ndim == 2 else (y[:, None] == np.arange(K)).astype(float)
 
 
-def _recoded(y: ndarray, offset: ndarray | None, order: ndarray) -> tuple[ndarray, ndarray | None]:
-    """Classes or counts, and offsets against the first class, with the classes in another order."""
+def _recoded(y: ndarray, trials: Any, offset: ndarray | None, order: ndarray) -> tuple[ndarray, Any, ndarray | None]:
+    """Classes or counts, trials, and offsets against the first class, with the classes in another order."""
     y = np.argsort(order)[y] if y.ndim == 1 else y[:, order]
     if offset is None:
-        return y, None
+        return y, trials, None
     full = np.zeros((len(offset), len(order)))
     full[:, 1:] = offset if offset.ndim == 2 else offset[:, None]
     full = full[:, order]
-    return y, full[:, 1:] - full[:, :1]
+    return y, trials, full[:, 1:] - full[:, :1]

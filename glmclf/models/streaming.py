@@ -60,8 +60,8 @@ class Facts:
         Ends of each column of X.
     offset : tuple of float
         Ends of the offset.
-    outcomes : ndarray
-        Sums of the responses.
+    outcomes : ndarray or None
+        Sums of the responses, where they were asked for.
     """
 
     counts: dict[int, int]
@@ -80,7 +80,7 @@ class Facts:
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
             (min(self.offset[0], other.offset[0]), max(self.offset[1], other.offset[1])),
-            self.outcomes + other.outcomes,
+            None if self.outcomes is None else self.outcomes + other.outcomes,
         )
 
 
@@ -131,17 +131,18 @@ class StreamedRows:
         """Blocks of the design alone."""
         return self.blocks().changed(lambda X, *rest: (X,))
 
-    def recoded(self, f: Callable[..., tuple]) -> StreamedRows:
-        """The rows with ``f(y, offset)`` in place of the two."""
+    def changed(self, f: Callable[..., tuple]) -> StreamedRows:
+        """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
         other, before = object.__new__(type(self)), self._of
+        of = f if before is None else lambda *arrays: f(*before(*arrays))
+        stream, counts = self.stream, self.facts.counts
 
-        def of(*arrays: Any) -> tuple:
-            X, y, trials, offset, weights = arrays if before is None else before(*arrays)
-            y, offset = f(y, offset)
-            return X, y, trials, offset, weights
+        def facts(*arrays: Any) -> Facts:
+            X, _, _, offset, weights = of(*arrays[:-1])
+            return _facts(X, offset, weights, arrays[-1])
 
-        other.__dict__ = self.__dict__ | {"_of": of, "facts": replace(self.facts, outcomes=None)}
-        other.X, other.y, other.trials, other.offset, other.weights = other.blocks().arrays
+        other.stream, other._of, other.facts = stream, of, stream.sum(facts)
+        other.X, other.y, other.trials, other.offset, other.weights = Streamed(stream, counts, of=of).arrays
         return other
 
     def total(self, f: Callable) -> Any:
