@@ -39,6 +39,33 @@ def joined(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
+def of_part(f: Callable[[pd.DataFrame, Place], Any], table: Any, place: Place, kind: str) -> Any:
+    """``f(table, place)``, its errors with the place and the kind of source."""
+    try:
+        return f(table, place)
+    except (DataError, NotImplementedError) as error:
+        if place.name in str(error):
+            raise
+        raise type(error)(f"{place} of {kind}: {error}") from error
+
+
+def of_rows(f: Callable, arrays: tuple, place: Place) -> Any:
+    """``f(*arrays, number)``; nothing where there are no rows."""
+    return f(*arrays, place.number) if arrays else None
+
+
+def with_columns(table: Any, columns: list[Any], place: Place, kind: str) -> pd.DataFrame:
+    """A part as a pandas frame that has these columns."""
+    frame = as_frame(table, empty=True)
+    absent = [name for name in columns if name not in frame.columns]
+    if absent:
+        raise DataError(
+            f"{place} of {kind} has no column {quoted(absent)}, which the first one has. "
+            f"{close_to(str(absent[0]), frame.columns)}"
+        )
+    return frame
+
+
 class Source:
     """Tables that come one after another, the same each time.
 
@@ -60,45 +87,29 @@ class Source:
         nothing = True
         for table, place in self._tables(columns):
             nothing = False
-            yield self._checked(table, place, self.names if columns is None else columns), place
+            yield with_columns(table, self.names if columns is None else columns, place, self.kind), place
         if nothing:
             raise DataError(f"{self.kind} holds no table")
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         raise NotImplementedError
 
+    def first(self) -> pd.DataFrame:
+        """The first table that has rows; where none has, the last."""
+        for table, _ in self.tables():
+            if len(table):
+                break
+        return table
+
     def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
         """Sum of ``f(table, place)`` over the parts, added in their order; the next ones are read meanwhile."""
         with _Ahead(self.tables(columns)) as parts:
-            return functools.reduce(joined, (self.of_part(f, table, place) for table, place in parts), None)
-
-    def of_part(self, f: Callable[[pd.DataFrame, Place], Any], table: pd.DataFrame, place: Place) -> Any:
-        """``f(table, place)``, its errors with the place."""
-        try:
-            return f(table, place)
-        except (DataError, NotImplementedError) as error:
-            if place.name in str(error):
-                raise
-            raise type(error)(f"{place} of {self.kind}: {error}") from error
+            return functools.reduce(joined, (of_part(f, table, place, self.kind) for table, place in parts), None)
 
     def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
         """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows."""
 
-        def rows(table: pd.DataFrame, place: Place) -> Any:
-            arrays = reader(table, place)
-            return f(*arrays, place.number) if arrays else None
-
-        return self.sum(rows, columns)
-
-    def _checked(self, table: Any, place: Place, columns: list[Any]) -> pd.DataFrame:
-        frame = as_frame(table, empty=True)
-        absent = [name for name in columns if name not in frame.columns]
-        if absent:
-            raise DataError(
-                f"{place} of {self.kind} has no column {quoted(absent)}, which the first one has. "
-                f"{close_to(str(absent[0]), frame.columns)}"
-            )
-        return frame
+        return self.sum(lambda table, place: of_rows(f, reader(table, place), place), columns)
 
 
 class Parquet(Source):

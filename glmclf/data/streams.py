@@ -383,7 +383,7 @@ def read_stream(
     check_missing_option(missing)
     parsed = parse_formula(formula, intercept=intercept)
     codes = list(dict.fromkeys([*parsed.left, *itertools.chain(*parsed.right)]))
-    first, _ = next(source.tables())
+    first = source.first()
     caller = {} if restricted or namespace is None else namespace
     bound = {code: bind_code(code, first, caller, restricted) for code in codes}
     _refuse_across(bound, first)
