@@ -236,13 +236,35 @@ def frame_of(data: Any) -> Any:
 def _pickled(value: Any) -> bytes:
     import cloudpickle
 
+    from glmclf.data.codec import functions_by_value
+
     try:
-        return cloudpickle.dumps(value)
+        with functions_by_value():
+            return cloudpickle.dumps(value)
     except Exception as error:
         raise DataError(
             f"the formula uses something that cannot be sent to Dask's workers ({type(error).__name__}: {error}): "
             "compute it as a column beforehand"
         ) from error
+
+
+class Sent:
+    """A value for tasks that may be in this process or in another, with the caller's functions that it uses.
+
+    Parameters
+    ----------
+    value : object
+    """
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __reduce__(self) -> Any:
+        return _arrived, (_pickled(self.value),)
+
+
+def _arrived(pickled: bytes) -> Sent:
+    return Sent(pickle.loads(pickled))
 
 
 # ------------------------------------------------------------------------------------------------ within a task

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glmclf.data.dask import KIND, frame_of, is_dask, place_of
+from glmclf.data.dask import KIND, Sent, frame_of, is_dask, place_of
 from glmclf.data.frame import read_column
 from glmclf.data.reading import looks_across
 from glmclf.data.sources import Place, of_part
@@ -44,13 +44,13 @@ def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
     import dask
 
     _refuse_rows(options)
-    small = copy.copy(results)
-    small._drop_rows()
-    needed = _columns(small.model, options.get("offset"))
+    needed = _columns(results.model, options.get("offset"))
     if needed and set(needed) <= set(data.columns):
         data = data[needed]
-    meta = small.predict(_without_categories(data._meta), **options)
-    return data.map_partitions(_predicted, dask.delayed(small, traverse=False), options, meta=meta)
+    meta = results.predict(_without_categories(data._meta), **options)
+    small = copy.copy(results)  # it has what a first prediction needed of the rows of the fit
+    small._drop_rows()
+    return data.map_partitions(_predicted, dask.delayed(Sent(small), traverse=False), options, meta=meta)
 
 
 def _refuse_rows(options: dict[str, Any]) -> None:
@@ -76,10 +76,10 @@ def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype(loose)
 
 
-def _predicted(table: pd.DataFrame, results: Any, options: dict[str, Any], partition_info: Any = None) -> Any:
+def _predicted(table: pd.DataFrame, sent: Sent, options: dict[str, Any], partition_info: Any = None) -> Any:
     def f(table: pd.DataFrame, place: Place) -> Any:
-        _refuse_across(results.model._design, table.iloc[:LOOKED_AT])
-        return results.predict(table, **options)
+        _refuse_across(sent.value.model._design, table.iloc[:LOOKED_AT])
+        return sent.value.predict(table, **options)
 
     return of_part(f, table, place_of((partition_info or {"number": 0})["number"]), KIND)
 
