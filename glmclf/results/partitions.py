@@ -55,7 +55,7 @@ def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
 
 def _refuse_rows(options: dict[str, Any]) -> None:
     offset, priors = options.get("offset"), options.get("priors")
-    if np.ndim(offset):
+    if offset is not None and np.ndim(offset):
         raise DataError(f"offset= for {KIND} is the name of one of its columns; found {type(offset).__name__}")
     if isinstance(priors, str) and priors == "estimate":
         raise NotImplementedError(

@@ -127,12 +127,13 @@ def test_the_tree_pairs_neighbours_level_by_level(n):
 
     def levels(items):
         while len(items) > 1:
-            items = [f"({''.join(items[i : i + 2])})" if i + 1 < len(items) else items[i] for i in range(0, len(items), 2)]
+            pairs = [items[i : i + 2] for i in range(0, len(items), 2)]
+            items = ["(" + "".join(pair) + ")" if len(pair) == 2 else pair[0] for pair in pairs]
         return items[0]
 
     class Text(str):
         def __add__(self, other):
-            return Text(f"({str(self)}{str(other)})")
+            return Text("(" + str(self) + str(other) + ")")
 
     items = [f"<{i}>" for i in range(n)]
     assert sums._sum(lambda part, i: Text(part), 0, items) == levels(items)
@@ -417,7 +418,7 @@ def test_what_is_sent_is_small(client, table, monkeypatch):
 
     monkeypatch.setattr(sums, "_pickled", watched)
     unused = np.zeros(10**6)  # a variable of the caller that the formula does not use
-    double = lambda x: 2 * x
+    double = lambda x: 2 * x  # noqa: F841
     found = MNLogit.from_formula("k ~ double(x) + g", parted(table, FEW)).fit(cov_type="HC1")
     assert len(sent) > 5 and max(sent) < 8_000 < unused.nbytes
     twice = table.assign(x=2 * table.x)
@@ -425,7 +426,7 @@ def test_what_is_sent_is_small(client, table, monkeypatch):
 
 
 def test_a_cluster_predicts(client, table):
-    double = lambda x: 2 * x
+    double = lambda x: 2 * x  # noqa: F841
     fit = MNLogit.from_formula("k ~ double(x) + g", table).fit()
     pd.testing.assert_frame_equal(fit.predict(parted(table, FEW)).compute(), fit.predict(table), rtol=1e-14)
     new = table.copy()
@@ -448,4 +449,3 @@ def test_arrays_come_back_from_a_network_as_they_were(table):
     buffers = []
     again = pickle.loads(pickle.dumps(kept, protocol=5, buffer_callback=buffers.append), buffers=buffers)
     assert not buffers and again[0][0].flags.f_contiguous and (again[0][0] == 1).all()
-
