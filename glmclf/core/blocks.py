@@ -62,6 +62,10 @@ class Blocks:
         """``f(*arrays)`` in place of the arrays, row by row the same rows."""
         return Blocks(*f(*self.arrays), size=size or self.size, n_threads=self.n_threads)
 
+    def beside(self, codes: Any, size: int | None = None) -> Blocks:
+        """The rows with one more array."""
+        return self.changed(lambda *arrays: (*arrays, codes), size)
+
     def thinned(self, step: int) -> Blocks:
         """Every `step`-th run of rows."""
         rows = (np.arange(0, self.n, RUN * step)[:, None] + np.arange(RUN)).ravel()

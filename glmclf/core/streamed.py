@@ -69,7 +69,7 @@ class ColumnsElsewhere(Elsewhere):
 class Gathered(list):
     """A list whose sum with another is both, one after the other."""
 
-    def __add__(self, other: list) -> Gathered:  # type: ignore[override]
+    def __add__(self, other: list) -> Gathered:
         return Gathered([*self, *other])
 
 
@@ -136,6 +136,22 @@ class Streamed(Blocks):
         before = self._of
         of = f if before is None else lambda *arrays: f(*before(*arrays))
         return Streamed(self.stream, self.counts, size or self._size, self.n_threads, of)
+
+    def beside(self, codes: Any, size: int | None = None) -> Streamed:
+        """The rows with the numbers of their clusters, which are made part by part.
+
+        Parameters
+        ----------
+        codes : object
+            Gives `stream`, whose parts have more arrays after those of this one, and ``number(*more)``, (n,).
+        """
+        of, count, number = self._of, len(self.stream.prototype), codes.number
+
+        def both(*arrays: Any) -> tuple:
+            own, more = arrays[:count], arrays[count:]
+            return (*(own if of is None else of(*own)), number(*more))
+
+        return Streamed(codes.stream, self.counts, size or self._size, self.n_threads, both)
 
     def thinned(self, step: int) -> Blocks:
         """Every `step`-th run of rows, in memory: the same rows however they are parted."""

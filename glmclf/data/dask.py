@@ -70,7 +70,7 @@ class Dask(Source):
         """Sum of ``f(*reader(table, place), place.number)`` over the partitions; a cluster keeps the arrays."""
         client = self._client()
         if client is None:
-            return super().sum_of_rows(reader, f, columns)
+            return self.sum(lambda table, place: of_rows(f, reader(table, place), place), columns)
         n = len(self._partitions(columns))
         try:
             kept = self._arrays(client, reader, columns)
@@ -140,7 +140,10 @@ class Dask(Source):
                 layer[name, i, j] = (_added, sums(i, j, LEVELS))
             return name, i, j
 
-        return _loaded(self._computed(*_tasks([sums(0, n, 0)], name, layer, graph)))
+        found = _loaded(self._computed(*_tasks([sums(0, n, 0)], name, layer, graph)))
+        if self.watch is not None:
+            self.watch(n - 1)
+        return found
 
     def _computed(self, task: Any) -> Any:
         """What a task gives; its own error where it has one."""

@@ -17,10 +17,10 @@ import patsy.builtins
 from numpy import ndarray
 from patsy import PatsyError
 from patsy.eval import EvalEnvironment, EvalFactor
-from patsy.state import Standardize, stateful_transform
 
 from glmclf.data import expressions
 from glmclf.data.frame import Column, close_to, quoted, read_column, row_labels, unusable
+from glmclf.data.patsy_transforms import PATSY_TRANSFORMS
 from glmclf.data.transforms import TRANSFORMS, Refused
 from glmclf.errors import DataError, FormulaError, UnseenLevelError
 
@@ -28,26 +28,7 @@ PATSY = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
 Box: Any = type(PATSY["C"]([0]))  # what patsy's C() returns: data, contrast, levels
 
 
-class FastStandardize(Standardize):
-    """patsy's `standardize` with its per-row loop replaced by two passes over the array; same state, same transform."""
-
-    current_n: int
-
-    def memorize_chunk(self, x: Any, center: bool = True, rescale: bool = True, ddof: int = 0) -> None:
-        """Add one block of rows to the count, the mean and the sum of squares about the mean."""
-        x = np.asarray(x, dtype=np.float64)
-        x = x[:, None] if x.ndim == 1 else x
-        if self.current_n:
-            raise NotImplementedError("standardize() of data in several blocks is not available.")
-        if rescale and len(x) and (constant := x.min(axis=0) == x.max(axis=0)).any():
-            raise Refused(f"the column is constant ({x[0, constant][0]:g}) in the rows used: leave it out.")
-        self.current_n = len(x)
-        self.current_mean = x.mean(axis=0)
-        self.current_M2 = ((x - self.current_mean) ** 2).sum(axis=0)
-
-
-_standardize = stateful_transform(FastStandardize)
-BUILTINS: dict[str, Any] = {**PATSY, **TRANSFORMS, "standardize": _standardize, "scale": _standardize}
+BUILTINS: dict[str, Any] = {**PATSY, **PATSY_TRANSFORMS, **TRANSFORMS}
 del BUILTINS["Q"]  # evaluated on the columns of the rows at hand
 
 
@@ -114,8 +95,8 @@ class Expression:
             return True
         return False
 
-    def prepare(self) -> list[list[str]]:
-        """Create the stateful transforms; returns the code that memorises them, pass by pass."""
+    def prepare(self) -> list[list[tuple[str, str]]]:
+        """Create the stateful transforms; returns their names and the code that memorises them, pass by pass."""
         state: dict[str, Any] = {}
         factor = EvalFactor(self.code)
         try:
@@ -123,18 +104,7 @@ class Expression:
         except PatsyError as error:
             raise FormulaError(f'"{self.code}" cannot be used in a formula: {error}') from None
         self.transforms, self.eval_code = state["transforms"], state["eval_code"]
-        self._passes = [sorted(names) for names in state["pass_bins"][:passes]]
-        return [[state["memorize_code"][name] for name in names] for names in self._passes]
-
-    def memorise(self, columns: Mapping[str, Column]) -> None:
-        """Let the stateful transforms see the training rows."""
-        if self.bare is not None:
-            return
-        for codes, names in zip(self.prepare(), self._passes):
-            for code in codes:
-                self.run(code, columns)
-            for name in names:
-                self._guarded(self.transforms[name].memorize_finish, self.code)
+        return [[(name, state["memorize_code"][name]) for name in sorted(n)] for n in state["pass_bins"][:passes]]
 
     def transform_arguments(self) -> list[str]:
         """Code whose value must be finite before a transform may see it."""
@@ -173,9 +143,10 @@ class Expression:
         if self.safe:
             scope["__builtins__"] = {}
         with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name
-            return self._guarded(lambda: eval(compile(code, "<formula>", "eval"), scope), code)
+            return self.guarded(lambda: eval(compile(code, "<formula>", "eval"), scope))
 
-    def _guarded(self, function: Any, code: str) -> Any:
+    def guarded(self, function: Any) -> Any:
+        """The value of a function of no arguments; what it raises names the factor."""
         try:
             return function()
         except Refused as error:

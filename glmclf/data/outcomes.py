@@ -12,6 +12,7 @@ from numpy import ndarray
 from glmclf.data.arrays import is_sparse, read_endog
 from glmclf.data.design import read_formula, table_of
 from glmclf.data.frame import matched, quoted, read_column, row_labels
+from glmclf.data.response import distinct
 from glmclf.errors import DataError, FormulaError, UnseenLevelError
 
 
@@ -168,14 +169,14 @@ def _of_rows(response: Any, names: list[str], values: list[Any], index: pd.Index
             raise DataError(f'"{names[0]}" is a fraction: numbers from 0 to 1; found {y.min():g} to {y.max():g}')
         return y
     if column.kind in ("number", "bool"):
-        labels, codes = np.unique(np.asarray(column.values), return_inverse=True)
-        labels = labels.tolist()
+        found, codes = distinct(np.asarray(column.values))
+        labels = found.tolist()
     elif column.kind == "other":
         raise DataError(f'"{names[0]}" holds values that are no labels of the response')
     else:
         labels, codes = column.values.categories.tolist(), np.asarray(column.values.codes)
-    place = np.array([_place(label, response.levels) for label in labels], dtype=np.min_scalar_type(-len(response.levels)))
-    used = place[codes]
+    narrow = np.min_scalar_type(-len(response.levels))
+    used = np.array([_place(label, response.levels) for label in labels], dtype=narrow)[codes]
     if (used < 0).any():
         stray = [labels[c] for c in np.unique(codes[used < 0])]
         raise UnseenLevelError(

@@ -17,6 +17,7 @@ from numpy import ndarray
 from glmclf.data import expressions
 from glmclf.data.factors import Box, Expression, Value, as_value, not_finite, resolve
 from glmclf.data.frame import Column, align, as_frame, quoted, read_column
+from glmclf.data.memory import MOST_REPEATED, memorise
 from glmclf.data.sample import Rows, finish, leave_out_no_trials, read_extras, weigh
 from glmclf.data.terms import Variable
 from glmclf.errors import DataError
@@ -190,7 +191,7 @@ def settle(
                 if stage == "before" and expression.remembers:
                     continue
                 if stage == "whole":
-                    expression.memorise(_repeated(expression, cut, times, rows))
+                    memorise(expression, cut, None if times is None else times[rows.keep])
                 values[code] = value_of(expression, cut, n)
             # a column on rows that have it is never missing; what is computed from it may be
             computed = {code: value for code, value in values.items() if bound[code].bare not in cut}
@@ -199,9 +200,6 @@ def settle(
     for code, value in values.items():
         not_finite(value.data, code, rows.index[rows.keep] if rows.selection is not None else rows.index)
     return values
-
-
-MOST_REPEATED = 20_000_000
 
 
 def _whole_values(
@@ -224,20 +222,6 @@ def _whole_values(
                 "Compute the column beforehand, on the rows that it should see."
             )
     return whole
-
-
-def _repeated(expression: Expression, cut: dict[str, Column], times: ndarray | None, rows: Rows) -> dict[str, Column]:
-    """What a transform remembers: each row as often as its frequency weight says."""
-    if times is None or not expression.transform_arguments():
-        return cut
-    counts = times[rows.keep].astype(np.int64)
-    if counts.sum() > MOST_REPEATED:
-        raise NotImplementedError(
-            f'"{expression.code}" remembers its data, which freq_weights repeat to {counts.sum():,} rows: more than '
-            f"{MOST_REPEATED:,}. Compute the column beforehand."
-        )
-    where = np.repeat(np.arange(len(counts)), counts)
-    return {name: column.take(where) for name, column in cut.items()}
 
 
 def _scattered(value: Value, rows: Rows, code: str) -> ndarray:

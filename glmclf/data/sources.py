@@ -1,12 +1,11 @@
 """Sources: tables that come in parts, again and again, from files, functions or an engine.
 
-A `Source` knows its columns and adds up ``f(table, place)`` over its parts, in their order; everything else that is done
-with data larger than memory is such a sum. Parts are pandas frames.
+A `Source` knows its columns and adds up ``f(table, place)`` over its parts, in their order; everything else that is
+done with data larger than memory is such a sum. Parts are pandas frames.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import queue
 import threading
@@ -39,10 +38,10 @@ def joined(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
-def of_part(f: Callable[[pd.DataFrame, Place], Any], table: Any, place: Place, kind: str) -> Any:
-    """``f(table, place)``, its errors with the place and the kind of source."""
+def of_part(f: Callable, part: Any, place: Place, kind: str) -> Any:
+    """``f(part, place)``, its errors with the place and the kind of source."""
     try:
-        return f(table, place)
+        return f(part, place)
     except (DataError, NotImplementedError) as error:
         if place.name in str(error):
             raise
@@ -77,10 +76,13 @@ class Source:
         What it is, for messages and the summary.
     names : list of str
         Columns of every part.
+    watch : callable or None
+        Called with the number of each part that is done.
     """
 
     kind: str
     names: list[Any]
+    watch: Callable[[int], None] | None = None
 
     def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
         """The parts in their order with the place of each, ``part 3``, with these columns only."""
@@ -94,22 +96,31 @@ class Source:
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         raise NotImplementedError
 
-    def first(self) -> pd.DataFrame:
+    def first(self, columns: list[str] | None = None) -> pd.DataFrame:
         """The first table that has rows; where none has, the last."""
-        for table, _ in self.tables():
+        for table, _ in self.tables(columns):
             if len(table):
                 break
         return table
 
     def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
         """Sum of ``f(table, place)`` over the parts, added in their order; the next ones are read meanwhile."""
-        with _Ahead(self.tables(columns)) as parts:
-            return functools.reduce(joined, (of_part(f, table, place, self.kind) for table, place in parts), None)
+        return self._added(lambda table, place: table, f, columns)
 
     def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
-        """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows."""
+        """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows; those of the
+        next ones are made meanwhile."""
+        return self._added(reader, lambda arrays, place: of_rows(f, arrays, place), columns)
 
-        return self.sum(lambda table, place: of_rows(f, reader(table, place), place), columns)
+    def _added(self, before: Callable, f: Callable, columns: list[str] | None) -> Any:
+        made = ((of_part(before, table, place, self.kind), place) for table, place in self.tables(columns))
+        total = None
+        with _Ahead(made) as parts:
+            for part, place in parts:
+                total = joined(total, of_part(f, part, place, self.kind))
+                if self.watch is not None:
+                    self.watch(place.number)
+        return total
 
 
 class Parquet(Source):
@@ -260,7 +271,8 @@ class _Ahead:
     """Items of an iterator, made by a thread while others are worked on; it ends when the block is left."""
 
     def __init__(self, items: Iterator[Any]):
-        self._items, self._queue = items, queue.Queue(AHEAD)
+        self._items = items
+        self._queue: queue.Queue = queue.Queue(AHEAD)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._make, daemon=True)
 

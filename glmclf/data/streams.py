@@ -77,9 +77,10 @@ class Seen:
 
     def __add__(self, other: Seen) -> Seen:
         if self.width != other.width or (self.levels is None) != (other.levels is None):
-            what = ["labels" if not s.width else f"{s.width} column{'s' * (s.width > 1)} of numbers" for s in (self, other)]
+            what = [s.kind for s in (self, other)]
             raise DataError(
-                f'"{self.code}" is {what[0]} in {self.place} and {what[1]} in {other.place}: give it one type throughout'
+                f'"{self.code}" is {what[0]} in {self.place} and {what[1]} in {other.place}: give it one type '
+                "throughout"
             )
         if self.categories == other.categories:
             return replace(self, used=self.used | other.used)
@@ -88,6 +89,11 @@ class Seen:
         for some in (self, other):
             used[[both.index(c) for c in some.categories]] |= some.used
         return replace(self, categories=both, used=used)
+
+    @property
+    def kind(self) -> str:
+        """What it is, for a message."""
+        return "labels" if not self.width else f"{self.width} column{'s' if self.width > 1 else ''} of numbers"
 
     def value(self, n: int) -> Value:
         """A value of n rows with all levels that have one."""
@@ -107,8 +113,8 @@ def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
     except TypeError:
         types = sorted({type(level).__name__ for level in found})
         raise DataError(
-            f'"{name}" mixes values of types {", ".join(types)}, which have no common order (found {quoted(found, 4)}): '
-            "convert it to one type"
+            f'"{name}" mixes values of types {", ".join(types)}, which have no common order (found '
+            f"{quoted(found, 4)}): convert it to one type"
         ) from None
 
 
@@ -144,8 +150,8 @@ class SeenColumn:
             words = {"number": "numbers", "bool": "True and False", "label": "text", "category": "categories"}
             kinds = [words.get(s.kind, "dates or other values") for s in (self, other)]
             raise DataError(
-                f'column "{self.name}" holds {kinds[0]} in {self.place} and {kinds[1]} in {other.place}: give it one type '
-                "throughout"
+                f'column "{self.name}" holds {kinds[0]} in {self.place} and {kinds[1]} in {other.place}: give it one '
+                "type throughout"
             )
         if self.categories != other.categories:
             if self.ordered and other.ordered:
@@ -156,7 +162,7 @@ class SeenColumn:
             return replace(self, kind="label", categories=None, ordered=False, **self._range(other))
         return replace(self, **self._range(other))
 
-    def _range(self, other: SeenColumn) -> dict[str, float]:
+    def _range(self, other: SeenColumn) -> dict[str, Any]:
         return {"low": float(np.fmin(self.low, other.low)), "high": float(np.fmax(self.high, other.high))}
 
     @property
@@ -167,7 +173,7 @@ class SeenColumn:
 
 @dataclass
 class Outcomes:
-    """Rows of the left side that tell all its values there are, or of many numbers the ends and one that is not whole."""
+    """Rows of the left side that tell all its values, or of many numbers the ends and one that is not whole."""
 
     names: list[str]
     columns: list[pd.Series]
@@ -221,7 +227,8 @@ class Survey:
     left: Outcomes | None
 
     def __add__(self, other: Survey) -> Survey:
-        counts = {n: getattr(self, n) + getattr(other, n) for n in ("given", "cut", "used", "dropped", "absent", "no_trials")}
+        names = ("given", "cut", "used", "dropped", "absent", "no_trials")
+        counts = {n: getattr(self, n) + getattr(other, n) for n in names}
         masks = {n: self.masks.get(n, 0) + other.masks.get(n, 0) for n in {**self.masks, **other.masks}}
         return Survey(
             **counts,
@@ -293,11 +300,11 @@ class Reader:
 
     def survey(self, given: pd.DataFrame, place: Place, stage: str) -> Survey:
         """What one part shows."""
-        frame, rows, beside, table = self.rows(given)
+        frame, rows, _, table = self.rows(given)
         values = settle(self.bound, table, rows, self.left, [], None, stage)
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left if c in values]
         seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place)) is not None}
-        columns = {n: s for n, c in table.items() if (s := SeenColumn.of(c, n, place)) is not None}
+        columns = {n: own for n, c in table.items() if (own := SeenColumn.of(c, n, place)) is not None}
         return Survey(
             len(given), len(frame), int(rows.keep.sum()), rows.n_dropped(), rows.n_absent, rows.no_trials,
             rows.dropped(), seen, columns,
@@ -305,12 +312,12 @@ class Reader:
         )  # fmt: skip
 
     def memorised(self, given: pd.DataFrame, place: Place, g: Callable) -> Any:
-        """``g(columns, times)`` of the complete rows of one part, for transforms."""
+        """``g(columns, times, first)`` of the complete rows of one part, for transforms."""
         _, rows, beside, table = self.rows(given)
         settle(self.bound, table, rows, self.left, [], None, "before")
         times = beside.get("freq_weights")
         cut = {name: column.take(rows.selection) for name, column in table.items()}
-        return g(cut, None if times is None else times[rows.keep])
+        return g(cut, None if times is None else times[rows.keep], place.number == 0)
 
     def __call__(self, given: pd.DataFrame, place: Place) -> tuple:
         """The rows of one part, with groups beside them; None where there are none."""
@@ -386,7 +393,7 @@ def read_stream(
     first = source.first()
     caller = {} if restricted or namespace is None else namespace
     bound = {code: bind_code(code, first, caller, restricted) for code in codes}
-    _refuse_across(bound, first)
+    _refuse_across([e for e in bound.values() if not e.remembers], first)
     columns = _columns_of(extras, first)
     if subset is not None and not isinstance(subset, str):
         raise DataError(f"subset= of data in a stream is a query, such as \"age > 20\"; found {type(subset).__name__}")
@@ -395,6 +402,7 @@ def read_stream(
     design, notes = _designed(parsed, formula, reader, survey)
     if intercept and len(design.xnames) == 1:
         raise no_features(formula)
+    assert survey.left is not None
     made = response(survey.left.names, survey.left.columns)
     notes = [*no_trials(survey.no_trials), *notes, *getattr(made, "notes", [])]
     made = made.without_rows()
@@ -413,15 +421,17 @@ def _surveyed(source: Source, reader: Reader) -> Survey:
     survey = source.sum(lambda table, place: reader.survey(table, place, "before"), columns)
     if not survey.used:
         why = ", ".join(f'"{name}" ({count} rows)' for name, count in survey.masks.items())
-        why = f": missing values in {why}" if why else f": all {survey.cut} have weight 0 or no trials" if survey.cut else ""
-        raise MissingDataError(f"no complete row is left of the {survey.given} of {source.kind}{why}.")
+        gone = "all have weight 0 or no trials" if survey.cut else "subset= leaves none"
+        why = f"missing values in {why}" if why else gone
+        raise MissingDataError(f"no complete row is left of the {survey.given} of {source.kind}: {why}.")
     if remembering:
-        from glmclf.data.factors import memorise_all
+        from glmclf.data.memory import memorise_all
 
         def total(g):
             return source.sum(lambda table, place: reader.memorised(table, place, g), columns)
 
         memorise_all(remembering, total)
+        _refuse_across(remembering, source.first(columns))
         survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
     return survey
 
@@ -456,15 +466,16 @@ def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:
     return all(name in (e.bare, e.categorised) for e in uses)
 
 
-def _refuse_across(bound: Mapping[str, Expression], first: pd.DataFrame) -> None:
+def _refuse_across(expressions: list[Expression], first: pd.DataFrame) -> None:
     """Refuse code that looks across rows, which are in other parts."""
     some = first.iloc[:2000]
-    for code, e in bound.items():
+    for e in expressions:
         table = {name: read_column(some[name], name) for name in e.columns}
-        if not e.remembers and len(some) and looks_across(e, table, len(some)):
+        if len(some) and looks_across(e, table, len(some)):
             raise NotImplementedError(
-                f'"{code}" over data in a stream: its value in a row depends on other rows, which may be in another part. '
-                "Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see all rows."
+                f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another '
+                "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see "
+                "all rows."
             )
 
 

@@ -1,14 +1,16 @@
 """Basis functions for formulas, fixed by the training rows: poly, rbf, sigmoid, hinge, and the groups qcut and cut.
 
-Each follows patsy's protocol of stateful transforms: `memorize_chunk` and `memorize_finish` see the training rows,
-`transform` serves any rows. What is remembered is numbers and text (`glmclf.data.codec.STATES`). `derivative` gives
-that of `transform`, for `glmclf.data.derivatives`.
+Each fixes its state from the `Values` of the training rows, in memory or over a stream (`glmclf.data.memory`);
+`transform`, as in patsy's protocol of stateful transforms, serves any rows. What is remembered is numbers and text
+(`glmclf.data.codec.STATES`). `derivative` gives that of `transform`, for `glmclf.data.derivatives`.
 """
 
 from __future__ import annotations
 
 import inspect
 import numbers
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,44 +19,56 @@ from numpy import ndarray
 from patsy.state import stateful_transform
 from scipy.special import expit
 
+from glmclf.data.values import GATHERED, Steps, Values, together
+
+CACHED = 8192  # rows whose polynomials stay in cache
+
 
 class Refused(ValueError):
     """What is wrong with the argument of a transform; the formula's factor is put before it."""
 
 
-class Basis:
-    """A transform whose state is fixed by the complete training rows at once."""
+class Remembers:
+    """A transform whose state is fixed by the complete training rows."""
 
-    def memorize_chunk(self, x: Any, *args: Any, **kwargs: Any) -> None:
-        """Fix the state on the training rows."""
-        x = _column(x)
-        if not len(x):
-            raise Refused("there are no rows.")
+    def rows(self, x: Any, *args: Any, **kwargs: Any) -> tuple[ndarray, tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call in two: numbers of the rows, (n,) or (n, columns), and settings."""
+        return column(x), args, kwargs
+
+    def remembers(self, code: str) -> bool:
+        """Whether a call, by its code, has anything to remember."""
+        return True
+
+    def fix(self, x: Values, *args: Any, **kwargs: Any) -> Steps[None]:
+        """Fix the state on the training rows, with those sums over them that it takes."""
         try:
             inspect.signature(self._fix).bind(x, *args, **kwargs)
         except TypeError as error:
             raise Refused(f"{error}.") from None
-        self._fix(x, *args, **kwargs)
+        yield from self._fix(x, *args, **kwargs) or ()
 
-    def memorize_finish(self) -> None:
-        """Nothing is left to do."""
+    def _fix(self, x: Values, *args: Any, **kwargs: Any) -> Steps[None] | None:
+        """`fix`, as a generator where the moments do not suffice."""
+        raise NotImplementedError
+
+
+class Basis(Remembers):
+    """A transform that is a function of one column."""
 
     def transform(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The basis at other rows."""
-        return self._at(_column(x))
+        return self._at(column(x))
 
     def derivative(self, x: ndarray, left: ndarray) -> ndarray:
         """d transform / dx, (n, columns); in the rows of `left` the derivative to the left."""
         return np.zeros((len(x), 1))
 
-    def _fix(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError
-
     def _at(self, x: ndarray) -> Any:
         raise NotImplementedError
 
 
-def _column(x: Any) -> ndarray:
+def column(x: Any) -> ndarray:
+    """One column of numbers as float64."""
     try:
         values = np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
@@ -88,9 +102,14 @@ def _places(values: Any, name: str) -> ndarray:
     return places
 
 
-def _varies(x: ndarray) -> None:
-    if x.min() == x.max():
-        raise Refused(f"the column is constant ({x[0]:g}) in the rows used: leave it out.")
+def _varies(x: Values) -> None:
+    if x.low == x.high:
+        raise Refused(f"the column is constant ({x.low + 0.0:g}) in the rows used: leave it out.")
+
+
+def number_of(distinct: int) -> str:
+    """A number of distinct values that were counted up to `GATHERED`."""
+    return str(distinct) if distinct <= GATHERED else f"more than {GATHERED:,}"
 
 
 # -------------------------------------------------------------------------------------------------- polynomials
@@ -108,23 +127,34 @@ class Polynomial(Basis):
         Highest degree, below the number of distinct values.
     """
 
-    def _fix(self, x: ndarray, degree: int = 1) -> None:
+    def _fix(self, x: Values, degree: int = 1) -> Steps[None]:
         degree = _whole(degree, "degree", 1)
         _varies(x)
-        distinct = len(np.unique(x))
+        self._centre = float(x.mean)
+        self._scale = float(max(x.high - self._centre, self._centre - x.low))
+        self._alpha, self._norm2 = np.zeros(degree), np.zeros(degree + 1)
+        distinct, moments = yield from together(x.distinct(degree), x.sum(partial(self._moments, 0)))
         if degree >= distinct:
             raise Refused(f"the column has {distinct} distinct values, which allow a degree of {distinct - 1} at most.")
-        self._centre = float(x.mean())
-        self._scale = float(np.abs(x - self._centre).max())
-        u = (x - self._centre) / self._scale
-        self._alpha, self._norm2 = np.zeros(degree), np.zeros(degree + 1)
-        last, z, last_norm = np.zeros(len(u)), np.ones(len(u)), 1.0
-        for j in range(degree + 1):
-            self._norm2[j] = norm = float(z @ z)
-            if j < degree:
-                self._alpha[j] = float(u @ (z * z)) / norm
-                last, z = z, (u - self._alpha[j]) * z - norm / last_norm * last
-                last_norm = norm
+        for j in range(degree):
+            self._norm2[j], self._alpha[j] = moments[0], moments[1] / moments[0]
+            moments = yield from x.sum(partial(self._moments, j + 1))
+        self._norm2[degree] = moments[0]
+
+    def _moments(self, degree: int, x: ndarray, times: ndarray | None) -> ndarray:
+        """Sums of z'z and u z'z of the monic polynomial z; those of lower degree have theirs."""
+        u = x - self._centre
+        u /= self._scale
+        z = np.concatenate([self._monic(degree, u[i : i + CACHED]) for i in range(0, len(u), CACHED)])
+        weighted = z if times is None else times * z
+        return np.array([weighted @ z, u @ (weighted * z)])
+
+    def _monic(self, degree: int, u: ndarray) -> ndarray:
+        last, z = np.zeros(len(u)), np.ones(len(u))
+        for j in range(degree):
+            ratio = self._norm2[j] / self._norm2[j - 1] if j else 1.0
+            last, z = z, (u - self._alpha[j]) * z - ratio * last
+        return z
 
     def _at(self, x: ndarray) -> ndarray:
         return self._recurrence(x)[0]
@@ -162,7 +192,7 @@ class Local(Basis):
         In units of x; default the mean distance of neighbouring centres, with one centre the standard deviation of x.
     """
 
-    def _fix(self, x: ndarray, centers: Any = None, df: Any = None, scale: Any = None) -> None:
+    def _fix(self, x: Values, centers: Any = None, df: Any = None, scale: Any = None) -> Steps[None]:
         _varies(x)
         if (centers is None) == (df is None):
             raise Refused("give either centers=, a list of numbers, or df=, how many.")
@@ -172,17 +202,18 @@ class Local(Basis):
             self._centers = _places(centers, "centers")
         else:
             df = _whole(df, "df", 1)
-            self._centers = np.quantile(x, np.linspace(0.0, 1.0, df + 2)[1:-1])
+            self._centers = yield from x.quantiles(np.linspace(0.0, 1.0, df + 2)[1:-1])
             if (np.diff(self._centers) == 0).any():
-                raise Refused(f"the column has too few distinct values ({len(np.unique(x))}) for df={df} centers.")
+                distinct = number_of((yield from x.distinct(GATHERED)))
+                raise Refused(f"the column has too few distinct values ({distinct}) for df={df} centers.")
         self._scale = self._width(x) if scale is None else scale
         if not _is_number(self._scale) or not 0 < self._scale < np.inf:
             raise Refused(f"scale={scale!r}: a positive number.")
         self._scale = float(self._scale)
 
-    def _width(self, x: ndarray) -> float:
+    def _width(self, x: Values) -> float:
         c = self._centers
-        return float((c[-1] - c[0]) / (len(c) - 1)) if len(c) > 1 else float(x.std())
+        return float((c[-1] - c[0]) / (len(c) - 1)) if len(c) > 1 else x.std
 
     def _units(self, x: ndarray) -> ndarray:
         return (x[:, None] - self._centers) / self._scale
@@ -228,9 +259,9 @@ class Hinge(Basis):
         Inside the range of the training rows: with ``x + hinge(x, k)`` the slope changes at k.
     """
 
-    def _fix(self, x: ndarray, knots: Any) -> None:
+    def _fix(self, x: Values, knots: Any) -> None:
         self._knots = _places(knots, "knots")
-        low, high = float(x.min()), float(x.max())
+        low, high = float(x.low), float(x.high)
         outside = self._knots[(self._knots <= low) | (self._knots >= high)]
         if len(outside):
             raise Refused(
@@ -252,27 +283,52 @@ class Groups(Basis):
     """Intervals of a number, as a factor whose levels are called like pandas' intervals."""
 
     def _set(self, edges: ndarray, right: bool, lowest: bool) -> None:
-        """Edges of integers give labels of integers."""
+        """Edges of integers give labels of integers; an edge of -0.0 is one of 0.0."""
+        edges = edges + edges.dtype.type(0)
         self._edges, self._right, self._lowest = edges.astype(np.float64), bool(right), bool(lowest)
         intervals = pd.cut(np.array([np.nan]), edges, right=self._right, include_lowest=self._lowest).categories
         self._labels = [str(interval) for interval in intervals]
 
     def _at(self, x: ndarray) -> pd.Categorical:
-        edges = self._edges
-        codes = np.searchsorted(edges, x, side="left" if self._right else "right") - 1
-        if self._lowest:
-            codes[x == edges[0]] = 0
-        missing = np.isnan(x)
-        outside = ((codes < 0) | (codes >= len(edges) - 1)) & ~missing
-        if outside.any():
-            found = ", ".join(f"{value:g}" for value in x[outside][:5])
-            rows = f"{int(outside.sum())} row{'s have' if outside.sum() > 1 else ' has'}"
-            raise Refused(
-                f"{rows} a value outside the intervals {self._labels[0]} to {self._labels[-1]} "
-                f"({found}). Leave them out, or give edges that reach further: cut(..., [-np.inf, ..., np.inf])."
-            )
-        codes[missing] = -1
+        codes = self._codes(x)
+        outside = self._outside(x, codes)
+        if outside.rows:
+            raise self._refused(outside)
         return pd.Categorical.from_codes(codes, categories=self._labels)
+
+    def _codes(self, x: ndarray) -> ndarray:
+        """The interval of each value; -1 or the number of intervals where it is in none, -1 where it is missing."""
+        codes = np.searchsorted(self._edges, x, side="left" if self._right else "right") - 1
+        if self._lowest:
+            codes[x == self._edges[0]] = 0
+        codes[np.isnan(x)] = -1
+        return codes
+
+    def _outside(self, x: ndarray, codes: ndarray) -> _Outside:
+        found = x[((codes < 0) | (codes >= len(self._labels))) & ~np.isnan(x)]
+        return _Outside(len(found), found[:5].tolist())
+
+    def _left_out(self, x: ndarray, times: ndarray | None) -> _Outside:
+        return self._outside(x, self._codes(x))
+
+    def _refused(self, outside: _Outside) -> Refused:
+        found = ", ".join(f"{value:g}" for value in outside.some)
+        rows = f"{outside.rows} row{'s have' if outside.rows > 1 else ' has'}"
+        return Refused(
+            f"{rows} a value outside the intervals {self._labels[0]} to {self._labels[-1]} "
+            f"({found}). Leave them out, or give edges that reach further: cut(..., [-np.inf, ..., np.inf])."
+        )
+
+
+@dataclass
+class _Outside:
+    """Rows in no interval, and the values of the first few; + joins two sets of rows."""
+
+    rows: int
+    some: list[float]
+
+    def __add__(self, other: _Outside) -> _Outside:
+        return _Outside(self.rows + other.rows, (self.some + other.some)[:5])
 
 
 class Quantiles(Groups):
@@ -285,13 +341,12 @@ class Quantiles(Groups):
         How many groups, no more than distinct values. A value beyond the training rows is in none of them: a DataError.
     """
 
-    def _fix(self, x: ndarray, n: int) -> None:
+    def _fix(self, x: Values, n: int) -> Steps[None]:
         n = _whole(n, "n", 2)
         _varies(x)
-        distinct = len(np.unique(x))
+        distinct, edges = yield from together(x.distinct(n), x.quantiles(np.linspace(0.0, 1.0, n + 1)))
         if n > distinct:
             raise Refused(f"the column has too few distinct values ({distinct}) for {n} groups: take fewer groups.")
-        edges = np.quantile(x, np.linspace(0.0, 1.0, n + 1))
         if (np.diff(edges) == 0).any():
             raise Refused(
                 f"two of the {n} groups have the same bounds, as too many rows share a value: take fewer groups, or "
@@ -315,10 +370,11 @@ class Intervals(Groups):
         Whether the first interval holds its left edge.
     """
 
-    def _fix(self, x: ndarray, edges: Any, right: bool = True, include_lowest: bool = False) -> None:
+    def _fix(self, x: Values, edges: Any, right: bool = True, include_lowest: bool = False) -> Steps[None]:
         if np.ndim(edges) == 0:
             _varies(x)
-            edges = pd.cut(x, _whole(edges, "edges", 2), right=right, include_lowest=include_lowest, retbins=True)[1]
+            n, ends = _whole(edges, "edges", 2), np.array([x.low, x.high])  # the width takes no more of the rows
+            edges = pd.cut(ends, n, right=right, include_lowest=include_lowest, retbins=True)[1]
         edges = np.asarray(edges)
         if edges.dtype.kind not in "iuf":
             raise Refused(f"edges={edges.tolist()!r}: a list of numbers.")
@@ -326,7 +382,9 @@ class Intervals(Groups):
             raise Refused(f"edges={edges.tolist()}: a list of two or more increasing numbers.")
         self._set(edges, right, include_lowest)
         if len(edges) == 2:
-            self._at(x)  # values outside are said first
+            outside = yield from x.sum(self._left_out)
+            if outside.rows:  # said first
+                raise self._refused(outside)
             raise Refused(f"all rows used are in one group, {self._labels[0]}: give another edge between them.")
 
 

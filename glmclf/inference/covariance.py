@@ -162,7 +162,7 @@ class Context:
 
         blocks = self.objective.blocks
         size = rows_at_once(blocks.arrays[0])
-        S = blocks.changed(lambda *arrays: (*arrays, codes), size).sum(rows)
+        S = blocks.beside(codes, size).sum(rows)
         return S.T @ S
 
 
@@ -249,7 +249,7 @@ class InfluenceContext:
             members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
             return members @ psi
 
-        S = self.blocks.changed(lambda *arrays: (*arrays, codes)).sum(rows)
+        S = self.blocks.beside(codes).sum(rows)
         return S.T @ S
 
 
@@ -375,9 +375,16 @@ def _cluster(ctx: Context | InfluenceContext, groups: list[ndarray]) -> Covarian
     counts = tuple(int(g.max()) + 1 for g in groups)
     V = np.sum([_one_way(ctx, g, G) for g, G in zip(groups, counts, strict=True)], axis=0)
     if len(groups) == 2:
-        _, crossed = np.unique(groups[0].astype(np.int64) * counts[1] + groups[1], return_inverse=True)
+        crossed = _crossed(groups[0], groups[1], counts[1])
         V = V - _one_way(ctx, crossed, int(crossed.max()) + 1)
     return Covariance("cluster", V, _TYPES["cluster"][1], counts)
+
+
+def _crossed(a: Any, b: Any, count: int) -> Any:
+    """Clusters of rows that are in the same cluster of both groupings."""
+    if hasattr(a, "crossed"):  # of rows in a stream
+        return a.crossed(b)
+    return np.unique(a.astype(np.int64) * count + b, return_inverse=True)[1]
 
 
 def _check_clusters(n_clusters: int) -> None:
@@ -409,6 +416,7 @@ def _hc3(ctx: Context | InfluenceContext) -> ndarray:
 def _hac(ctx: Context | InfluenceContext, maxlags: int | None = None) -> Covariance:
     """sum_l (1 - l/(L+1)) (G_l + G_l'), G_l = sum_i s_i s_(i-l)', rows in the order of time (Newey & West 1987)."""
     _check_size(ctx, 'cov_type="HAC"')  # else no score is left
+    _refuse_stream(ctx, "HAC", "it takes the rows in the order of time")
     S = ctx.scores()
     n = len(S)
     lags = min(int(4 * (n / 100) ** (2 / 9)), n - 1) if maxlags is None else int(maxlags)
@@ -429,6 +437,7 @@ def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed: Any = Non
 
     if isinstance(ctx, InfluenceContext):
         raise _of_regressions("bootstrap")
+    _refuse_stream(ctx, "bootstrap", "it draws rows")
     known = _whole_seed(seed)
     codes = None if groups is None else groups[0]
     if codes is not None:
@@ -457,7 +466,16 @@ def _jackknife(ctx: Context | InfluenceContext) -> ndarray:
 
     if isinstance(ctx, InfluenceContext):
         raise _of_regressions("jackknife")
+    _refuse_stream(ctx, "jackknife", "it leaves out rows one by one")
     return resampling.jackknife(ctx)
+
+
+def _refuse_stream(ctx: Context | InfluenceContext, name: str, why: str) -> None:
+    blocks = ctx.blocks if isinstance(ctx, InfluenceContext) else ctx.objective.blocks
+    if blocks.streamed:
+        raise NotImplementedError(
+            f'cov_type="{name}" of a fit to a stream: {why}. Use "HC1" or "cluster", or fit a sample in memory'
+        )
 
 
 def _of_regressions(name: str) -> NotImplementedError:

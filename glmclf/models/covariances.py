@@ -84,8 +84,12 @@ def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None)
     names: list[str] = []
     if "groups" in given:
         r = model._rows
-        found = read_groups(
-            given["groups"], model.data.frame, model._given_index, model._cut, r.positions, r.index
+        found = (
+            r.groups(given["groups"])
+            if r.streamed
+            else read_groups(
+                given["groups"], model.data.frame, model._given_index, model._cut, r.positions, r.index
+            )
         )
         given["groups"], names = found.codes, found.names
         _check_clusters(found)
@@ -93,7 +97,7 @@ def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None)
             raise NotImplementedError(
                 f'cov_type="bootstrap" draws the clusters of one grouping; groups= has two, {" and ".join(names)}'
             )
-    doubt = _few_clusters(given, names) or (_disorder(model) if cov_type == "HAC" else "")
+    doubt = _few_clusters(given, names) or (_disorder(model) if cov_type == "HAC" and not model._rows.streamed else "")
     if doubt:
         warn(f'cov_type="{cov_type}": {doubt}', InferenceWarning)
     return Keywords(given, names, doubt)

@@ -64,6 +64,12 @@ class Rows:
         """``f(y, trials, weights)``, a sum over rows."""
         return f(self.y, self.trials, self.weights)
 
+    streamed = False
+
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column."""
+        return self.patterns.largest()
+
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
         X, n = self.X, len(self)
@@ -242,7 +248,7 @@ class Inputs:
 
     @property
     def _summed(self) -> Callable:
-        """``f(y, trials, weights)``: sums of the response over rows that the model asks for; it holds no rows itself."""
+        """``f(y, trials, weights)``: sums of the response that the model asks for; it holds no rows itself."""
         raise NotImplementedError
 
     @cached_property

@@ -232,7 +232,8 @@ class MNLogit(LevelLabels, Model):
         offset = r.offset
         if offset is not None and offset.ndim == 2:
             offset = offset[:, [j - 1 for j in kept if j > 0]]
-        other.__dict__ = {n: v for n, v in other.__dict__.items() if n not in ("_null_intercepts", "_constant", "_sums")}
+        gone = ("_null_intercepts", "_constant", "_sums")
+        other.__dict__ = {n: v for n, v in other.__dict__.items() if n not in gone}
         other._response = replace(
             mine, levels=[c for c in mine.levels if c != level], y=y[rows], trials=y[rows].sum(axis=1), kind="counts"
         )

@@ -7,14 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
+import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Columns, expandable
 from glmclf.core.streamed import NEEDS, RowsElsewhereError, Streamed
+from glmclf.data.frame import close_to
+from glmclf.data.groups import Groups
 from glmclf.data.sources import Source
-from glmclf.data.streams import Reader, StreamSample
-from glmclf.errors import DataError
+from glmclf.data.streams import Part, Reader, StreamSample
+from glmclf.errors import DataError, MissingDataError
+
+ROWS = 0  # column of counts, beside columns called by words
 
 
 class Stream:
@@ -94,6 +99,8 @@ class StreamedRows:
         ``outcomes(y, trials, weights)``: what a model wants summed of its response.
     """
 
+    streamed = True
+
     def __init__(self, sample: StreamSample, outcomes: Callable):
         self.stream = Stream(sample.source, sample.reader)
 
@@ -111,6 +118,11 @@ class StreamedRows:
     def __len__(self) -> int:
         return sum(self.facts.counts.values())
 
+    @property
+    def parts(self) -> int:
+        """Parts of the source, as far as they have rows."""
+        return max(self.facts.counts, default=-1) + 1
+
     def blocks(self, X: Columns | None = None, size: int | None = None, n_threads: int | None = None) -> Blocks:
         """The rows as blocks."""
         if X is not None and X is not self.X:
@@ -120,6 +132,10 @@ class StreamedRows:
     def total(self, f: Callable) -> Any:
         """The sum of the responses that was asked for."""
         return self.facts.outcomes
+
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column."""
+        return np.maximum(self.facts.high, -self.facts.low)
 
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
@@ -136,10 +152,104 @@ class StreamedRows:
 
     positions = patterns = index
 
-    def grouped(self, names: list[str]) -> Stream:
-        """The stream with columns of groups beside the rows."""
-        reader = self.stream.reader
-        return Stream(self.stream.source, replace(reader, beside=tuple(names)))
+    def groups(self, groups: Any) -> Groups:
+        """The clusters that one or two columns make.
+
+        Raises
+        ------
+        DataError, MissingDataError
+            Values beside the table; no such column; a row of the fit without a group.
+        """
+        names: list[str] = [groups] if isinstance(groups, str) else groups
+        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names) or len(names) > 2:
+            raise DataError(
+                f"groups= of data in a stream are the names of one or two columns; found {type(groups).__name__}"
+            )
+        source = self.stream.source
+        absent = [name for name in names if name not in source.names]
+        if absent:
+            raise DataError(f'groups="{absent[0]}": no such column. {close_to(absent[0], source.names)}')
+        stream = Stream(source, replace(self.stream.reader, beside=tuple(names)))
+        found = stream.sum(_Distinct.of).table
+        if (lost := int(found[ROWS][found[names].isna().any(axis=1)].sum())) > 0:
+            raise MissingDataError(
+                f"{' or '.join(names)}: the group is missing in {lost} row{'' if lost == 1 else 's'} of the fit. Drop "
+                "such rows from the data, or give them a group."
+            )
+        codes: list[Any] = [StreamedCodes.of(stream, found, list(names), [name]) for name in names]
+        return Groups(codes, list(names))
+
+
+class _Distinct:
+    """Distinct groups, or pairs of them, in order of appearance, and how many rows each has; + is those of both."""
+
+    def __init__(self, table: pd.DataFrame):
+        self.table = table
+
+    @classmethod
+    def of(cls, *arrays: Any) -> _Distinct:
+        groups = [pd.Series(_plain(g)) for g in arrays[len(Part._fields) : -1]]
+        return cls(_counted(pd.DataFrame({str(g.name): g for g in groups} | {ROWS: 1})))
+
+    def __add__(self, other: _Distinct) -> _Distinct:
+        return _Distinct(_counted(pd.concat([self.table, other.table], ignore_index=True)))
+
+
+def _counted(table: pd.DataFrame) -> pd.DataFrame:
+    names = [name for name in table.columns if name != ROWS]
+    return table.groupby(names, sort=False, dropna=False, as_index=False)[ROWS].sum()
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    """Labels themselves, not the codes of a part's own categories."""
+    return column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
+
+
+@dataclass(frozen=True)
+class StreamedCodes:
+    """Clusters of rows in a stream, numbered from 0 part by part.
+
+    Attributes
+    ----------
+    stream : Stream
+        With the columns of groups after the arrays of the rows.
+    at : list of int
+        Which of these columns make the clusters.
+    labels : Index
+        Of the clusters.
+    """
+
+    stream: Stream
+    at: list[int]
+    labels: pd.Index
+
+    @classmethod
+    def of(cls, stream: Stream, found: pd.DataFrame, names: list[str], which: list[str]) -> StreamedCodes:
+        """Clusters of some of the columns."""
+        distinct = found[which].drop_duplicates()
+        labels = pd.Index(distinct[which[0]]) if len(which) == 1 else pd.MultiIndex.from_frame(distinct)
+        return cls(stream, [names.index(name) for name in which], labels)
+
+    def max(self) -> int:
+        """The largest number."""
+        return len(self.labels) - 1
+
+    def crossed(self, other: StreamedCodes) -> StreamedCodes:
+        """Clusters that both make together."""
+        names = list(self.stream.reader.beside)
+        return self.of(self.stream, self.stream.sum(_Distinct.of).table, names, names)
+
+    @property
+    def number(self) -> Callable:
+        """Numbers of the clusters of some rows, from their groups."""
+        labels, at = self.labels, self.at
+
+        def number(*groups: pd.Series) -> ndarray:
+            columns = [_plain(groups[i]) for i in at]
+            wanted = columns[0] if len(at) == 1 else pd.MultiIndex.from_arrays(columns)
+            return labels.get_indexer(pd.Index(wanted))
+
+        return number
 
 
 def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:

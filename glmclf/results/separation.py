@@ -96,8 +96,12 @@ class Separation:
         foreseen = "have outcomes that are ruled out" if several else "are predicted perfectly"
         what = (
             f"the maximum likelihood estimate of {self._said()} is infinite ({self.kind} separation of "
-            f"{self.response}: {self.n_rows} of {self.n} rows {foreseen}, such as {some})"
+            f"{self.response}: {self.n_rows} of {self.n} rows {foreseen}{', such as ' if some else ''}{some})"
         )
+        if how == "stream":
+            firth = "drop" if pseudo else 'use bias_reduction="firth", drop'
+            none = "Limit estimates are not available of data in a stream"
+            return f"{what}. {none}: {firth} the term, or merge its levels."
         if how == "raise":
             firth = "Drop" if pseudo else 'Use bias_reduction="firth", drop'
             return f'{what}. {firth} the term, merge its levels, or take the limit estimates with separation="warn".'
@@ -141,10 +145,15 @@ def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
         )
 
 
-def separation_report(model: Any, cone: Cone, decided: ndarray) -> Separation:
-    """The cone in the terms of a model; `decided` are the places of the rows that it decides."""
+def separation_report(model: Any, cone: Cone, decided: ndarray | None, count: int | None = None) -> Separation:
+    """The cone in the terms of a model; `decided` are the places of the rows that it decides, None in a stream, where
+    their `count` is known."""
+    n = len(model._rows)
+    if decided is None:
+        kind = "complete" if count == n else "quasi-complete"
+        return Separation(kind, *_by_name(model, cone), None, int(count or 0), n, model.endog_names)
     kind, rows = "complete" if cone.complete else "quasi-complete", model._rows.index[decided]
-    return Separation(kind, *_by_name(model, cone), rows, len(rows), len(model._rows), model.endog_names)
+    return Separation(kind, *_by_name(model, cone), rows, len(rows), n, model.endog_names)
 
 
 def renamed(found: Separation, model: Any, cone: Cone) -> Separation:
