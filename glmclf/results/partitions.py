@@ -13,7 +13,6 @@ import pandas as pd
 
 from glmclf.data.dask import KIND, Sent, frame_of, is_dask, place_of
 from glmclf.data.frame import read_column
-from glmclf.data.reading import looks_across
 from glmclf.data.sources import Place, of_part
 from glmclf.errors import DataError
 
@@ -85,6 +84,8 @@ def _predicted(table: pd.DataFrame, sent: Sent, options: dict[str, Any], partiti
 
 
 def _refuse_across(design: Any, some: pd.DataFrame) -> None:
+    from glmclf.data.reading import looks_across  # which loads patsy
+
     for code, factor in getattr(design, "factors", {}).items():
         e = factor.expression
         columns = {name: read_column(some[name], name) for name in e.columns}

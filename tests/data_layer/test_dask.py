@@ -29,6 +29,7 @@ def table():
     g = np.random.default_rng(8)
     n = 900
     t = pd.DataFrame({"x": g.normal(size=n), "z": g.normal(size=n), "times": g.integers(1, 4, n), "w": g.random(n)})
+    t["c"] = g.integers(0, 30, n)
     t["g"] = np.where(np.arange(n) < 400, "a", g.choice(list("abcd"), n))
     t["y"] = (g.random(n) < 1 / (1 + np.exp(-t.x + 0.5 * t.z - (t.g == "c")))).astype(int)
     t["k"] = g.choice(["low", "mid", "top"], n)
@@ -67,6 +68,7 @@ FITS = {
     "offset": (Probit, "y ~ x", {"offset": "z", "weights": "w"}, {"cov_type": "HC0"}),
     "repeated": (Logit, "y ~ np.exp(x) + z", {"freq_weights": "times", "subset": "z > -1"}, {}),
     "levels": (MNLogit, "k ~ x + g", {}, {"cov_type": "HC1"}),
+    "groups": (Logit, "y ~ bs(z, df=4) + center(x)", {}, {"cov_type": "cluster", "cov_kwds": {"groups": "c"}}),
 }
 
 
@@ -330,7 +332,7 @@ def threaded():
     return fit
 
 
-@pytest.mark.parametrize("name", ["robust", "levels"])
+@pytest.mark.parametrize("name", ["robust", "levels", "groups"])
 def test_a_cluster_gives_the_fit_in_memory(client, table, threaded, name):
     Model, formula, options, fit = FITS[name]
     ddf = parted(table, FEW)
