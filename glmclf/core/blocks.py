@@ -66,6 +66,14 @@ class Blocks:
         """The rows with one more array."""
         return self.changed(lambda *arrays: (*arrays, codes), size)
 
+    def over_parts(self, f: Callable[..., Any]) -> Any:
+        """Sum of ``f(*arrays)`` over the parts that rows come in, which are one here."""
+        return f(*self.arrays)
+
+    def gathered(self, f: Callable[..., Any]) -> Any:
+        """``f(*arrays)``: an array with an entry a row."""
+        return f(*self.arrays)
+
     def thinned(self, step: int) -> Blocks:
         """Every `step`-th run of rows."""
         rows = (np.arange(0, self.n, RUN * step)[:, None] + np.arange(RUN)).ravel()

@@ -98,7 +98,8 @@ def _converted(data: Any, scalars: bool) -> pd.DataFrame:
     file = isinstance(data, (str, bytes)) or hasattr(data, "__fspath__") or type(data).__name__.endswith("Dataset")
     if file or callable(data):
         raise NotImplementedError(
-            f"data from a file or stream (found {type(data).__name__}) is not available yet: pass a DataFrame."
+            f"rows in a file or stream (found {type(data).__name__}) are not one table here: pass a DataFrame or, of a "
+            "result, use augment(), which gives predictions part by part."
         )
     if isinstance(data, Mapping):
         return _from_mapping(data, scalars)

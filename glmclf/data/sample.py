@@ -127,17 +127,23 @@ def _aligned(value: Any, name: str, frame: pd.DataFrame) -> ndarray:
 
 
 def _numbers(name: str, label: str, array: ndarray, index: pd.Index) -> ndarray:
+    if not len(array):  # a part without rows is of any type
+        return np.zeros(array.shape)
     if array.dtype.kind not in "biuf":
         raise DataError(f"{label} must be numbers, found {quoted(pd.unique(array), 3)}.")
     values = np.array(array, dtype=np.float64)
-    infinite = np.isinf(values.reshape(len(values), -1)).any(axis=1)
-    _refuse(np.asarray(infinite), label, "infinite values", index)
+    _refuse(_in_rows(np.isinf(values)), label, "infinite values", index)
     if name != "offset":
         _refuse(values < 0, label, "negative values", index)
     if name == "freq_weights":
         fraction = np.isfinite(values) & (values != np.floor(values))
         _refuse(fraction, label, "values other than whole numbers (sampling weights go into weights=)", index)
     return values
+
+
+def _in_rows(mask: ndarray) -> ndarray:
+    """Rows in which something is."""
+    return mask if mask.ndim == 1 else mask.any(axis=1)
 
 
 def _refuse(mask: ndarray, label: str, what: str, index: pd.Index) -> None:
@@ -224,7 +230,7 @@ def weigh(rows: Rows, extras: Mapping[str, ndarray], given: Mapping[str, Any] | 
             rows.absent(values == 0)
     source = given or {}
     named = {name: source[name] if isinstance(source.get(name), str) else name for name in extras}
-    return {named[name]: np.isnan(v.reshape(len(v), -1)).any(axis=1) for name, v in extras.items()}
+    return {named[name]: _in_rows(np.isnan(v)) for name, v in extras.items()}
 
 
 def leave_out_no_trials(rows: Rows, counts: list[ndarray], notes: list[str]) -> None:

@@ -6,6 +6,7 @@ done with data larger than memory is such a sum. Parts are pandas frames.
 
 from __future__ import annotations
 
+import functools
 import os
 import queue
 import threading
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from glmclf.data.frame import as_frame, close_to, quoted
@@ -106,6 +108,11 @@ class Source:
     def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
         """Sum of ``f(table, place)`` over the parts, added in their order; the next ones are read meanwhile."""
         return self._added(lambda table, place: table, f, columns)
+
+    def each(self, f: Callable[[pd.DataFrame], Any]) -> Iterator[Any]:
+        """``f(table)`` of one part after another."""
+        for table, place in self.tables():
+            yield self.of_part(lambda table, _: f(table), table, place)
 
     def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
         """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows; those of the
@@ -240,6 +247,28 @@ def as_source(data: Any) -> Source | None:
 
         return Dask(data)
     return Calls(data) if callable(data) and not isinstance(data, type) else None
+
+
+def by_part(method: Callable) -> Callable:
+    """A method of new data that, of a source, gives an iterator over what it gives of each part."""
+
+    @functools.wraps(method)
+    def of_newdata(self: Any, newdata: Any = None) -> Any:
+        source = as_source(newdata)
+        return method(self, newdata) if source is None else source.each(functools.partial(method, self))
+
+    return of_newdata
+
+
+def check_beside(source: Source, **given: Any) -> None:
+    """Refuse values beside a source that are neither one of its columns nor one number for all rows."""
+    for name, value in given.items():
+        if value is None or (isinstance(value, (int, float, np.number)) and not isinstance(value, bool)):
+            continue
+        if not isinstance(value, str):
+            raise DataError(f"{name}= of rows of {source.kind} is the name of a column; found {type(value).__name__}")
+        if value not in source.names:
+            raise DataError(f'{name}="{value}": no such column of {source.kind}. {close_to(value, source.names)}')
 
 
 def _of_path(path: str) -> Source:

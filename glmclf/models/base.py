@@ -29,6 +29,7 @@ from glmclf.core.omitted import (
 )
 from glmclf.core.rank import dependencies_in
 from glmclf.core.solvers.sgd import RAW
+from glmclf.core.streamed import RowsElsewhereError
 from glmclf.data.arrays import is_sparse, sparse_rows
 from glmclf.data.frame import align
 from glmclf.errors import (
@@ -503,7 +504,7 @@ class Model(ConstrainedFits, Regularization):
         from glmclf.core.limit import find_cone, ruled_out
 
         k = len(self.exog_names)
-        omitted = merged({}, dependencies_in(Blocks(self._rows.X)), np.arange(k))
+        omitted = merged({}, dependencies_in(self._rows.columns()), np.arange(k))
         objective = self._objective(columns=columns_kept(omitted, k))
         cone, constraints = find_cone(objective)
         return None if cone is None else self._report(cone, ruled_out(objective, cone, constraints), omitted)
@@ -651,6 +652,8 @@ class Model(ConstrainedFits, Regularization):
     def _beside_the_rows(self, values, what: str) -> pd.DataFrame:
         """Numbers beside the table (columns by name, Series, DataFrame or array) for the rows of the fit."""
         r, frame = self._rows, self.data.frame
+        if r.streamed:
+            raise RowsElsewhereError()
         if isinstance(values, str) or (isinstance(values, list) and all(isinstance(v, str) for v in values)):
             names = [values] if isinstance(values, str) else values
             absent = [name for name in names if frame is None or name not in frame.columns]

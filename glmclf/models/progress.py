@@ -66,7 +66,7 @@ def shown(progress: Any, title: str, rows: Any, callback: Callable | None = None
         yield callback
         return
     source = rows.stream.source if rows.streamed else None
-    bar = Bar(title, rows.parts if rows.streamed else None)
+    bar = Bar(title, rows.n_parts if rows.streamed else None)
 
     def report(iteration: int, theta: Any, value: float) -> None:
         bar.iteration(iteration, value)

@@ -135,7 +135,7 @@ class BiasReduction:
             return self._reduction.penalised, self._theta
         if not self._combinations:
             return self._penalised_within(np.eye(len(self._columns))[:, columns])
-        R = triangular_factor(Blocks(self.model._rows.X))
+        R = triangular_factor(self.model._rows.columns())
         return self._penalised_within(np.linalg.lstsq(R[:, self._columns], R[:, columns], rcond=None)[0])
 
     def _penalised_as(self, other: Any) -> float:

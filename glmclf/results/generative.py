@@ -17,6 +17,7 @@ from glmclf.core.gaussian import log_softmax, softmax
 from glmclf.core.moments import class_sizes
 from glmclf.data.arrays import sums_up
 from glmclf.data.frame import as_frame
+from glmclf.data.sources import by_part
 from glmclf.errors import DataWarning, warn
 from glmclf.inference import wald
 from glmclf.inference.covariance import Covariance
@@ -32,7 +33,7 @@ from glmclf.results.levels import LevelPredictions, beside, check_prediction, dr
 from glmclf.results.margins import Margins
 from glmclf.results.partitions import by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
-from glmclf.results.same_data import counted
+from glmclf.results.same_data import fingerprint
 
 ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
@@ -476,13 +477,15 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
     def _repeated(self, model) -> Any:
         return model.fit(n_threads=1)
 
+    @by_part
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
 
         Parameters
         ----------
-        newdata : DataFrame, optional
-            By default the rows of the fit.
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part.
 
         Returns
         -------
@@ -670,10 +673,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
     @cached_property
     def _fingerprint(self) -> dict[str, str]:
         """A digest of each thing that models compared must share."""
-        from glmclf.results.base import _digest
-
-        parts = {"response": self.model.endog, "trials": None, "weights": counted(self), "offset": None}
-        return {name: _digest(a) for name, a in parts.items()}
+        return fingerprint(self)
 
     def _check_priors(self, what: str) -> None:
         """Refuse priors that are neither known nor estimated by maximum likelihood."""
