@@ -40,6 +40,33 @@ def joined(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
+def of_part(f: Callable, part: Any, place: Place, kind: str) -> Any:
+    """``f(part, place)``, its errors with the place and the kind of source."""
+    try:
+        return f(part, place)
+    except (DataError, NotImplementedError) as error:
+        if place.name in str(error):
+            raise
+        raise type(error)(f"{place} of {kind}: {error}") from error
+
+
+def of_rows(f: Callable, arrays: tuple, place: Place) -> Any:
+    """``f(*arrays, number)``; nothing where there are no rows."""
+    return f(*arrays, place.number) if arrays else None
+
+
+def with_columns(table: Any, columns: list[Any], place: Place, kind: str) -> pd.DataFrame:
+    """A part as a pandas frame that has these columns."""
+    frame = as_frame(table, empty=True)
+    absent = [name for name in columns if name not in frame.columns]
+    if absent:
+        raise DataError(
+            f"{place} of {kind} has no column {quoted(absent)}, which the first one has. "
+            f"{close_to(str(absent[0]), frame.columns)}"
+        )
+    return frame
+
+
 class Source:
     """Tables that come one after another, the same each time.
 
@@ -64,12 +91,19 @@ class Source:
         nothing = True
         for table, place in self._tables(columns):
             nothing = False
-            yield self._checked(table, place, self.names if columns is None else columns), place
+            yield with_columns(table, self.names if columns is None else columns, place, self.kind), place
         if nothing:
             raise DataError(f"{self.kind} holds no table")
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         raise NotImplementedError
+
+    def first(self, columns: list[str] | None = None) -> pd.DataFrame:
+        """The first table that has rows; where none has, the last."""
+        for table, _ in self.tables(columns):
+            if len(table):
+                break
+        return table
 
     def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
         """Sum of ``f(table, place)`` over the parts, added in their order; the next ones are read meanwhile."""
@@ -83,40 +117,17 @@ class Source:
     def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
         """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows; those of the
         next ones are made meanwhile."""
-
-        def of_rows(arrays: tuple, place: Place) -> Any:
-            return f(*arrays, place.number) if arrays else None
-
-        return self._added(reader, of_rows, columns)
+        return self._added(reader, lambda arrays, place: of_rows(f, arrays, place), columns)
 
     def _added(self, before: Callable, f: Callable, columns: list[str] | None) -> Any:
-        made = ((self.of_part(before, table, place), place) for table, place in self.tables(columns))
+        made = ((of_part(before, table, place, self.kind), place) for table, place in self.tables(columns))
         total = None
         with _Ahead(made) as parts:
             for part, place in parts:
-                total = joined(total, self.of_part(f, part, place))
+                total = joined(total, of_part(f, part, place, self.kind))
                 if self.watch is not None:
                     self.watch(place.number)
         return total
-
-    def of_part(self, f: Callable, part: Any, place: Place) -> Any:
-        """``f(part, place)``, its errors with the place."""
-        try:
-            return f(part, place)
-        except (DataError, NotImplementedError) as error:
-            if place.name in str(error):
-                raise
-            raise type(error)(f"{place} of {self.kind}: {error}") from error
-
-    def _checked(self, table: Any, place: Place, columns: list[Any]) -> pd.DataFrame:
-        frame = as_frame(table, empty=True)
-        absent = [name for name in columns if name not in frame.columns]
-        if absent:
-            raise DataError(
-                f"{place} of {self.kind} has no column {quoted(absent)}, which the first one has. "
-                f"{close_to(str(absent[0]), frame.columns)}"
-            )
-        return frame
 
 
 class Parquet(Source):

@@ -390,7 +390,7 @@ def read_stream(
     check_missing_option(missing)
     parsed = parse_formula(formula, intercept=intercept)
     codes = list(dict.fromkeys([*parsed.left, *itertools.chain(*parsed.right)]))
-    first, _ = next(source.tables())
+    first = source.first()
     caller = {} if restricted or namespace is None else namespace
     bound = {code: bind_code(code, first, caller, restricted) for code in codes}
     _refuse_across([e for e in bound.values() if not e.remembers], first)
@@ -431,7 +431,7 @@ def _surveyed(source: Source, reader: Reader) -> Survey:
             return source.sum(lambda table, place: reader.memorised(table, place, g), columns)
 
         memorise_all(remembering, total)
-        _refuse_across(remembering, next(source.tables(columns))[0])
+        _refuse_across(remembering, source.first(columns))
         survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
     return survey
 

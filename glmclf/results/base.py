@@ -953,6 +953,9 @@ class Results(
         """Drop every array with one entry a row, and the table: predictions and inference remain."""
         _ = self._null_penalised
         super().remove_data()
+
+    def _drop_rows(self) -> None:
+        super()._drop_rows()
         self._limit = self._ruled_out = self._origin = None
         if self.separation is not None and self._cone is not None:
             self._cone = replace(self._cone, facets=self._cone.extreme, decided=np.zeros(0, dtype=bool))

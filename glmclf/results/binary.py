@@ -28,6 +28,7 @@ from glmclf.results.estimates import row_property
 from glmclf.results.inverse import InversePredictions
 from glmclf.results.judging import JudgedRegression
 from glmclf.results.partial_residuals import PartialResiduals
+from glmclf.results.partitions import by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import signs_of_rows, warn_of_unknown
 
@@ -202,6 +203,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         return gof.of_probabilities(found.sums, mean, fractions) | {"McKelvey-Zavoina": latent}
 
     # ---------------------------------------------------------------------------------------------- predicting
+    @by_partition
     def predict(self, newdata=None, which: str = "mean", threshold: float = 0.5, priors=None, offset=None) -> pd.Series:
         """Predicted probabilities of the event, linear predictors, variances or classes.
 
@@ -209,7 +211,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         ----------
         newdata : DataFrame, array_like, optional
             Rows to predict: a table with the variables of the formula, rows of the design (scipy.sparse, too), or one
-            row as a vector or list; by default the rows of the fit.
+            row as a vector or list; by default the rows of the fit. Of a Dask DataFrame, predictions are lazy.
         which : {"mean", "linear", "var", "class"}
             P(event), x'b + offset, P(event) (1 - P(event)), or the label: the event where P(event) > `threshold`.
         threshold : float

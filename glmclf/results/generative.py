@@ -31,6 +31,7 @@ from glmclf.results.implied_logit import ImpliedLogit
 from glmclf.results.judging import Judged
 from glmclf.results.levels import LevelPredictions, beside, check_prediction, drawn_labels, times_of
 from glmclf.results.margins import Margins
+from glmclf.results.partitions import by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.same_data import fingerprint
 
@@ -299,6 +300,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         raise NotImplementedError
 
     # ------------------------------------------------------------------------------------------------ predicting
+    @by_partition
     def predict(self, newdata=None, which: str = "mean", *, rule: str = "map", cost=None, priors=None):
         """Posterior probabilities, decisions, log-odds or joint densities.
 
@@ -306,7 +308,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         ----------
         newdata : DataFrame, array_like, optional
             Rows to predict, columns by name; by default the rows of the fit. A row is judged by the features that it
-            has; one without any by the priors.
+            has; one without any by the priors. Of a Dask DataFrame, predictions are lazy.
         which : {"mean", "class", "linear", "joint"}
             Posterior probabilities; the class decided on; log-odds against the reference, 0 for it; or
             log pi_k f_k(x), whose density has the units of the features.

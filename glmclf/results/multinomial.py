@@ -40,6 +40,7 @@ from glmclf.results.levels import (
     times_of,
 )
 from glmclf.results.partial_residuals import PartialResiduals
+from glmclf.results.partitions import by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 
@@ -396,6 +397,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         return iia.small_hsiao(value, restricted._value, restricted._size)
 
     # ---------------------------------------------------------------------------------------------- predicting
+    @by_partition
     def predict(self, newdata=None, which: str = "mean", priors=None, offset=None):
         """Predicted probabilities, linear predictors or classes.
 
