@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
 import itertools
 import operator
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -32,7 +34,7 @@ class Blocks:
     size : int, optional
         Rows a block; by default such that a worker's block stays in its cache.
     n_threads : int, optional
-        Workers; by default one a processor, and one alone where the data are a single block.
+        Workers; by default one a processor, and one alone where the data are a single block, or within `alone`.
     """
 
     streamed = False  # whether the arrays are elsewhere
@@ -41,7 +43,7 @@ class Blocks:
         self.arrays = arrays
         self.n = arrays[0].shape[0]
         self.size = size or _even(self.n, arrays[0].block_size)
-        self.n_threads = n_threads or processors()
+        self.n_threads = 1 if _ALONE.get() else n_threads or processors()
 
     def __iter__(self) -> Iterator[tuple]:
         return map(self._cut, self._slices())
@@ -63,6 +65,14 @@ class Blocks:
     def beside(self, codes: Any, size: int | None = None) -> Blocks:
         """The rows with one more array."""
         return self.changed(lambda *arrays: (*arrays, codes), size)
+
+    def over_parts(self, f: Callable[..., Any]) -> Any:
+        """Sum of ``f(*arrays)`` over the parts that rows come in, which are one here."""
+        return f(*self.arrays)
+
+    def gathered(self, f: Callable[..., Any]) -> Any:
+        """``f(*arrays)``: an array with an entry a row."""
+        return f(*self.arrays)
 
     def thinned(self, step: int) -> Blocks:
         """Every `step`-th run of rows."""
@@ -146,6 +156,40 @@ def _blas_controller():
     return ThreadpoolController()
 
 
-def one_blas_thread():
+class _OneBlasThread:
+    """A limit that threads hold together: the first sets it, the last to leave takes it off."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._limit = threading.Lock(), 0, None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._limit = _blas_controller().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *_: Any) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limit.restore_original_limits()
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
+_ALONE = contextvars.ContextVar("alone", default=False)
+
+
+def one_blas_thread() -> _OneBlasThread:
     """BLAS with one thread a worker: two competing pools are far slower than either."""
-    return _blas_controller().limit(limits=1, user_api="blas")
+    return _ONE_BLAS_THREAD
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """One worker, with one BLAS thread, for the `Blocks` of a task that has others beside it."""
+    token = _ALONE.set(True)
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _ALONE.reset(token)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -10,13 +12,44 @@ import numpy as np
 from glmclf.core.blocks import RUN, Blocks
 from glmclf.core.columns import Dense
 
-NEEDS = (
-    "needs the rows of the fit one by one, which are in a stream: give it new data, or use a fit to a sample in memory"
-)
+MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say
+LAYERS = ("glmclf.results.", "glmclf.models.")  # of what a user asks for
 
 
 class RowsElsewhereError(NotImplementedError, AttributeError):
-    """What is asked for needs rows that are in a stream; an attribute that they do not have, to `hasattr`."""
+    """What is asked for needs rows that are in a stream; an attribute that they do not have, to `hasattr`.
+
+    Parameters
+    ----------
+    message : str, optional
+        By default that what was called, by name, needs the rows.
+    """
+
+    def __init__(self, message: str | None = None):
+        super().__init__(message or _needs_rows())
+
+
+def _needs_rows() -> str:
+    name, asked = _asked_for()
+    new = inspect.isfunction(asked) and not {"newdata", "exog"}.isdisjoint(inspect.signature(asked).parameters)
+    return (
+        f"{name} needs the rows of the fit one by one, which are in a stream: {'give it new data, or ' * new}use a fit "
+        "to a sample in memory. augment(source) has predictions of all rows, part by part"
+    )
+
+
+def _asked_for() -> tuple[str, Any]:
+    """What was called first of what is public: its name and itself."""
+    frame: Any = sys._getframe(2)
+    found: tuple[str, Any] = "this", None
+    while frame is not None:
+        word, owner = frame.f_code.co_name, frame.f_locals.get("self")
+        public = not word.startswith("_") and frame.f_globals.get("__name__", "").startswith(LAYERS)
+        if public and hasattr(type(owner), word):
+            asked = getattr(type(owner), word)
+            found = f"{word}()" if inspect.isfunction(asked) else word, asked
+        frame = frame.f_back
+    return found
 
 
 class Elsewhere:
@@ -36,7 +69,7 @@ class Elsewhere:
         return self.shape[0]
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise RowsElsewhereError(f"this {NEEDS}")
+        raise RowsElsewhereError()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -69,7 +102,7 @@ class ColumnsElsewhere(Elsewhere):
 class Gathered(list):
     """A list whose sum with another is both, one after the other."""
 
-    def __add__(self, other: list) -> Gathered:  # type: ignore[override]
+    def __add__(self, other: list) -> Gathered:
         return Gathered([*self, *other])
 
 
@@ -123,9 +156,29 @@ class Streamed(Blocks):
 
         return self.stream.sum(part)
 
+    def parts(self) -> Iterator[tuple]:
+        """The arrays of each part."""
+        return (self._made(*arrays) for arrays in self.stream.parts())
+
     def __iter__(self) -> Iterator[tuple]:
-        for arrays in self.stream.parts():
-            yield from Blocks(*self._made(*arrays), size=self._size, n_threads=self.n_threads)
+        for arrays in self.parts():
+            yield from Blocks(*arrays, size=self._size, n_threads=self.n_threads)
+
+    def over_parts(self, f: Callable) -> Any:
+        """Sum of ``f(*arrays)`` over parts."""
+        of = self._of
+        return self.stream.sum(lambda *arrays: f(*(arrays[:-1] if of is None else of(*arrays[:-1]))))
+
+    def gathered(self, f: Callable) -> Any:
+        """``f(*arrays)`` of all rows in memory, if they are not too many."""
+
+        def part(*arrays: Any) -> Gathered:
+            found = f(*arrays)
+            if self.n * found[:1].size > MOST_GATHERED:
+                raise RowsElsewhereError(too_many(self.n))
+            return Gathered([found])
+
+        return np.concatenate(self.over_parts(part))
 
     def resized(self, size: int) -> Streamed:
         """The same rows in blocks of another size."""
@@ -168,6 +221,14 @@ class Streamed(Blocks):
         parts = zip(*self.stream.sum(some), strict=True)
         arrays = [None if a is None else np.concatenate(few) for a, few in zip(self.arrays, parts, strict=True)]
         return Blocks(Dense(np.asfortranarray(arrays[0])), *arrays[1:], n_threads=self.n_threads)
+
+
+def too_many(n: int) -> str:
+    """Why numbers of n rows are not gathered."""
+    return (
+        f"{_asked_for()[0]} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: give "
+        "it some of them as newdata="
+    )
 
 
 def _of_a_stream() -> Any:

@@ -7,10 +7,12 @@ record, with the caller's functions by reference.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import importlib
 import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -360,9 +362,24 @@ def pickled(design: TableDesign) -> dict[str, Any]:
     return {"version": VERSION, "record": _record(design), "borrowed": borrowed}
 
 
+_BY_VALUE = contextvars.ContextVar("by_value", default=False)
+
+
+@contextlib.contextmanager
+def functions_by_value() -> Iterator[None]:
+    """Leave it to the pickler which of the caller's functions it takes: cloudpickle takes any."""
+    token = _BY_VALUE.set(True)
+    try:
+        yield
+    finally:
+        _BY_VALUE.reset(token)
+
+
 def _reference(name: str, value: Any, code: str) -> tuple[str, Any]:
     if isinstance(value, ModuleType):
         return "module", value.__name__
+    if _BY_VALUE.get():
+        return "value", value
     try:
         pickle.dumps(value)
     except Exception as error:

@@ -155,7 +155,7 @@ class FeatureReader(Reader):
         right = [code for code in self.bound if code not in self.left]
         found = settled(reading, self.left, right, self.how, [], stage)
         right = [code for code in right if code in found]
-        left = {code: found[code].value for code in self.left}
+        left = {code: found[code].value for code in self.left if code in found}
         shown: dict[str, Any] = {code: self._shown_of(code, found[code], reading, place) for code in right}
         cells = {
             ":".join(codes): Cells.of([found[code] for code in codes])
@@ -252,7 +252,7 @@ def read_feature_stream(
     """
     check_missing_option(missing, MISSING)
     parsed = parse_formula(formula, intercept=True)
-    first, _ = next(source.tables())
+    first = source.first()
     plain = list(itertools.chain(*parsed.right))
     block = counts_of(multinomial, list(first.columns), plain)
     right = list(dict.fromkeys([*plain, *block]))

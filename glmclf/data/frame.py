@@ -90,10 +90,16 @@ def as_frame(data: Any, *, empty: bool = False, scalars: bool = False) -> pd.Dat
 
 
 def _converted(data: Any, scalars: bool) -> pd.DataFrame:
-    file = isinstance(data, (str, bytes)) or hasattr(data, "__fspath__") or type(data).__name__.endswith("Dataset")
-    if file or callable(data) or _module(data).startswith("dask"):
+    if _module(data) in ("dask", "dask_expr"):
         raise NotImplementedError(
-            f"data from a file or stream (found {type(data).__name__}) is not available yet: pass a DataFrame."
+            f"rows of a Dask {type(data).__name__} one by one: .predict(ddf) is lazy; for anything else pass a pandas "
+            "frame, such as one partition, ddf.partitions[0].compute()"
+        )
+    file = isinstance(data, (str, bytes)) or hasattr(data, "__fspath__") or type(data).__name__.endswith("Dataset")
+    if file or callable(data):
+        raise NotImplementedError(
+            f"rows in a file or stream (found {type(data).__name__}) are not one table here: pass a DataFrame or, of a "
+            "result, use augment(), which gives predictions part by part."
         )
     if isinstance(data, Mapping):
         return _from_mapping(data, scalars)

@@ -12,6 +12,7 @@ from numpy import ndarray
 from glmclf.data.arrays import is_sparse, read_endog
 from glmclf.data.design import read_formula, table_of
 from glmclf.data.frame import matched, quoted, read_column, row_labels
+from glmclf.data.response import distinct
 from glmclf.errors import DataError, FormulaError, UnseenLevelError
 
 
@@ -168,8 +169,8 @@ def _of_rows(response: Any, names: list[str], values: list[Any], index: pd.Index
             raise DataError(f'"{names[0]}" is a fraction: numbers from 0 to 1; found {y.min():g} to {y.max():g}')
         return y
     if column.kind in ("number", "bool"):
-        labels, codes = np.unique(np.asarray(column.values), return_inverse=True)
-        labels = labels.tolist()
+        found, codes = distinct(np.asarray(column.values))
+        labels = found.tolist()
     elif column.kind == "other":
         raise DataError(f'"{names[0]}" holds values that are no labels of the response')
     else:

@@ -242,7 +242,7 @@ class MultinomialResponse:
         name, series = names[0], _series(values[0])
         column = _complete(read_column(series, name), name)
         if column.kind in ("number", "bool"):
-            found, codes = _distinct(column.values)
+            found, codes = distinct(column.values)
             levels, known, place = found.tolist(), found.tolist(), np.arange(len(found))
         else:
             known, levels = column.values.categories.tolist(), _used(column)
@@ -306,7 +306,7 @@ def packed(response: Any) -> Any:
     return replace(response, y=response.y.astype(np.int8)) if response.kind == "binary" else response
 
 
-def _distinct(values: ndarray) -> tuple[ndarray, ndarray]:
+def distinct(values: ndarray) -> tuple[ndarray, ndarray]:
     """Sorted distinct values and each row's place among them; by counting where they are few whole numbers."""
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())

@@ -127,10 +127,12 @@ def _aligned(value: Any, name: str, frame: pd.DataFrame) -> ndarray:
 
 
 def _numbers(name: str, label: str, array: ndarray, index: pd.Index) -> ndarray:
+    if not len(array):  # a part without rows is of any type
+        return np.zeros(array.shape)
     if array.dtype.kind not in "biuf":
         raise DataError(f"{label} must be numbers, found {quoted(pd.unique(array), 3)}.")
     values = np.array(array, dtype=np.float64)
-    _refuse(_in_row(np.isinf(values)), label, "infinite values", index)
+    _refuse(_in_rows(np.isinf(values)), label, "infinite values", index)
     if name != "offset":
         _refuse(values < 0, label, "negative values", index)
     if name == "freq_weights":
@@ -139,8 +141,8 @@ def _numbers(name: str, label: str, array: ndarray, index: pd.Index) -> ndarray:
     return values
 
 
-def _in_row(mask: ndarray) -> ndarray:
-    """Whether a row has it in any column."""
+def _in_rows(mask: ndarray) -> ndarray:
+    """Rows in which something is."""
     return mask if mask.ndim == 1 else np.asarray(mask.any(axis=1))
 
 
@@ -228,7 +230,7 @@ def weigh(rows: Rows, extras: Mapping[str, ndarray], given: Mapping[str, Any] | 
             rows.absent(values == 0)
     source = given or {}
     named = {name: source[name] if isinstance(source.get(name), str) else name for name in extras}
-    return {named[name]: _in_row(np.isnan(v)) for name, v in extras.items()}
+    return {named[name]: _in_rows(np.isnan(v)) for name, v in extras.items()}
 
 
 def leave_out_no_trials(rows: Rows, counts: list[ndarray], notes: list[str]) -> None:

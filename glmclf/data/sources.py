@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from glmclf.data.frame import as_frame, close_to, quoted
@@ -39,6 +40,33 @@ def joined(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
+def of_part(f: Callable, part: Any, place: Place, kind: str) -> Any:
+    """``f(part, place)``, its errors with the place and the kind of source."""
+    try:
+        return f(part, place)
+    except (DataError, NotImplementedError) as error:
+        if place.name in str(error):
+            raise
+        raise type(error)(f"{place} of {kind}: {error}") from error
+
+
+def of_rows(f: Callable, arrays: tuple, place: Place) -> Any:
+    """``f(*arrays, number)``; nothing where there are no rows."""
+    return f(*arrays, place.number) if arrays else None
+
+
+def with_columns(table: Any, columns: list[Any], place: Place, kind: str) -> pd.DataFrame:
+    """A part as a pandas frame that has these columns."""
+    frame = as_frame(table, empty=True)
+    absent = [name for name in columns if name not in frame.columns]
+    if absent:
+        raise DataError(
+            f"{place} of {kind} has no column {quoted(absent)}, which the first one has. "
+            f"{close_to(str(absent[0]), frame.columns)}"
+        )
+    return frame
+
+
 class Source:
     """Tables that come one after another, the same each time.
 
@@ -50,55 +78,56 @@ class Source:
         What it is, for messages and the summary.
     names : list of str
         Columns of every part.
+    watch : callable or None
+        Called with the number of each part that is done.
     """
 
     kind: str
     names: list[Any]
+    watch: Callable[[int], None] | None = None
 
     def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
         """The parts in their order with the place of each, ``part 3``, with these columns only."""
         nothing = True
         for table, place in self._tables(columns):
             nothing = False
-            yield self._checked(table, place, self.names if columns is None else columns), place
+            yield with_columns(table, self.names if columns is None else columns, place, self.kind), place
         if nothing:
             raise DataError(f"{self.kind} holds no table")
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         raise NotImplementedError
 
+    def first(self, columns: list[str] | None = None) -> pd.DataFrame:
+        """The first table that has rows; where none has, the last."""
+        for table, _ in self.tables(columns):
+            if len(table):
+                break
+        return table
+
     def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
         """Sum of ``f(table, place)`` over the parts, added in their order; the next ones are read meanwhile."""
-        with _Ahead(self.tables(columns)) as parts:
-            return functools.reduce(joined, (self.of_part(f, table, place) for table, place in parts), None)
+        return self._added(lambda table, place: table, f, columns)
 
-    def of_part(self, f: Callable[[pd.DataFrame, Place], Any], table: pd.DataFrame, place: Place) -> Any:
-        """``f(table, place)``, its errors with the place."""
-        try:
-            return f(table, place)
-        except (DataError, NotImplementedError) as error:
-            if place.name in str(error):
-                raise
-            raise type(error)(f"{place} of {self.kind}: {error}") from error
+    def each(self, f: Callable[[pd.DataFrame], Any]) -> Iterator[Any]:
+        """``f(table)`` of one part after another."""
+        for table, place in self.tables():
+            yield self.of_part(lambda table, _: f(table), table, place)
 
     def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
-        """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows."""
+        """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows; those of the
+        next ones are made meanwhile."""
+        return self._added(reader, lambda arrays, place: of_rows(f, arrays, place), columns)
 
-        def rows(table: pd.DataFrame, place: Place) -> Any:
-            arrays = reader(table, place)
-            return f(*arrays, place.number) if arrays else None
-
-        return self.sum(rows, columns)
-
-    def _checked(self, table: Any, place: Place, columns: list[Any]) -> pd.DataFrame:
-        frame = as_frame(table, empty=True)
-        absent = [name for name in columns if name not in frame.columns]
-        if absent:
-            raise DataError(
-                f"{place} of {self.kind} has no column {quoted(absent)}, which the first one has. "
-                f"{close_to(str(absent[0]), frame.columns)}"
-            )
-        return frame
+    def _added(self, before: Callable, f: Callable, columns: list[str] | None) -> Any:
+        made = ((of_part(before, table, place, self.kind), place) for table, place in self.tables(columns))
+        total = None
+        with _Ahead(made) as parts:
+            for part, place in parts:
+                total = joined(total, of_part(f, part, place, self.kind))
+                if self.watch is not None:
+                    self.watch(place.number)
+        return total
 
 
 class Parquet(Source):
@@ -112,7 +141,7 @@ class Parquet(Source):
     def __init__(self, data: Any):
         dataset = _needed("pyarrow.dataset", "parquet")
         path = isinstance(data, (str, os.PathLike))
-        self.kind = f'Parquet "{os.fspath(data)}"' if path else f"the {type(data).__name__}"
+        self.kind = f'Parquet "{_short(data)}"' if path else f"the {type(data).__name__}"
         try:
             self._dataset = dataset.dataset(os.fspath(data), format="parquet", partitioning="hive") if path else data
         except (OSError, ValueError) as error:
@@ -159,7 +188,7 @@ class Csv(Source):
     """
 
     def __init__(self, path: Any):
-        self.path, self.kind = os.fspath(path), f'CSV "{os.fspath(path)}"'
+        self.path, self.kind = os.fspath(path), f'CSV "{_short(path)}"'
         try:
             self.names = list(pd.read_csv(self.path, nrows=0).columns)
         except (OSError, ValueError) as error:
@@ -220,6 +249,28 @@ def as_source(data: Any) -> Source | None:
     return Calls(data) if callable(data) and not isinstance(data, type) else None
 
 
+def by_part(method: Callable) -> Callable:
+    """A method of new data that, of a source, gives an iterator over what it gives of each part."""
+
+    @functools.wraps(method)
+    def of_newdata(self: Any, newdata: Any = None) -> Any:
+        source = as_source(newdata)
+        return method(self, newdata) if source is None else source.each(functools.partial(method, self))
+
+    return of_newdata
+
+
+def check_beside(source: Source, **given: Any) -> None:
+    """Refuse values beside a source that are neither one of its columns nor one number for all rows."""
+    for name, value in given.items():
+        if value is None or (isinstance(value, (int, float, np.number)) and not isinstance(value, bool)):
+            continue
+        if not isinstance(value, str):
+            raise DataError(f"{name}= of rows of {source.kind} is the name of a column; found {type(value).__name__}")
+        if value not in source.names:
+            raise DataError(f'{name}="{value}": no such column of {source.kind}. {close_to(value, source.names)}')
+
+
 def _of_path(path: str) -> Source:
     suffixes = [s.lower() for s in Path(path).suffixes]
     if suffixes and SUFFIXES.get(suffixes[0] if len(suffixes) == 2 else suffixes[-1]) == "csv":
@@ -233,6 +284,11 @@ def _of_path(path: str) -> Source:
             "without arguments that yields DataFrames."
         )
     return Parquet(path)
+
+
+def _short(path: Any) -> str:
+    """The last part of a path."""
+    return os.path.basename(os.fspath(path).rstrip("/\\")) or os.fspath(path)
 
 
 def _needed(module: str, extra: str) -> Any:
@@ -249,7 +305,8 @@ class _Ahead:
     """Items of an iterator, made by a thread while others are worked on; it ends when the block is left."""
 
     def __init__(self, items: Iterator[Any]):
-        self._items, self._queue = items, queue.Queue(AHEAD)
+        self._items = items
+        self._queue: queue.Queue = queue.Queue(AHEAD)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._make, daemon=True)
 

@@ -162,7 +162,7 @@ class SeenColumn:
             return replace(self, kind="label", categories=None, ordered=False, **self._range(other))
         return replace(self, **self._range(other))
 
-    def _range(self, other: SeenColumn) -> dict[str, float]:
+    def _range(self, other: SeenColumn) -> dict[str, Any]:
         return {"low": float(np.fmin(self.low, other.low)), "high": float(np.fmax(self.high, other.high))}
 
     @property
@@ -323,7 +323,7 @@ class Reader:
     ) -> Survey:  # fmt: skip
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left if c in values]
         seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place)) is not None}
-        columns = {n: s for n, c in table.items() if (s := SeenColumn.of(c, n, place)) is not None}
+        columns = {n: own for n, c in table.items() if (own := SeenColumn.of(c, n, place)) is not None}
         return Survey(
             len(given), len(frame), int(rows.keep.sum()), rows.n_dropped(), rows.n_absent, rows.no_trials,
             rows.dropped(), seen, columns,
@@ -421,13 +421,14 @@ def read_stream(
     """
     check_missing_option(missing)
     parsed = parse_formula(formula, intercept=intercept)
-    first, _ = next(source.tables())
+    first = source.first()
     right = list(itertools.chain(*parsed.right))
     reader = Reader(**bound_to(first, parsed.left, right, namespace, subset, extras, restricted), missing=missing)
     survey = surveyed(source, reader)
     design, notes = _designed(parsed, formula, reader, survey)
     if intercept and len(design.xnames) == 1:
         raise no_features(formula)
+    assert survey.left is not None
     made = response(survey.left.names, survey.left.columns)
     notes = [*no_trials(survey.no_trials), *notes, *getattr(made, "notes", [])]
     made = made.without_rows()
@@ -477,7 +478,7 @@ def surveyed(source: Source, reader: Reader) -> Survey:
                 return source.sum(lambda table, place: reader.memorised(table, place, g, some), columns)
 
             memorise_all(some, total)
-        _refuse_across(list(itertools.chain(*memories)), next(source.tables(columns))[0])
+        _refuse_across(list(itertools.chain(*memories)), source.first(columns))
         survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
     return survey
 
@@ -525,8 +526,8 @@ def _refuse_across(expressions: list[Expression], first: pd.DataFrame) -> None:
         if len(some) and looks_across(e, table, len(some)):
             raise NotImplementedError(
                 f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another '
-                "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see all "
-                "rows."
+                "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see "
+                "all rows."
             )
 
 

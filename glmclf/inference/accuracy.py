@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -108,10 +109,42 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def table(outcomes: Outcomes, predicted: ndarray) -> ndarray:
-    """Weighted observations by class observed (rows) and predicted (columns), (K, K)."""
-    K = outcomes.counts.shape[1]
-    return np.array([np.bincount(predicted, t, minlength=K) for t in outcomes.totals.T])
+@dataclass(frozen=True)
+class Table:
+    """A classification table of rows; + is that of more rows.
+
+    Attributes
+    ----------
+    cells : (K, K) ndarray
+        Weighted observations by class observed (rows) and predicted (columns).
+    squares : (K, K, K) ndarray or None
+        Of rows as units of sampling, by class predicted: sums of c c', c the counts of a row, times what its square
+        counts.
+    """
+
+    cells: ndarray
+    squares: ndarray | None
+
+    @classmethod
+    def of(cls, outcomes: Outcomes, predicted: ndarray) -> Table:
+        """Of some rows, and the class that each is predicted to be of."""
+        K = outcomes.counts.shape[1]
+        cells = np.array([np.bincount(predicted, t, minlength=K) for t in outcomes.totals.T])
+        if not outcomes.rowwise:
+            return cls(cells, None)
+        members = (np.flatnonzero(predicted == k) for k in range(K))
+        parts = ((outcomes.counts[rows], outcomes.powers[rows]) for rows in members)
+        return cls(cells, np.stack([(C.T * w) @ C for C, w in parts]))
+
+    def __add__(self, other: Table) -> Table:
+        squares = None if self.squares is None or other.squares is None else self.squares + other.squares
+        return Table(self.cells + other.cells, squares)
+
+    def variance(self, G: ndarray) -> float:
+        """Variance of a statistic with the derivative G (K, K) in the cells."""
+        if self.squares is None:
+            return float((self.cells * G**2).sum())
+        return float(np.einsum("jp,pjk,kp->", G, self.squares, G))
 
 
 def wilson(p: float, n: float, alpha: float) -> tuple[float, float]:
@@ -265,16 +298,13 @@ class Judge:
 
     Parameters
     ----------
-    outcomes : Outcomes
-    predicted : (n,) integer ndarray
-        Class that each row is predicted to be of.
+    found : Table
     alpha : float
         One minus the level of the intervals.
     """
 
-    def __init__(self, outcomes: Outcomes, predicted: ndarray, alpha: float):
-        self.outcomes, self.predicted, self.alpha = outcomes, predicted, alpha
-        self.table = table(outcomes, predicted)
+    def __init__(self, found: Table, alpha: float):
+        self.found, self.table, self.alpha = found, found.cells, alpha
 
     def _delta(self, statistic) -> tuple[float, float]:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -282,9 +312,7 @@ class Judge:
         if not np.isfinite(value):
             return np.nan, np.nan
         G = np.where(np.isfinite(G), G, 0.0)  # of cells whose margin is empty
-        if self.outcomes.rowwise:
-            return value, float(np.sqrt(self.outcomes.variance(G.T[self.predicted])))
-        return value, float(np.sqrt((self.table * G**2).sum()))
+        return value, float(np.sqrt(self.found.variance(G)))
 
     def measure(self, statistic, interval) -> Measure:
         """A smooth function of the table by the delta method, with the interval that `interval` makes of it."""
@@ -299,15 +327,13 @@ class Judge:
         p, se = self._delta(statistic)
         if np.isnan(p):
             return Measure(np.nan, np.nan, np.nan, np.nan)
-        if self.outcomes.rowwise:
+        if self.found.squares is not None:
             n = p * (1 - p) / se**2 if se > 0 else n * self._kish()
         return Measure(p, se, *wilson(p, n, self.alpha))
 
     def _kish(self) -> float:
         """Effective over nominal observations, (sum w)^2 / sum w^2 over sum w (Kish 1965)."""
-        w = self.outcomes.totals.sum(axis=1)
-        squares = self.outcomes.variance(np.ones_like(self.outcomes.counts))
-        return float(w.sum() / squares)
+        return float(self.table.sum() / self.found.variance(np.ones_like(self.table)))
 
     def by_class(self, k: int) -> dict[str, Measure]:
         """Sensitivity, specificity, PPV, NPV and F1 of a class against the others."""

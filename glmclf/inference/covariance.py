@@ -372,7 +372,7 @@ def _cluster(ctx: Context | InfluenceContext, groups: list[ndarray]) -> Covarian
     counts = tuple(int(g.max()) + 1 for g in groups)
     V = np.sum([_one_way(ctx, g, G) for g, G in zip(groups, counts, strict=True)], axis=0)
     if len(groups) == 2:
-        crossed = _crossed(*groups, counts[1])
+        crossed = _crossed(groups[0], groups[1], counts[1])
         V = V - _one_way(ctx, crossed, int(crossed.max()) + 1)
     return Covariance("cluster", V, _TYPES["cluster"][1], counts)
 

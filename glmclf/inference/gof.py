@@ -177,11 +177,8 @@ def from_loglikelihoods(value: float, null: float, n: float, p: int) -> dict[str
     }
 
 
-def of_probabilities(y: ndarray, m: ndarray, mu: ndarray, nu: ndarray, w: ndarray, fractions: bool) -> dict[str, float]:
-    """Pseudo-R-squared of the fitted probabilities of a binary model.
-
-    Tjur: mean fitted probability of the events less that of the others. Efron: 1 - sum (y - mu)^2 / sum (y - mean y)^2,
-    over single observations.
+def probability_sums(y: ndarray, m: ndarray, mu: ndarray, nu: ndarray, w: ndarray, mean: float) -> ndarray:
+    """What `of_probabilities` is made of, (7,), a sum over rows.
 
     Parameters
     ----------
@@ -191,8 +188,27 @@ def of_probabilities(y: ndarray, m: ndarray, mu: ndarray, nu: ndarray, w: ndarra
         Fitted probabilities of the event and of the other class.
     w : (n,) ndarray
         Weights.
+    mean : float
+        Share of events among all rows.
+    """
+    yes, no = w * y, w * (m - y)
+    residual, squares = yes @ nu**2 + no @ mu**2, (w @ (y - mu) ** 2, w @ (y - mean) ** 2)
+    return np.array([yes.sum(), no.sum(), yes @ mu, no @ mu, residual, *squares])
+
+
+def of_probabilities(sums: ndarray, mean: float, fractions: bool) -> dict[str, float]:
+    """Pseudo-R-squared of the fitted probabilities of a binary model.
+
+    Tjur: mean fitted probability of the events less that of the others. Efron: 1 - sum (y - mu)^2 / sum (y - mean y)^2,
+    over single observations.
+
+    Parameters
+    ----------
+    sums : (7,) ndarray
+        Those of `probability_sums`.
+    mean : float
     fractions : bool
-        Whether y are fractions, which have no events: Tjur's is NaN.
+        Whether outcomes are fractions, which have no events: Tjur's is NaN.
 
     Returns
     -------
@@ -202,20 +218,14 @@ def of_probabilities(y: ndarray, m: ndarray, mu: ndarray, nu: ndarray, w: ndarra
     ----------
     Tjur (2009), The American Statistician 63, 366-372. Efron (1978), JASA 73, 113-121.
     """
-    yes, no = w * y, w * (m - y)
-    mean = yes.sum() / (w * m).sum()
+    yes, no, yes_mu, no_mu, residual, of_fractions, total = sums
     if fractions:
-        residual, total = w @ (y - mu) ** 2, w @ (y - mean) ** 2
-        return {"Tjur": math.nan, "Efron": 1.0 - float(residual / total)}
-    residual, total = yes @ nu**2 + no @ mu**2, yes.sum() * (1.0 - mean)
-    return {"Tjur": float(yes @ mu / yes.sum() - no @ mu / no.sum()), "Efron": 1.0 - float(residual / total)}
+        return {"Tjur": math.nan, "Efron": 1.0 - float(of_fractions / total)}
+    return {"Tjur": float(yes_mu / yes - no_mu / no), "Efron": 1.0 - float(residual / (yes * (1.0 - mean)))}
 
 
-def of_class_probabilities(counts: ndarray, p: ndarray, rest: ndarray) -> dict[str, float]:
-    """Tjur's and Efron's of several classes, over single observations; with two classes those of `of_probabilities`.
-
-    With y_k the indicator of class k: Tjur sum_k Cov(y_k, p_k) / sum_k Var(y_k); Efron
-    1 - sum_k sum (y_k - p_k)^2 / sum_k sum (y_k - mean y_k)^2.
+def class_sums(counts: ndarray, p: ndarray, rest: ndarray) -> ndarray:
+    """What `of_class_probabilities` is made of, (2K + 2,), a sum over rows.
 
     Parameters
     ----------
@@ -223,30 +233,73 @@ def of_class_probabilities(counts: ndarray, p: ndarray, rest: ndarray) -> dict[s
         Observations of each class, weights and all.
     p, rest : (n, K) ndarrays
         Fitted probabilities and their complements.
+    """
+    squares, residual = p * p, 0.0
+    for k in range(p.shape[1]):
+        residual += counts[:, k] @ (rest[:, k] ** 2 + np.delete(squares, k, axis=1).sum(axis=1))
+    return np.r_[residual, (counts * p).sum(), counts.sum(axis=0), counts.sum(axis=1) @ p]
+
+
+def of_class_probabilities(sums: ndarray) -> dict[str, float]:
+    """Tjur's and Efron's of several classes, over single observations; with two classes those of `of_probabilities`.
+
+    With y_k the indicator of class k: Tjur sum_k Cov(y_k, p_k) / sum_k Var(y_k); Efron
+    1 - sum_k sum (y_k - p_k)^2 / sum_k sum (y_k - mean y_k)^2.
+
+    Parameters
+    ----------
+    sums : (2K + 2,) ndarray
+        Those of `class_sums`.
 
     Returns
     -------
     dict
     """
-    times = counts.sum(axis=1)
-    n, share = times.sum(), counts.sum(axis=0) / times.sum()
+    residual, together = sums[:2]
+    counts, fitted = np.split(sums[2:], 2)
+    n = counts.sum()
+    share = counts / n
     spread = 1.0 - share @ share
-    squares, residual = p * p, 0.0
-    for k in range(p.shape[1]):
-        residual += counts[:, k] @ (rest[:, k] ** 2 + np.delete(squares, k, axis=1).sum(axis=1))
-    together = (counts * p).sum() / n - (times @ p / n) @ share
-    return {"Tjur": float(together / spread), "Efron": 1.0 - float(residual / (n * spread))}
+    covariance = together / n - (fitted / n) @ share
+    return {"Tjur": float(covariance / spread), "Efron": 1.0 - float(residual / (n * spread))}
 
 
-def mckelvey_zavoina(eta: ndarray, times: ndarray, error: float) -> float:
+class Spread(NamedTuple):
+    """Weight, mean and sum of squares about the mean of linear predictors; + is that of more rows.
+
+    Attributes
+    ----------
+    weight, mean, squares : float
+    """
+
+    weight: float
+    mean: float
+    squares: float
+
+    @classmethod
+    def of(cls, eta: ndarray, times: ndarray) -> Spread:
+        """Of rows that count `times`."""
+        weight = float(times.sum())
+        if np.isinf(eta).any():
+            return cls(weight, np.nan, np.inf)  # separated
+        mean = float(times @ eta) / weight
+        return cls(weight, mean, float(times @ (eta - mean) ** 2))
+
+    def __add__(self, other: Spread) -> Spread:  # type: ignore[override]
+        weight, away = self.weight + other.weight, other.mean - self.mean
+        if np.isinf(self.squares) or np.isinf(other.squares):
+            return Spread(weight, np.nan, np.inf)
+        squares = self.squares + other.squares + away**2 * self.weight * other.weight / weight
+        return Spread(weight, self.mean + away * other.weight / weight, squares)
+
+
+def mckelvey_zavoina(eta: Spread, error: float) -> float:
     """Var(eta) / (Var(eta) + error): the share of a latent variable's variance that the linear predictor explains.
 
     Parameters
     ----------
-    eta : (n,) ndarray
-        Linear predictors.
-    times : (n,) ndarray
-        What each counts.
+    eta : Spread
+        Of linear predictors.
     error : float
         Variance of the latent error: pi^2/3 (logit), 1 (probit), pi^2/6 (complementary log-log).
 
@@ -254,8 +307,5 @@ def mckelvey_zavoina(eta: ndarray, times: ndarray, error: float) -> float:
     ----------
     McKelvey & Zavoina (1975), Journal of Mathematical Sociology 4, 103-120.
     """
-    if np.isinf(eta).any():
-        return 1.0  # separated
-    share = times / times.sum()
-    variance = float(share @ (eta - share @ eta) ** 2)
-    return variance / (variance + error)
+    variance = eta.squares / eta.weight
+    return 1.0 if np.isinf(variance) else variance / (variance + error)

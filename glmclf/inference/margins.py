@@ -302,6 +302,18 @@ class Sums:
             self.low[by.of] = np.minimum(self.low[by.of], by.largest(-eta[at]) * -1.0)
             self.high[by.of] = np.maximum(self.high[by.of], by.largest(eta[at]))
 
+    def __add__(self, other: Sums) -> Sums:
+        """Those of both."""
+        if self.value is None or other.value is None:
+            return other if self.value is None else self
+        both = Sums(self.groups)
+        both.weight, both.value = self.weight + other.weight, self.value + other.value
+        both.gradient = self.gradient + other.gradient
+        both.low, both.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        if self.tails is not None and other.tails is not None:
+            both.tails = self.tails[0] + other.tails[0], self.tails[1] + other.tails[1]
+        return both
+
     def averages(self, rows: ndarray | None = None, rest: ndarray | None = None) -> list[Average]:
         """What the sums come to, group by group; NaN of a group without a row."""
         assert self.value is not None
@@ -342,6 +354,16 @@ class _LogSums:
         self.top[g] = new
         self.sum[g] = self.sum[g] * shrunk + np.add.reduceat(u, by.starts, axis=0)
         self.gradient[g] = self.gradient[g] * shrunk[..., None] + added.reshape(*shrunk.shape, -1)
+
+    def __add__(self, other: _LogSums) -> _LogSums:
+        both = _LogSums(*self.gradient.shape)
+        both.top = np.maximum(self.top, other.top)
+        unit = np.where(np.isfinite(both.top), both.top, 0.0)
+        for part in (self, other):
+            shrunk = np.where(np.isneginf(part.top), 0.0, np.exp(part.top - unit))
+            both.sum += part.sum * shrunk
+            both.gradient += part.gradient * shrunk[..., None]
+        return both
 
     def averages(self, weight: ndarray) -> tuple[ndarray, ndarray]:
         """Logs of the averages, and their gradients."""

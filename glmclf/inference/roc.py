@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -258,31 +259,64 @@ def average_precision(found: Ranks) -> float:
     return float((found.yes / yes[-1]) @ (yes[1:] / (yes[1:] + no[1:])))
 
 
-def net_benefit(p: ndarray, outcomes: Outcomes, thresholds: ndarray) -> tuple[ndarray, ndarray]:
+@dataclass(frozen=True)
+class Above:
+    """Sums of the rows whose probability is above each of T thresholds, and of all; + is those of more rows.
+
+    Attributes
+    ----------
+    no, yes : (T,) ndarray
+        Weighted observations of other classes and of the event.
+    products : (5, T) ndarray or None
+        Of rows as units: of the event's counts squared, times the others, the others squared, and both times all, times
+        what the square of a row counts.
+    sizes : (2,) ndarray
+        Weighted observations of all rows.
+    squares : float
+        Sum of the squares of what all rows count.
+    """
+
+    no: ndarray
+    yes: ndarray
+    products: ndarray | None
+    sizes: ndarray
+    squares: float
+
+    @classmethod
+    def of(cls, p: ndarray, outcomes: Outcomes, thresholds: ndarray) -> Above:
+        """Of some rows with probabilities p."""
+        order = np.argsort(thresholds, kind="stable")
+        rank, place = np.argsort(order), np.searchsorted(thresholds[order], p, side="left")
+
+        def above(values: ndarray) -> ndarray:
+            sums = np.bincount(place, values, len(thresholds) + 1)[:0:-1].cumsum()[::-1]
+            return sums[rank]
+
+        no, yes = map(above, outcomes.totals.T)
+        if not outcomes.rowwise:
+            return cls(no, yes, None, outcomes.sizes, 0.0)
+        (n, y), t = outcomes.counts.T, outcomes.powers
+        m = n + y
+        products = np.stack([above(t * a * b) for a, b in ((y, y), (y, n), (n, n), (y, m), (n, m))])
+        return cls(no, yes, products, outcomes.sizes, float(t @ m**2))
+
+    def __add__(self, other: Above) -> Above:
+        products = None if self.products is None or other.products is None else self.products + other.products
+        pairs = self.no + other.no, self.yes + other.yes, products, self.sizes + other.sizes
+        return Above(*pairs, self.squares + other.squares)
+
+
+def net_benefit(above: Above, thresholds: ndarray) -> tuple[ndarray, ndarray]:
     """TP/n - FP/n t/(1-t) of deciding for the event above each threshold t, and standard errors.
 
     References
     ----------
     Vickers & Elkin (2006), Medical Decision Making 26, 565-574.
     """
-    order = np.argsort(-p, kind="stable")
-    last = np.searchsorted(-p[order], -thresholds, side="left")  # how many rows are above
-    n, w = outcomes.sizes.sum(), thresholds / (1 - thresholds)
-    fp, tp = (_sums_to(t[order], last) for t in outcomes.totals.T)
-    value = (tp - w * fp) / n
-    if not outcomes.rowwise:
-        return value, np.sqrt((tp + w**2 * fp) / n**2 - value**2 / n)
-    no, yes = outcomes.counts.T
-    m, t = no + yes, outcomes.powers
-    yy, yn, nn, ym, nm = (_sums_to((t * a * b)[order], last) for a, b in _products(no, yes, m))
-    squares = yy - 2 * w * yn + w**2 * nn - 2 * value * (ym - w * nm) + value**2 * (t @ m**2)
+    n, w = above.sizes.sum(), thresholds / (1 - thresholds)
+    value = (above.yes - w * above.no) / n
+    if above.products is None:
+        return value, np.sqrt((above.yes + w**2 * above.no) / n**2 - value**2 / n)
+    yy, yn, nn, ym, nm = above.products
+    squares = yy - 2 * w * yn + w**2 * nn - 2 * value * (ym - w * nm) + value**2 * above.squares
     return value, np.sqrt(np.maximum(squares, 0.0)) / n
-
-
-def _products(no: ndarray, yes: ndarray, m: ndarray):
-    return (yes, yes), (yes, no), (no, no), (yes, m), (no, m)
-
-
-def _sums_to(values: ndarray, last: ndarray) -> ndarray:
-    """Sums of the first values, as many as `last` says."""
-    return np.r_[0.0, np.cumsum(values)][last]

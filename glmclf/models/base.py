@@ -29,6 +29,7 @@ from glmclf.core.omitted import (
 )
 from glmclf.core.rank import dependencies_in
 from glmclf.core.solvers.sgd import RAW
+from glmclf.core.streamed import RowsElsewhereError
 from glmclf.data.arrays import is_sparse, sparse_rows
 from glmclf.data.frame import align
 from glmclf.errors import (
@@ -46,6 +47,7 @@ from glmclf.models.bias_reduction import MODEL_BASED, check_covariance, check_re
 from glmclf.models.constrained import ConstrainedFits
 from glmclf.models.covariances import Keywords, row_covariance
 from glmclf.models.inputs import Inputs, Rows
+from glmclf.models.progress import shown
 from glmclf.models.regularized import Regularization
 from glmclf.models.solving import check_converged, check_options, check_refine, solver_options
 from glmclf.results.collinearity import SHOWN, combination, empty_cell
@@ -115,7 +117,7 @@ class Model(ConstrainedFits, Regularization):
         unit = 1.0 if self._frequency or self._weight_sum is None else self._weight_sum / len(self._rows)
         r, likelihood = self._counted(n_threads) if distinct else (self._rows, self._likelihood)
         if isinstance(r, Distinct):
-            r = Rows(*r, index=None, positions=slice(None))  # type: ignore[arg-type]
+            r = Rows(*r, index=None, positions=slice(None))
         blocks = r.blocks(size=self._block_size, n_threads=n_threads)
         if columns is not None and len(columns) < r.X.shape[1]:
             blocks = blocks.changed(lambda X, *rest: (some_columns(X, columns), *rest))
@@ -129,7 +131,7 @@ class Model(ConstrainedFits, Regularization):
     def _without_regressors(self) -> tuple[Objective, ndarray]:
         """The log-likelihood of constants alone, its offset centred, and the shift of the constants."""
         r, likelihood = self._counted()
-        r = Rows(*r, index=None, positions=slice(None)) if isinstance(r, Distinct) else r  # type: ignore[arg-type]
+        r = Rows(*r, index=None, positions=slice(None)) if isinstance(r, Distinct) else r
         blocks = r.blocks(size=r.X.block_size).changed(_alone)
         return centred(self._objective_class(likelihood, blocks))
 
@@ -274,7 +276,8 @@ class Model(ConstrainedFits, Regularization):
         n_threads : int, optional
             Threads for large data; by default one a processor. The numbers do not depend on it.
         progress : bool
-            Not available in this version.
+            Whether to show, on stderr, the iteration and, of data in a stream, the parts of the pass that are done: as
+            a bar where tqdm is installed.
         callback : callable, optional
             Called as ``callback(iteration, params, llf)`` after each iteration.
         disp : bool
@@ -330,7 +333,7 @@ class Model(ConstrainedFits, Regularization):
         ConvergenceWarning
             No maximum within `maxiter` iterations.
         """
-        _refuse_later_options(bias_reduction, separation, collinear, progress)
+        _check_choices(bias_reduction, separation, collinear)
         solving = solver_options(method, seed=seed, batch_size=batch_size, polish=polish)
         if method == "sgd" and self._rows.streamed:
             raise NotImplementedError('method="sgd" of data in a stream is not available: use "irls" or "lbfgs"')
@@ -348,26 +351,32 @@ class Model(ConstrainedFits, Regularization):
             raise ValueError(f"start_params must be finite numbers; found {self._flat(start_params)}")
 
         def maximum(objective, places, shift) -> Estimate:
-            options["callback"] = _of_the_model(reporter, shift)
+            told = {**options, "callback": _of_the_model(reporter, shift)}
             if bias_reduction is not None:
                 from glmclf.core.bias import reduce_bias
 
                 start = self._usual(places, shift) if start_params is None else self._flat(start_params)[places] + shift
-                return reduce_bias(bias_reduction, objective, start, **options)
-            told = {**options, **solving, "refine": refine}
+                return reduce_bias(bias_reduction, objective, start, **told)
+            told |= {**solving, "refine": refine}
             return self._maximise(method, objective, start_params, places, shift, told)
 
-        found, objective, omitted, shift = self._of_full_rank(maximum, collinear, n_threads, distinct=method != "sgd")
-        limit = None
-        if bias_reduction is None:
-            limit = self._limit(found, objective, omitted, method, separation, {"maxiter": maxiter, "tol": tol})
-        if limit is None:
-            self._verify(found, objective, omitted, method)
-        else:
-            check_converged(replace(limit.fit, iterations=limit.inner.fit.iterations), method, objective.unit)
-        if flic:
-            found = with_flic(self, found, objective, omitted)
-        found = widened(limit or found, omitted, len(self.exog_names), self._likelihood.n_eta)
+        with shown(progress, f"{type(self).__name__}, {method}", self._rows, reporter) as reporter:
+            found, objective, omitted, shift = self._of_full_rank(
+                maximum, collinear, n_threads, distinct=method != "sgd"
+            )
+            limit = None
+            if bias_reduction is None:
+                limit = self._limit(found, objective, omitted, method, separation, options)
+            if limit is None:
+                self._verify(found, objective, omitted, method)
+            else:
+                check_converged(replace(limit.fit, iterations=limit.inner.fit.iterations), method, objective.unit)
+            if flic:
+                found = with_flic(self, found, objective, omitted)
+            found = widened(limit or found, omitted, len(self.exog_names), self._likelihood.n_eta)
+            return self._results_of(found, objective, cov_type, keywords, method, shift)
+
+    def _results_of(self, found, objective: Objective, cov_type: str, keywords: Keywords, method: str, shift):
         basis = narrow_basis(found)
         objective = objective if basis is None else objective.rotated(basis, found.exact)
         V = self._covariance(found, objective, cov_type, keywords)
@@ -436,7 +445,7 @@ class Model(ConstrainedFits, Regularization):
             )
 
     def _largest(self, column: int) -> float:
-        return float(self._rows.patterns.largest()[column])
+        return float(self._rows.largest()[column])
 
     def _collinearity(self, omitted) -> str:
         """Each column that is a combination of others, and the combination."""
@@ -456,7 +465,8 @@ class Model(ConstrainedFits, Regularization):
         if not found.vanished and found.fit.message == "converged":
             return None
         if objective.blocks.streamed:
-            return self._refuse_separated(objective, found, omitted)
+            self._refuse_separated_stream(objective, found, omitted)
+            return None
         from glmclf.core.limit import find_cone, limit_estimate, ruled_out
 
         cone, constraints = find_cone(objective, found.theta)
@@ -471,7 +481,7 @@ class Model(ConstrainedFits, Regularization):
         limit = limit_estimate(method, objective, cone, constraints, found.theta, **options)
         return replace(limit, fit=replace(limit.fit, iterations=found.fit.iterations + limit.fit.iterations))
 
-    def _refuse_separated(self, objective: Objective, found: Estimate, omitted) -> None:
+    def _refuse_separated_stream(self, objective: Objective, found: Estimate, omitted) -> None:
         """Raise where the response of a stream is separated: limit estimates are of rows in memory."""
         from glmclf.core.streamed_limit import find_cone_in_stream
 
@@ -494,7 +504,7 @@ class Model(ConstrainedFits, Regularization):
         from glmclf.core.limit import find_cone, ruled_out
 
         k = len(self.exog_names)
-        omitted = merged({}, dependencies_in(Blocks(self._rows.X)), np.arange(k))
+        omitted = merged({}, dependencies_in(self._rows.columns()), np.arange(k))
         objective = self._objective(columns=columns_kept(omitted, k))
         cone, constraints = find_cone(objective)
         return None if cone is None else self._report(cone, ruled_out(objective, cone, constraints), omitted)
@@ -642,6 +652,8 @@ class Model(ConstrainedFits, Regularization):
     def _beside_the_rows(self, values, what: str) -> pd.DataFrame:
         """Numbers beside the table (columns by name, Series, DataFrame or array) for the rows of the fit."""
         r, frame = self._rows, self.data.frame
+        if r.streamed:
+            raise RowsElsewhereError()
         if isinstance(values, str) or (isinstance(values, list) and all(isinstance(v, str) for v in values)):
             names = [values] if isinstance(values, str) else values
             absent = [name for name in names if frame is None or name not in frame.columns]
@@ -678,7 +690,7 @@ def _alone(X: Columns, *rest: Any) -> tuple:
     return Dense(np.broadcast_to(1.0, (X.shape[0], 1))), *rest
 
 
-def _refuse_later_options(bias_reduction, separation, collinear, progress) -> None:
+def _check_choices(bias_reduction, separation, collinear) -> None:
     choices = {
         "bias_reduction": (bias_reduction, (None, "firth", "median")),
         "separation": (separation, ("raise", "warn")),
@@ -687,12 +699,6 @@ def _refuse_later_options(bias_reduction, separation, collinear, progress) -> No
     for name, (value, known) in choices.items():
         if value not in known:
             raise ValueError(f"{name}={value!r} is unknown; choose one of {', '.join(repr(v) for v in known if v)}")
-    later = {
-        f"progress={progress!r}": bool(progress),
-    }
-    for option, asked in later.items():
-        if asked:
-            raise NotImplementedError(f"fit({option}) is not available in this version")
 
 
 def _as_table(values, what: str) -> pd.DataFrame:

@@ -139,7 +139,10 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
     @property
     def endog(self) -> ndarray:
         """The response: codes of the levels in their order, (n,)."""
-        return np.argsort(self._order)[self._rows.y]
+        return self._as_endog(self._rows.y)
+
+    def _as_endog(self, y: ndarray) -> ndarray:
+        return np.argsort(self._order)[y]
 
     @property
     def _pseudo(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks, linear
 from glmclf.core.collapse import Distinct, distinct_rows
 from glmclf.core.columns import Columns, Dense, Sparse, from_pieces, some_columns
+from glmclf.core.streamed import RowsElsewhereError
 from glmclf.data.arrays import constant, is_sparse, read_arrays
 from glmclf.data.frame import labels, read_column
 from glmclf.data.groups import label
@@ -51,6 +52,7 @@ class Rows:
     weights: ndarray | None
     index: pd.Index
     positions: ndarray | slice
+    streamed: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -65,6 +67,28 @@ class Rows:
         return f(self.y, self.trials, self.weights)
 
     streamed = False
+
+    def columns(self) -> Blocks:
+        """Blocks of the design alone."""
+        return self.blocks().changed(lambda X, *rest: (X,))
+
+    def changed(self, f: Callable[..., tuple]) -> Rows:
+        """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
+        X, y, trials, offset, weights = f(self.X, self.y, self.trials, self.offset, self.weights)
+        return replace(self, X=X, y=y, trials=trials, offset=offset, weights=weights)
+
+    def parts(self) -> Iterator[tuple]:
+        """Columns, response, trials, offset and weights: all at once."""
+        yield self.X, self.y, self.trials, self.offset, self.weights
+
+    @property
+    def alike(self) -> bool:
+        """Whether each row has the weight one."""
+        return self.weights is None or bool((self.weights == 1).all())
+
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column."""
+        return self.patterns.largest()
 
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
@@ -325,7 +349,11 @@ class Inputs:
     @property
     def endog(self) -> ndarray:
         """The response as coded, (n,): 1 for the event, successes, or a fraction."""
-        return np.asarray(self._rows.y, dtype=np.float64)
+        return self._as_endog(self._rows.y)
+
+    def _as_endog(self, y: ndarray) -> ndarray:
+        """The response of some rows as `endog` has it."""
+        return np.asarray(y, dtype=np.float64)
 
     @property
     def exog(self) -> ndarray:
@@ -351,6 +379,11 @@ class Inputs:
             raise NotImplementedError(
                 f'cov_type="{cov_type}" is for Logit, Probit, CLogLog and MNLogit; {type(self).__name__} has "HC0", '
                 '"HC1", "cluster" and "HAC"'
+            )
+        if cov_type in ("bootstrap", "jackknife") and self._rows.streamed:
+            raise RowsElsewhereError(
+                f'cov_type="{cov_type}" fits the model again to resampled rows, which are in a stream: use "HC0" to '
+                '"HC3", or a fit to a sample in memory'
             )
         doubt = self._doubt(cov_type)
         if doubt:
@@ -483,11 +516,13 @@ class Inputs:
 # --------------------------------------------------------------------------------------------------- helpers
 def _stream_facts(sample: StreamSample) -> dict[str, Any]:
     s = sample.survey
+    order = list(dict.fromkeys([*sample.extras.values(), *sample.reader.columns, *sample.reader.bound, *s.masks]))
+    masks = sorted(s.masks.items(), key=lambda item: order.index(item[0]))
     return {
         "n_before": s.given,
         "n_given": s.cut,
         "n_dropped": s.dropped,
-        "dropped": dict(s.masks),
+        "dropped": dict(masks),
         "n_absent": s.absent,
         "source": sample.source.kind,
     }

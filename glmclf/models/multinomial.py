@@ -82,6 +82,10 @@ class MNLogit(LevelLabels, Model):
 
     _kept = (*Model._kept, "_offset_base")
 
+    def _start_with_stream(self, sample, keywords: dict[str, Any]) -> None:
+        super()._start_with_stream(sample, keywords)
+        self._offset_base = self.reference
+
     def _start_with(self, sample, keywords: dict[str, Any]) -> None:
         super()._start_with(sample, keywords)
         self._offset_base = self.reference
@@ -91,6 +95,10 @@ class MNLogit(LevelLabels, Model):
             place = [list(given.columns).index(c) for c in columns]
             self._rows_ = replace(r, offset=r.offset[:, place])
         self._note_lost_levels()
+
+    def _start_with_stream(self, sample, keywords: dict[str, Any]) -> None:
+        super()._start_with_stream(sample, keywords)
+        self._offset_base = self.reference
 
     def _note_lost_levels(self) -> None:
         """Levels of the table's column that no row of the fit has: missing elsewhere, or of no weight."""
@@ -107,8 +115,10 @@ class MNLogit(LevelLabels, Model):
     @property
     def endog(self) -> ndarray:
         """The response: codes of the levels in their order, (n,), or counts, (n, J)."""
-        y = self._rows.y
-        return self.wendog if y.ndim == 2 else np.argsort(self._order)[y]
+        return self._as_endog(self._rows.y)
+
+    def _as_endog(self, y: ndarray) -> ndarray:
+        return self._level_counts(y) if y.ndim == 2 else np.argsort(self._order)[y]
 
     def _in_order(self, params):
         if isinstance(params, pd.DataFrame) and not isinstance(params.columns, pd.RangeIndex):
@@ -141,8 +151,10 @@ class MNLogit(LevelLabels, Model):
     @property
     def wendog(self) -> ndarray:
         """The response as counts of each level, (n, J), in the order of `levels`."""
-        counts = _counts(self._rows.y, self.J)
-        return counts[:, self._order]
+        return self._level_counts(self._rows.y)
+
+    def _level_counts(self, y: ndarray) -> ndarray:
+        return _counts(y, self.J)[:, self._order]
 
     @property
     def df_model(self) -> int:
@@ -193,18 +205,12 @@ class MNLogit(LevelLabels, Model):
         other = object.__new__(type(self))
         other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in ("_null_intercepts", "_sums")}
         new = other._response = replace(old, reference=old.levels[old.levels.index(level)])
-        if self._rows_ is None or old.y is None:
+        if self._rows_ is None:
             return other
         order = np.array([old.classes.index(c) for c in new.classes])
-        new.y = np.argsort(order)[old.y] if old.y.ndim == 1 else old.y[:, order]
-        r = self._rows_
-        offset = r.offset
-        if offset is not None:
-            full = np.zeros((len(r), self.J))
-            full[:, 1:] = offset if offset.ndim == 2 else offset[:, None]
-            full = full[:, order]
-            offset = full[:, 1:] - full[:, :1]
-        other._rows_ = replace(r, y=new.y, offset=offset)
+        other._rows_ = r = self._rows_.changed(lambda X, y, m, o, w: (X, *_recoded(y, m, o, order), w))
+        if not r.streamed:
+            new.y = r.y
         return other
 
     def _without(self, level=None, counts: ndarray | None = None) -> MNLogit:
@@ -248,7 +254,11 @@ class MNLogit(LevelLabels, Model):
     @property
     def _cells(self) -> ndarray:
         """Observations of each class in each row, weights and counts as expanded, (n, J), the reference first."""
-        return self._weighted(_counts(self._rows.y, self.J))
+        return self._rows.blocks().gathered(lambda X, y, trials, offset, weights: self._cells_of(y, weights))
+
+    def _cells_of(self, y: ndarray, weights: ndarray | None) -> ndarray:
+        counts = _counts(y, self.J)
+        return counts if weights is None else weights[:, None] * counts
 
     # --------------------------------------------------------------------------------------------- likelihood
     @property
@@ -377,3 +387,14 @@ class MNLogit(LevelLabels, Model):
 def _counts(y: ndarray, K: int) -> ndarray:
     """Classes as counts, (n, K)."""
     return y if y.ndim == 2 else (y[:, None] == np.arange(K)).astype(float)
+
+
+def _recoded(y: ndarray, trials: Any, offset: ndarray | None, order: ndarray) -> tuple[ndarray, Any, ndarray | None]:
+    """Classes or counts, trials, and offsets against the first class, with the classes in another order."""
+    y = np.argsort(order)[y] if y.ndim == 1 else y[:, order]
+    if offset is None:
+        return y, trials, None
+    full = np.zeros((len(offset), len(order)))
+    full[:, 1:] = offset if offset.ndim == 2 else offset[:, None]
+    full = full[:, order]
+    return y, trials, full[:, 1:] - full[:, :1]

@@ -18,6 +18,7 @@ from glmclf.core.objective import Deferred
 from glmclf.core.offsets import centred, restored
 from glmclf.core.omitted import columns_kept, places_kept, widened
 from glmclf.core.rank import dependencies_in
+from glmclf.core.streamed import RowsElsewhereError
 from glmclf.errors import (
     ConvergenceWarning,
     DataWarning,
@@ -268,6 +269,8 @@ class Regularization(Inputs):
 
         if rule not in ("1se", "min"):
             raise ValueError(f'rule={rule!r}: choose "1se" or "min"')
+        if self._rows.streamed:
+            raise RowsElsewhereError()
         wanted = self._wanted(1.0, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, False)
         self._warn_of_spanned(wanted)
         counts, labels = self._folds(folds, seed)
@@ -571,7 +574,7 @@ class Regularization(Inputs):
             return np.ones((len(r), 1), dtype=int) if r.weights is None else r.weights[:, None].astype(int)
         if self._frequency:
             return np.rint(self._cells).astype(np.int64)
-        return np.rint(self._cells / r.weights[:, None]).astype(np.int64)  # type: ignore[index]
+        return np.rint(self._cells / r.weights[:, None]).astype(np.int64)
 
     def _folds(self, folds, seed) -> tuple[ndarray, list[Any]]:
         """Observations of each fold, (folds, n, K), and the names of the folds."""
@@ -630,7 +633,7 @@ class Regularization(Inputs):
         r, C = self._rows, counts[rows].astype(float)
         X = r.X if len(columns) == r.X.shape[1] else some_columns(r.X, columns)
         y: ndarray
-        weights, trials = None if self._frequency else r.weights[rows], C.sum(axis=1)  # type: ignore[index]
+        weights, trials = None if self._frequency else r.weights[rows], C.sum(axis=1)
         likelihood = self._likelihood
         if self._response.kind == "fraction":
             y, trials, weights = r.y[rows], None, C[:, 0] if weights is None else weights

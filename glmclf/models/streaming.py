@@ -12,10 +12,10 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Columns, expandable
-from glmclf.core.streamed import NEEDS, RowsElsewhereError, Streamed
+from glmclf.core.streamed import RowsElsewhereError, Streamed
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
-from glmclf.data.sources import Source
+from glmclf.data.sources import Source, of_part
 from glmclf.data.streams import Part, Reader, StreamSample
 from glmclf.errors import DataError, MissingDataError
 
@@ -46,7 +46,7 @@ class Stream:
     def parts(self) -> Iterator[tuple]:
         """The arrays of each part that has rows."""
         for table, place in self.source.tables(self._columns):
-            arrays = self.source.of_part(self.reader, table, place)
+            arrays = of_part(self.reader, table, place, self.source.kind)
             if arrays:
                 yield arrays
 
@@ -65,8 +65,8 @@ class Facts:
         Ends of each column of X.
     offset : tuple of float
         Ends of the offset.
-    outcomes : ndarray
-        Sums of the responses.
+    outcomes : ndarray or None
+        Sums of the responses, where they were asked for.
     zero_one : (k,) bool ndarray
         Which columns of X hold zeros and ones only.
     """
@@ -88,7 +88,7 @@ class Facts:
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
             (min(self.offset[0], other.offset[0]), max(self.offset[1], other.offset[1])),
-            self.outcomes + other.outcomes,
+            None if self.outcomes is None else self.outcomes + other.outcomes,
             self.zero_one & other.zero_one,
         )
 
@@ -117,20 +117,53 @@ class StreamedRows:
                 f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {len(self)} when it was read "
                 "again: it must give the same tables each time"
             )
+        self._of: Callable[..., tuple] | None = None
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
+
+    def __reduce__(self) -> Any:
+        """A copy elsewhere is without the stream, as one whose rows were removed."""
+        return type(None), ()
+
+    def __deepcopy__(self, memo: Any) -> StreamedRows:
+        return self
 
     def __len__(self) -> int:
         return sum(self.facts.counts.values())
 
+    @property
+    def n_parts(self) -> int:
+        """Parts of the source, as far as they have rows."""
+        return max(self.facts.counts, default=-1) + 1
+
     def blocks(self, X: Columns | None = None, size: int | None = None, n_threads: int | None = None) -> Blocks:
         """The rows as blocks."""
         if X is not None and X is not self.X:
-            raise RowsElsewhereError(f"other columns beside the rows: this {NEEDS}")
-        return Streamed(self.stream, self.facts.counts, size, n_threads)
+            raise RowsElsewhereError()
+        return Streamed(self.stream, self.facts.counts, size, n_threads, self._of)
+
+    def columns(self) -> Blocks:
+        """Blocks of the design alone."""
+        return self.blocks().changed(lambda X, *rest: (X,))
+
+    def changed(self, f: Callable[..., tuple]) -> StreamedRows:
+        """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
+        other, before = object.__new__(type(self)), self._of
+        of = f if before is None else lambda *arrays: f(*before(*arrays))
+        stream, counts = self.stream, self.facts.counts
+
+        def facts(*arrays: Any) -> Facts:
+            X, _, _, offset, weights = of(*arrays[:-1])
+            return _facts(X, offset, weights, arrays[-1])
+
+        other.stream, other._of, other.facts = stream, of, stream.sum(facts)
+        other.X, other.y, other.trials, other.offset, other.weights = Streamed(stream, counts, of=of).arrays
+        return other
 
     def total(self, f: Callable) -> Any:
-        """The sum of the responses that was asked for."""
-        return self.facts.outcomes
+        """``f(y, trials, weights)``, a sum over rows."""
+        if self.facts.outcomes is None:
+            return self.blocks().over_parts(lambda X, y, trials, offset, weights: f(y, trials, weights))
+        return self.facts.outcomes  # of what models ask for
 
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
@@ -146,15 +179,37 @@ class StreamedRows:
         """Places of the columns that hold zeros and ones only."""
         return np.flatnonzero(self.facts.zero_one).tolist()
 
+    def parts(self) -> Iterator[tuple]:
+        """Columns, response, trials, offset and weights, part by part."""
+        return self.blocks().parts()  # type: ignore[attr-defined]
+
+    @property
+    def alike(self) -> bool:
+        """Whether each row has the weight one."""
+        return self.facts.heaviest == 1 and self.facts.weight == len(self)
+
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column."""
+        return np.maximum(np.abs(self.facts.low), np.abs(self.facts.high))
+
     def distinct(self, likelihood: Any, n_threads: int | None = None) -> None:
         """Repeated rows are not looked for."""
 
     @property
     def index(self) -> NoReturn:
         """Labels of rows are not kept."""
-        raise RowsElsewhereError(f"this {NEEDS}")
+        raise RowsElsewhereError()
 
     positions = patterns = index
+
+    def grouped(self, names: list[str]) -> Stream:
+        """The stream with columns of groups beside the rows."""
+        return Stream(self.stream.source, replace(self.stream.reader, beside=tuple(names)))
+
+    def beside(self, names: list[str]) -> Streamed:
+        """The rows with more columns of the source behind them."""
+        of = None if (own := self._of) is None else lambda *arrays: (*own(*arrays[:5]), *arrays[5:])
+        return Streamed(self.grouped(names), self.facts.counts, of=of)
 
     def groups(self, groups: Any) -> Groups:
         """The clusters that one or two columns make.
@@ -164,7 +219,7 @@ class StreamedRows:
         DataError, MissingDataError
             Values beside the table; no such column; a row of the fit without a group.
         """
-        names = [groups] if isinstance(groups, str) else groups
+        names: list[str] = [groups] if isinstance(groups, str) else groups
         if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names) or len(names) > 2:
             raise DataError(
                 f"groups= of data in a stream are the names of one or two columns; found {type(groups).__name__}"
@@ -173,14 +228,15 @@ class StreamedRows:
         absent = [name for name in names if name not in source.names]
         if absent:
             raise DataError(f'groups="{absent[0]}": no such column. {close_to(absent[0], source.names)}')
-        stream = Stream(source, replace(self.stream.reader, beside=tuple(names)))
+        stream = self.grouped(list(names))
         found = stream.sum(_Distinct.of).table
         if (lost := int(found[ROWS][found[names].isna().any(axis=1)].sum())) > 0:
             raise MissingDataError(
                 f"{' or '.join(names)}: the group is missing in {lost} row{'' if lost == 1 else 's'} of the fit. Drop "
                 "such rows from the data, or give them a group."
             )
-        return Groups([StreamedCodes.of(stream, found, names, [name]) for name in names], list(names))
+        codes: list[Any] = [StreamedCodes.of(stream, found, list(names), [name]) for name in names]
+        return Groups(codes, list(names))
 
 
 class _Distinct:
@@ -253,7 +309,6 @@ class StreamedCodes:
             return labels.get_indexer(pd.Index(wanted))
 
         return number
-
 
 def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:
     n, (low, high, zero_one) = X.shape[0], _ends(X)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -432,13 +431,10 @@ class Results(
     @cached_property
     def _fingerprint(self) -> dict[str, str]:
         """A digest of each thing that models compared must share."""
-        r = self.model._rows
-        weights = same_data.counted(self)
-        parts = {"response": self.model.endog, "trials": r.trials, "weights": weights, "offset": r.offset}
-        digests = {name: _digest(a) for name, a in parts.items()}
-        if r.offset is not None:  # several equations: an offset is one against the reference
-            digests["offset"] += f" {getattr(self.model, '_offset_base', '')}"
-        return digests
+        found = same_data.fingerprint(self)
+        if self.model._rows.offset is not None:  # several equations: an offset is one against the reference
+            found["offset"] += f" {getattr(self.model, '_offset_base', '')}"
+        return found
 
     def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
         """Test of each term of the formula, all its columns at once and, with several classes, in all equations.
@@ -514,12 +510,12 @@ class Results(
     @cached_property
     def _factor(self) -> ndarray:
         """Triangular factor of all columns."""
-        return triangular_factor(Blocks(self.model._rows.X))
+        return triangular_factor(self.model._rows.columns())
 
     @cached_property
     def _units(self) -> list[float]:
         """Units of rounding of the columns' numbers, where some of them were left out."""
-        return roundings(Blocks(self.model._rows.X)).tolist() if self._combinations else []
+        return roundings(self.model._rows.columns()).tolist() if self._combinations else []
 
     def _of_full_rank(self, c: Comparison) -> Comparison:
         """The same two column spaces by columns that are no combinations of others."""
@@ -783,7 +779,7 @@ class Results(
         probability of the events less that of the others; Efron 1 - sum (y_k - p_k)^2 / sum (y_k - mean y_k)^2.
         McKelvey-Zavoina Var(eta) / (Var(eta) + v), v the variance of the latent error.
         """
-        n = float(self.model._cells.sum())
+        n = float(self.model._sums[:-1].sum())
         found = gof.from_loglikelihoods(self._value, self._null_value, n, self._size)
         if self.model._pseudo:
             found["adjusted McFadden"] = np.nan
@@ -957,6 +953,9 @@ class Results(
         """Drop every array with one entry a row, and the table: predictions and inference remain."""
         _ = self._null_penalised
         super().remove_data()
+
+    def _drop_rows(self) -> None:
+        super()._drop_rows()
         self._limit = self._ruled_out = self._origin = None
         if self.separation is not None and self._cone is not None:
             self._cone = replace(self._cone, facets=self._cone.extreme, decided=np.zeros(0, dtype=bool))
@@ -1014,10 +1013,3 @@ class Results(
         self._restore_constraint(stored["fit"].get("constraint"))
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self
-
-
-# --------------------------------------------------------------------------------------------------- helpers
-def _digest(a: ndarray | None) -> str:
-    if a is None:
-        return ""
-    return hashlib.blake2b(np.ascontiguousarray(a).tobytes(), digest_size=16).hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from glmclf.core.columns import Columns, expandable, rows_at_once
 from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
 from glmclf.data.priors import read_priors
+from glmclf.data.sources import by_part
 from glmclf.errors import DataError
 from glmclf.inference import gof, residuals
 from glmclf.inference.accuracy import is_number
@@ -27,6 +28,7 @@ from glmclf.results.estimates import row_property
 from glmclf.results.inverse import InversePredictions
 from glmclf.results.judging import JudgedRegression
 from glmclf.results.partial_residuals import PartialResiduals
+from glmclf.results.partitions import by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import signs_of_rows, warn_of_unknown
 
@@ -96,7 +98,13 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
     @row_property
     def _eta(self) -> ndarray:
         r = self.model._rows
+        if r.streamed:
+            return r.blocks().gathered(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
+
+    def _eta_of(self, X: Columns, offset) -> ndarray:
+        """Linear predictors of rows as they are."""
+        return self._at_the_limit(X, self._predictor(X, self._rotated(X), offset))
 
     def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
@@ -180,15 +188,22 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         return list(self.model._response.levels)
 
     def _rsquared_of_rows(self) -> dict[str, float]:
-        model, link, eta = self.model, self.model.link, self._eta
-        r = model._rows
-        m = np.ones(len(r)) if r.trials is None else r.trials
-        w = np.ones(len(r)) if r.weights is None else r.weights
-        fractions = model._response.kind == "fraction"
-        found = gof.of_probabilities(r.y, m, link.cdf(eta), link.sf(eta), w, fractions)
-        return found | {"McKelvey-Zavoina": gof.mckelvey_zavoina(eta, w * m, LATENT_VARIANCE[link.name])}
+        model, link = self.model, self.model.link
+        mean, fractions = self._event_share, model._response.kind == "fraction"
+
+        def part(X, y, trials, offset, weights) -> _Sums:
+            eta = self._eta if not model._rows.streamed else self._eta_of(X, offset)
+            m = np.ones(len(y)) if trials is None else trials
+            w = np.ones(len(y)) if weights is None else weights
+            sums = gof.probability_sums(y, m, link.cdf(eta), link.sf(eta), w, mean)
+            return _Sums(sums, gof.Spread.of(eta, w * m))
+
+        found = model._rows.blocks().over_parts(part)
+        latent = gof.mckelvey_zavoina(found.spread, LATENT_VARIANCE[link.name])
+        return gof.of_probabilities(found.sums, mean, fractions) | {"McKelvey-Zavoina": latent}
 
     # ---------------------------------------------------------------------------------------------- predicting
+    @by_partition
     def predict(self, newdata=None, which: str = "mean", threshold: float = 0.5, priors=None, offset=None) -> pd.Series:
         """Predicted probabilities of the event, linear predictors, variances or classes.
 
@@ -196,7 +211,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         ----------
         newdata : DataFrame, array_like, optional
             Rows to predict: a table with the variables of the formula, rows of the design (scipy.sparse, too), or one
-            row as a vector or list; by default the rows of the fit.
+            row as a vector or list; by default the rows of the fit. Of a Dask DataFrame, predictions are lazy.
         which : {"mean", "linear", "var", "class"}
             P(event), x'b + offset, P(event) (1 - P(event)), or the label: the event where P(event) > `threshold`.
         threshold : float
@@ -339,9 +354,16 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
         own = newdata is None and offset is None
         eta, index = (self._eta, self.model._rows.index) if own else self._linear(newdata, offset)[1:]
+        return *self._both(eta), index
+
+    def _both(self, eta: ndarray) -> tuple[ndarray, ndarray]:
+        """Log probabilities and probabilities of the two outcomes, (n, 2)."""
         link = self.model.link
         log_p = np.column_stack([link.logsf(eta), link.logcdf(eta)])
-        return log_p, np.column_stack([link.sf(eta), link.cdf(eta)]), index
+        return log_p, np.column_stack([link.sf(eta), link.cdf(eta)])
+
+    def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
+        return *self._both(self._eta_of(X, offset)), _counts(y, trials)
 
     def _log_p_beside(self, original) -> ndarray:
         r, link = original.model._rows, self.model.link
@@ -350,16 +372,17 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
 
     @property
     def _counts(self) -> ndarray:
-        r = self.model._rows
-        return np.column_stack([(1.0 if r.trials is None else r.trials) - r.y, r.y])
+        return _counts(self.model._rows.y, self.model._rows.trials)
 
+    @by_part
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it, in the column names of R's broom.
 
         Parameters
         ----------
-        newdata : DataFrame, optional
-            By default the rows of the fit.
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part.
 
         Returns
         -------
@@ -448,6 +471,18 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         if newdata is None and self.model._rows.trials is not None:
             return stats.binom(self.model._rows.trials, p)
         return stats.bernoulli(p)
+
+
+class _Sums(NamedTuple):
+    sums: ndarray
+    spread: gof.Spread
+
+    def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
+        return _Sums(self.sums + other.sums, self.spread + other.spread)
+
+
+def _counts(y: ndarray, trials: ndarray | None) -> ndarray:
+    return np.column_stack([(1.0 if trials is None else trials) - y, y])
 
 
 def _arrays(X: Columns):

@@ -242,7 +242,9 @@ class Constrained:
         """Columns that the constraints leave, each once, what they are called, and the offset with what the constraints
         add to it: of `y ~ x + z` under x = z those of `y ~ I(x + z)`."""
         r, names = self.model._rows, self.model.exog_names
-        X, offset = r.X.toarray(), r.offset
+        rows = r.blocks()
+        X = rows.gathered(lambda X, *rest: X.toarray())
+        offset = None if r.offset is None else rows.gathered(lambda X, y, trials, offset, weights: offset)
         if self._constraint is None:
             return X, names, offset
         k = X.shape[1]

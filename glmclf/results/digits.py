@@ -91,7 +91,9 @@ class Digits:
         computed = np.array(self.model._design.computed, dtype=bool)
         if not computed.any() or self.model._rows_ is None:
             return [False] * len(computed)
-        found = expandable(Blocks(self.model._rows.patterns)).sum(lambda X: _last_bits(X.toarray()))
+        r = self.model._rows
+        blocks = r.columns() if r.streamed else Blocks(r.patterns)
+        found = expandable(blocks).sum(lambda X: _last_bits(X.toarray()))
         return (computed & (found > 0)).tolist()
 
     def _warn_of_no_digits(self: Any) -> None:

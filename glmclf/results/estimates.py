@@ -489,6 +489,9 @@ class Kept(Estimates):
     def remove_data(self) -> None:
         """Drop every array with one entry a row, and the table: predictions and inference remain."""
         self._remember()
+        self._drop_rows()
+
+    def _drop_rows(self) -> None:
         for cls in type(self).__mro__:
             for name, value in vars(cls).items():
                 if isinstance(value, row_property):

@@ -17,6 +17,7 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.gaussian import log_softmax, softmax
 from glmclf.data.arrays import sums_up
 from glmclf.data.frame import as_frame
+from glmclf.data.sources import by_part
 from glmclf.errors import DataWarning, warn
 from glmclf.inference import wald
 from glmclf.inference.covariance import Covariance
@@ -30,8 +31,9 @@ from glmclf.results.implied_logit import ImpliedLogit
 from glmclf.results.judging import Judged
 from glmclf.results.levels import LevelPredictions, beside, check_prediction, drawn_labels, times_of
 from glmclf.results.margins import Margins
+from glmclf.results.partitions import by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
-from glmclf.results.same_data import digests
+from glmclf.results.same_data import fingerprint
 
 ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
@@ -299,6 +301,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         raise NotImplementedError
 
     # ------------------------------------------------------------------------------------------------ predicting
+    @by_partition
     def predict(self, newdata=None, which: str = "mean", *, rule: str = "map", cost=None, priors=None):
         """Posterior probabilities, decisions, log-odds or joint densities.
 
@@ -306,7 +309,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         ----------
         newdata : DataFrame, array_like, optional
             Rows to predict, columns by name; by default the rows of the fit. A row is judged by the features that it
-            has; one without any by the priors.
+            has; one without any by the priors. Of a Dask DataFrame, predictions are lazy.
         which : {"mean", "class", "linear", "joint"}
             Posterior probabilities; the class decided on; log-odds against the reference, 0 for it; or
             log pi_k f_k(x), whose density has the units of the features.
@@ -475,13 +478,15 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
     def _repeated(self, model) -> Any:
         return model.fit(n_threads=1)
 
+    @by_part
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
 
         Parameters
         ----------
-        newdata : DataFrame, optional
-            By default the rows of the fit.
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part.
 
         Returns
         -------
@@ -669,7 +674,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
     @cached_property
     def _fingerprint(self) -> dict[str, str]:
         """A digest of each thing that models compared must share."""
-        return {**digests(self), "trials": "", "offset": ""}
+        return fingerprint(self)
 
     def _check_priors(self, what: str) -> None:
         """Refuse priors that are neither known nor estimated by maximum likelihood."""

@@ -131,7 +131,7 @@ class PosteriorTests:
         found = gof.from_loglikelihoods(res.llf_conditional, res._conditional_null, float(counts.sum()), 0)
         del found["adjusted McFadden"]
         rest = np.column_stack([np.delete(p, k, axis=1).sum(axis=1) for k in range(p.shape[1])])
-        return pd.Series(found | gof.of_class_probabilities(counts, p, rest))
+        return pd.Series(found | gof.of_class_probabilities(gof.class_sums(counts, p, rest)))
 
     def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
         """Observations and posteriors of each class, the reference first, and the posterior of leaving it."""

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.blocks import Blocks
 from glmclf.core.columns import some_columns, triangular_inverse
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference import inflation
@@ -109,6 +108,10 @@ class Inflation:
 
     def _design_factor(self) -> tuple[ndarray, ndarray]:
         res: Any = self
-        X, columns = self.model._rows.X, res._columns
-        X = X if len(columns) == X.shape[1] else some_columns(X, columns)
-        return inflation.design_factor(Blocks(X, self.model._cells.sum(axis=1))), columns
+        columns, k = res._columns, len(self.model.exog_names)
+
+        def counted(X, y, trials, offset, weights):
+            times = np.ones(X.shape[0]) if trials is None else trials
+            return X if len(columns) == k else some_columns(X, columns), times if weights is None else weights * times
+
+        return inflation.design_factor(self.model._rows.blocks().changed(counted)), columns

@@ -15,7 +15,8 @@ from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference import inverse
 from glmclf.inference.inverse import INTERVAL, LINE, RAYS
 from glmclf.inference.wald import check_alpha
-from glmclf.results.margin_rows import Typical, rows_of_fit, typical
+from glmclf.results.margin_parts import rows_to_average
+from glmclf.results.margin_rows import Typical, typical
 from glmclf.results.margin_sources import Source
 from glmclf.results.marginal_effects import check_word
 
@@ -97,7 +98,7 @@ def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typic
         if offset in at:
             row.offsets = [source.offset_of(np.array([float(at[offset])]))]
     else:
-        row = typical(rows_of_fit(source), "mean")
+        row = typical(rows_to_average(source), "mean")
         for name, value in at.items():
             row = row.set(name, value)
     if variable not in row.point[0]:

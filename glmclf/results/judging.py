@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.errors import DataError, DataWarning, warn
+from glmclf.core.streamed import MOST_GATHERED, RowsElsewhereError, too_many
+from glmclf.data.sources import as_source, check_beside, joined
+from glmclf.errors import DataError, DataWarning, MissingDataError, warn
 from glmclf.inference import accuracy, calibration, roc
 from glmclf.inference.accuracy import Measure, Outcomes
 from glmclf.inference.wald import critical_value
@@ -46,6 +50,40 @@ class Rows(NamedTuple):
     def of(self, k: int) -> Outcomes:
         """A level against the others."""
         return self.outcomes.one_against_rest(k)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A sum over rows that are judged, how many they are, and in how many others something is missing."""
+
+    value: Any
+    rows: int
+    lost: dict[str, int]
+
+    def __add__(self, other: Tally) -> Tally:
+        lost = {why: self.lost.get(why, 0) + other.lost.get(why, 0) for why in {**self.lost, **other.lost}}
+        return Tally(joined(self.value, other.value), self.rows + other.rows, lost)
+
+
+class Parts(list):
+    """Rows in parts, which are not too many to be held; + is those of both."""
+
+    def __add__(self, other: list[Rows]) -> Parts:  # type: ignore[override]
+        both = Parts([*self, *other])
+        n = sum(len(rows.p) for rows in both)
+        if n * both[0].p.shape[1] > MOST_GATHERED:
+            raise RowsElsewhereError(too_many(n))
+        return both
+
+    def rows(self) -> Rows:
+        """All of them; of several parts labelled by their place."""
+        if len(self) == 1:
+            return self[0]
+        log_p, p = (np.concatenate(some) for some in ([r.log_p for r in self], [r.p for r in self]))
+        first, weights = self[0].outcomes, [r.outcomes.weights for r in self]
+        counts = np.concatenate([r.outcomes.counts for r in self])
+        outcomes = first._replace(counts=counts, weights=None if first.weights is None else np.concatenate(weights))
+        return Rows(log_p, p, pd.RangeIndex(len(p)), outcomes)
 
 
 class ClassificationReport:
@@ -107,6 +145,10 @@ class Judged:
         """Observations of each level in each row of the fit, unweighted, (n, K)."""
         raise NotImplementedError
 
+    def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
+        """Log probabilities, probabilities and counts of rows as a stream gives them."""
+        raise RowsElsewhereError()
+
     def _repeated(self, model) -> Any:
         """The same fit of another model."""
         raise NotImplementedError
@@ -123,26 +165,69 @@ class Judged:
     # ------------------------------------------------------------------------------------------------------- rows
     def _judged(self, newdata, endog, freq_weights, weights, offset) -> Rows:
         """Predictions and outcomes of the rows of the fit, or of new data."""
-        model, given = self.model, {"freq_weights": freq_weights, "weights": weights}
-        fraction = model._response.kind == "fraction"
-        if newdata is None:
-            others = {"endog": endog, **given}
-            stray = [f"{name}=" for name, value in others.items() if value is not None]
-            if stray:
-                raise TypeError(f"{', '.join(stray)} is of rows of newdata=, which is not given")
-            r = model._rows
-            outcomes = Outcomes(self._counts, r.weights, model._frequency, fraction or not model._frequency)
-            return self._complete(Rows(*self._log_p(None, offset), outcomes), {})
+        return self._judged_sum(lambda rows: Parts([rows]), newdata, endog, freq_weights, weights, offset).rows()
+
+    def _judged_sum(self, f: Callable[[Rows], Any], newdata, endog, freq_weights, weights, offset) -> Any:
+        """Sum of ``f(rows)`` over the parts that rows come in; what is left out is said."""
+        others = {"endog": endog, "freq_weights": freq_weights, "weights": weights}
+        source = as_source(newdata)
+        if source is not None:
+            check_beside(source, **others, offset=offset)
+            found = source.sum(lambda table, place: self._tally_of(f, table, **others, offset=offset, part=True))
+        elif newdata is None:
+            found = self._tally_of_fit(f, offset, others)
+        else:
+            found = self._tally_of(f, newdata, **others, offset=offset)
+        lost = {} if found is None else found.lost
+        if lost:
+            why = ", ".join(f"{why} in {n}" for why, n in lost.items())
+            warn(f"rows that cannot be judged are left out: {why}", DataWarning)
+        if found is None or not found.rows:
+            raise DataError("no row is left to judge")
+        return found.value
+
+    def _tally_of_fit(self, f: Callable[[Rows], Any], offset, others: dict[str, Any]) -> Tally:
+        """Of the rows of the fit."""
+        stray = [f"{name}=" for name, value in others.items() if value is not None]
+        if stray:
+            raise TypeError(f"{', '.join(stray)} is of rows of newdata=, which is not given")
+        r = self.model._rows
+        if not r.streamed:
+            log_p, p, index = self._log_p(None, offset)
+            return _tally(f, Rows(log_p, p, index, self._outcomes_of(self._counts, r.weights)), {})
+        if offset is not None:
+            raise RowsElsewhereError()
+
+        def part(X, y, trials, offset, weights) -> Tally:
+            log_p, p, counts = self._rows_read(X, y, trials, offset)
+            return _tally(f, Rows(log_p, p, pd.RangeIndex(len(p)), self._outcomes_of(counts, weights)), {})
+
+        return r.blocks().over_parts(part)
+
+    def _outcomes_of(self, counts: ndarray, weights: ndarray | None, frequency: bool | None = None) -> Outcomes:
+        frequency = self.model._frequency if frequency is None else frequency
+        return Outcomes(counts, weights, frequency, self.model._response.kind == "fraction" or not frequency)
+
+    def _tally_of(self, f, newdata, endog, freq_weights, weights, offset, part: bool = False) -> Tally | None:
+        """Of new data, which may be part of a table."""
+        if part and not len(newdata):
+            return None
+        model = self.model
         log_p, p, index = self._log_p(newdata, offset)
-        given = self._new_weights(newdata, given)
+        given = self._new_weights(newdata, {"freq_weights": freq_weights, "weights": weights})
         left = None if model.formula is None else model._design.endog_name
         from glmclf.data.outcomes import read_outcomes  # and with it all that reads formulas
 
-        found = read_outcomes(model._response, left, newdata, len(log_p), endog, given)
-        frequency = given["weights"] is None
-        outcomes = Outcomes(found.counts, found.weights, frequency, fraction or not frequency)
+        try:
+            found = read_outcomes(model._response, left, newdata, len(log_p), endog, given)
+        except MissingDataError:
+            if not part:
+                raise
+            return Tally(None, 0, {f'"{model.endog_names}" or a weight missing': len(newdata)})
         keep = found.keep
-        return self._complete(Rows(log_p[keep], p[keep], index[keep], outcomes), found.dropped)
+        outcomes = self._outcomes_of(found.counts, found.weights, given["weights"] is None)
+        rows = Rows(log_p[keep], p[keep], index[keep], outcomes)
+        return _tally(f, rows, {f'"{name}" missing': n for name, n in found.dropped.items()})
 
     def _new_weights(self, newdata, given: dict[str, Any]) -> dict[str, Any]:
         """Weights of new data: those given, or the column that weighted the fit."""
@@ -160,20 +245,6 @@ class Judged:
                 )
                 raise DataError(f"the fit has {what} {keyword}= values of these rows; 1 counts each row once")
         return {**given, **named}
-
-    def _complete(self, rows: Rows, dropped: dict[str, int]) -> Rows:
-        """Rows with a prediction; what is left out is said."""
-        lost = np.isnan(rows.log_p).any(axis=1)
-        words = [f'"{name}" missing in {n}' for name, n in dropped.items()]
-        if lost.any():
-            words.append(f"no prediction in {int(lost.sum())}")
-            outcomes = rows.outcomes.rows(np.flatnonzero(~lost))
-            rows = Rows(rows.log_p[~lost], rows.p[~lost], rows.index[~lost], outcomes)
-        if words:
-            warn(f"rows that cannot be judged are left out: {', '.join(words)}", DataWarning)
-        if not len(rows.index):
-            raise DataError("no row is left to judge")
-        return rows
 
     def _all_classes(self, rows: Rows, what: str) -> None:
         levels = self._judged_levels
@@ -230,9 +301,11 @@ class Judged:
         threshold : float, optional
             Two levels: the event is predicted where its probability is above this, by default 0.5. With several levels
             the most probable one is predicted.
-        newdata : DataFrame or array_like, optional
+        newdata : DataFrame, array_like or data in parts, optional
             Rows to judge, with the response; by default the rows of the fit. Rows without an outcome or a prediction
-            are left out, with a warning.
+            are left out, with a warning. Data in parts, as `from_formula` takes them, are read part by part; of tables
+            and `decision_curve` any number of rows, of curves those whose probabilities fit in memory: rows times
+            levels up to 1e8.
         endog : str or array_like, optional
             The response of `newdata`, if it is not in the column that the model was fitted to.
         freq_weights, weights : str, array_like or number, optional
@@ -246,8 +319,11 @@ class Judged:
             Rows observed, columns predicted, in the order of the levels (two: the event last); observations are counted
             with their weights, counts by successes and failures.
         """
-        rows = self._judged(newdata, endog, freq_weights, weights, offset)
-        return cross_table(accuracy.table(rows.outcomes, self._predicted(rows, threshold)), self._judged_levels)
+        found = self._table(threshold, newdata, endog, freq_weights, weights, offset)
+        return cross_table(found.cells, self._judged_levels)
+
+    def _table(self, threshold, *rows) -> accuracy.Table:
+        return self._judged_sum(lambda r: accuracy.Table.of(r.outcomes, self._predicted(r, threshold)), *rows)
 
     def classification_report(
         self,
@@ -302,8 +378,8 @@ class Judged:
         accuracy        0.812  0.069  0.647  0.911
         sensitivity     0.727  0.134  0.434  0.903
         """
-        rows = self._judged(newdata, endog, freq_weights, weights, offset)
-        judge = accuracy.Judge(rows.outcomes, self._predicted(rows, threshold), check_alpha(alpha))
+        found = self._table(threshold, newdata, endog, freq_weights, weights, offset)
+        judge = accuracy.Judge(found, check_alpha(alpha))
         levels, overall = self._judged_levels, {"accuracy": judge.accuracy()}
         by_class: dict[tuple[Any, str], Measure] = {}
         if len(levels) == 2:
@@ -482,10 +558,11 @@ class Judged:
         t = np.arange(1, 100) / 100 if thresholds is None else np.atleast_1d(np.asarray(thresholds, dtype=float))
         if t.ndim != 1 or not ((t >= 0) & (t < 1)).all():
             raise ValueError(f"thresholds={thresholds!r}: probabilities, 0 or more and less than 1")
-        rows = self._judged(newdata, endog, freq_weights, weights, offset)
-        outcomes, p = rows.of(k), rows.p[:, k]
-        value, se = roc.net_benefit(p, outcomes, t)
-        share = outcomes.sizes[1] / outcomes.sizes.sum()
+        above = self._judged_sum(
+            lambda rows: roc.Above.of(rows.p[:, k], rows.of(k), t), newdata, endog, freq_weights, weights, offset
+        )
+        value, se = roc.net_benefit(above, t)
+        share = above.sizes[1] / above.sizes.sum()
         everybody = share - (1 - share) * t / (1 - t)
         half = critical_value(alpha) * se
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -698,3 +775,14 @@ def _bins(bins: Any) -> int:
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
         raise ValueError(f"bins={bins!r}: a whole number, 2 or more")
     return int(bins)
+
+
+def _tally(f: Callable[[Rows], Any], rows: Rows, lost: dict[str, int]) -> Tally:
+    """``f`` of the rows that have a prediction."""
+    none = np.isnan(rows.log_p).any(axis=1)
+    if none.any():
+        lost = {**lost, "no prediction": int(none.sum())}
+        kept = rows.outcomes.rows(np.flatnonzero(~none))
+        rows = Rows(rows.log_p[~none], rows.p[~none], rows.index[~none], kept)
+    n = len(rows.index)
+    return Tally(f(rows) if n else None, n, lost)

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.columns import Dense
+from glmclf.core.streamed import Gathered
 from glmclf.data.arrays import ArrayDesign
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 
@@ -74,12 +75,13 @@ class LinkTest:
                 f"linktest(): the linear predictor is infinite in some rows ({res.separation}), and has no square"
             )
         options = _covariance(res, cov_type, cov_kwds)
-        if res._eta.ndim == 1:
-            return _table(res.model, res._eta, options)
+        if hasattr(res.model, "link"):  # MNLogit has none
+            rows = res.model._rows.changed(lambda X, y, m, o, w: (_square(res._eta_of(X, o)), y, m, None, w))
+            return _table(res.model, rows, options)
         eta, tables = res._eta[:, 1:], {}
         for j, level in enumerate(res.model._equations):
             model, rows = _pair(res.model, j + 1)
-            tables[level] = _table(model, eta[rows, j], options)
+            tables[level] = _table(model, replace(model._rows, X=_square(eta[rows, j]), offset=None), options)
         return pd.concat(tables, names=["level", None])
 
 
@@ -102,18 +104,28 @@ def _covariance(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | No
     return {"cov_type": res.cov_type, "cov_kwds": given}
 
 
-def _table(model: Any, eta: ndarray, options: dict[str, Any]) -> pd.DataFrame:
+def _square(eta: ndarray) -> Dense:
+    return Dense(np.column_stack([np.ones(len(eta)), eta, eta * eta]))
+
+
+def _few(X: Dense, *rest: Any) -> Gathered:
+    """Three values of the linear predictor, or those that it has."""
+    eta = X.X[:, 1]
+    some = np.unique(eta[:1000])
+    return Gathered((some if len(some) > 2 else np.unique(eta))[:3])
+
+
+def _table(model: Any, rows: Any, options: dict[str, Any]) -> pd.DataFrame:
     """The fit of a model's response to a linear predictor and its square."""
-    if len(np.unique(eta[:1000])) < 3 and len(np.unique(eta)) < 3:
+    if len(set(rows.blocks().over_parts(_few))) < 3:
         raise ValueError(
             "linktest(): the linear predictor takes fewer than three values, so that its square says nothing new"
         )
     other = copy.copy(model)
     gone = ("_constant", "_sums", "_null_intercept", "_null_intercepts", "k_constant")
     other.__dict__ = {name: value for name, value in model.__dict__.items() if name not in gone}
-    X = np.column_stack([np.ones(len(eta)), eta, eta * eta])
     other._design = ArrayDesign(NAMES, 1, model._design.endog_name)
-    other._rows_ = replace(model._rows, X=Dense(X), offset=None)
+    other._rows_ = rows
     other.formula, other._has_offset, other._offset_column = None, False, None
     try:
         with warnings.catch_warnings():

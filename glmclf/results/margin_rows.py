@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -44,6 +45,10 @@ class Rows:
 
     source: Source
     groups: int
+    codes: ndarray | None
+    fitted: bool
+    weights: Any  # of rows in memory
+    table: Any  # values by variable: all, or enough to tell its levels and kind
 
     def set(self, name: str, value: Any) -> Self:
         """The same rows with one value of a variable, of the offset, or of what is both."""
@@ -75,6 +80,59 @@ class Rows:
             Whether to keep what is averaged, row by row.
         """
         raise NotImplementedError
+
+    def without_gaps(self, setting: dict[str, Any], slopes: list[str]) -> tuple[Self, int, ndarray]:
+        """The rows that have all that the model needs with variables set, and the numbers that slopes are taken in; how
+        many others there are, and how many are left by group."""
+        raise NotImplementedError
+
+    def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> Middles:
+        """Sums of numbers, of levels of factors and of the offset, by group."""
+        raise NotImplementedError
+
+    def medians(self, names: list[str]) -> ndarray:
+        """Medians of numbers, (groups, m)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Middles:
+    """Sums over rows by group that typical rows are made of; + is those of more rows.
+
+    Attributes
+    ----------
+    rows, weight : (G,) ndarray
+    numbers : (2, G, m) ndarray
+        Weighted sums of numbers, and the weights of the rows that have one.
+    levels : tuple of (G, L) ndarray
+        Weights of the levels of each factor.
+    offset : (G,) or (G, q) ndarray or None
+        Weighted sums.
+    """
+
+    rows: ndarray
+    weight: ndarray
+    numbers: ndarray
+    levels: tuple[ndarray, ...]
+    offset: ndarray | None
+
+    def __add__(self, other: Middles) -> Middles:
+        levels = tuple(a + b for a, b in zip(self.levels, other.levels, strict=True))
+        offset = None if self.offset is None or other.offset is None else self.offset + other.offset
+        sums = self.rows + other.rows, self.weight + other.weight, self.numbers + other.numbers
+        return Middles(*sums, levels, offset)
+
+    def filled(self) -> Middles:
+        """With those of all rows where a group has none."""
+        none = self.rows == 0
+
+        def fill(A: ndarray) -> ndarray:
+            whole = A.sum(axis=0, keepdims=True)
+            return np.where(none.reshape(-1, *[1] * (A.ndim - 1)), whole, A)
+
+        numbers = np.stack([fill(A) for A in self.numbers])
+        offset = None if self.offset is None else fill(self.offset)
+        return Middles(self.rows, fill(self.weight), numbers, tuple(map(fill, self.levels)), offset)
 
 
 def effect_sums(
@@ -149,7 +207,7 @@ class Observed(Rows):
     def __init__(self, source: Source, table: pd.DataFrame, weights, offset=None, fitted: bool = False):
         self.source, self.table, self.weights = source, table, weights
         self.offset, self.fitted, self.groups = offset, fitted, 1
-        self.codes: ndarray | None = None
+        self.codes = None
 
     def _changed(self, **changes: Any) -> Self:
         other = copy.copy(self)
@@ -187,29 +245,51 @@ class Observed(Rows):
         codes = None if self.codes is None else self.codes[there]
         return self._changed(table=self.table[there], weights=self.weights[there], offset=offset, codes=codes)
 
-    def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
-        with np.errstate(all="ignore"):  # what is not finite is looked at afterwards
-            sums, kept = effect_sums(self.source, self._parts(name), kind, scaled, keep, self.groups)
-            rows, rest = (np.concatenate(some) if some else None for some in kept)
-            found = sums.averages(rows, rest)
-        if any(np.isnan(e.value).any() for e in found):
-            self._say_why(name)
-        return found
+    def without_gaps(self, setting: dict[str, Any], slopes: list[str]) -> tuple[Self, int, ndarray]:
+        there = self.at(setting).complete(slopes)
+        codes = np.zeros(len(there), dtype=np.intp) if self.codes is None else self.codes
+        return self.subset(there), int((~there).sum()), np.bincount(codes[there], minlength=self.groups)
 
-    def _say_why(self, name: str | None) -> None:
-        """Of averages that are not numbers, where a value of the design is none."""
+    def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> Middles:
+        at, w, G, o = _members(self), self.weights, self.groups, self.offset
+        n, weight, sums = np.zeros(G), np.zeros(G), np.zeros((2, G, len(numbers)))
+        levels = tuple(np.zeros((G, len(some))) for some in labels.values())
+        offset = None if o is None else np.zeros((G, *o.shape[1:]))
+        for g, rows in ((g, rows) for g, rows in enumerate(at) if rows is not None):
+            n[g], weight[g] = len(w[rows]), w[rows].sum()
+            for j, name in enumerate(numbers):
+                sums[:, g, j] = _sum_of(self.table[name].iloc[rows], w[rows])
+            for out, (name, some) in zip(levels, labels.items(), strict=True):
+                out[g] = _weights_of(self.table[name].iloc[rows], w[rows], some)
+            if offset is not None and o is not None:
+                offset[g] = w[rows] @ o[rows]
+        return Middles(n, weight, sums, levels, offset)
+
+    def medians(self, names: list[str]) -> ndarray:
+        at = [slice(None) if rows is None else rows for rows in _members(self)]
+        return np.array([[_median(self.table[name].iloc[r], self.weights[r]) for name in names] for r in at])
+
+    def sums(
+        self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False
+    ) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
+        """What averages are made of; see `effect_sums`."""
+        with np.errstate(all="ignore"):  # what is not finite is looked at afterwards
+            return effect_sums(self.source, self._parts(name), kind, scaled, keep, self.groups)
+
+    def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
+        sums, kept = self.sums(kind, name, scaled, keep)
+        rows, rest = (np.concatenate(some) if some else None for some in kept)
+        return averaged(self.source, sums, lambda: self.odd(name), rows, rest)
+
+    def odd(self, name: str | None) -> int:
+        """How many rows have a value of the design that is not a number."""
         odd = 0
         for part in self._parts(name):
             bad = np.isnan(part.raw).any(axis=1)
             if part.slopes is not None:
                 bad |= np.isnan(part.slopes).any(axis=1)
             odd += int(bad.sum())
-        if odd:
-            self.source._say(
-                f"the design of {odd} row{'s' if odd > 1 else ''} is not a number at values that variables are set to: "
-                "such averages are NaN",
-                InferenceWarning,
-            )
+        return odd
 
     def _parts(self, name: str | None) -> Iterator[Part]:
         n = len(self.table)
@@ -226,6 +306,20 @@ class Observed(Rows):
             offset = None if self.offset is None else self.offset[at]
             codes = None if self.codes is None else self.codes[at]
             yield Part(self.source.raw(table), slopes, values, moved, offset, self.weights[at], codes)
+
+
+def averaged(source: Source, sums: Sums, odd: Callable[[], int], rows=None, rest=None) -> list[Average]:
+    """Averages of sums; of those that are not numbers it is said how many rows' design is none."""
+    with np.errstate(all="ignore"):
+        found = sums.averages(rows, rest)
+    n = odd() if any(np.isnan(e.value).any() for e in found) else 0
+    if n:
+        source._say(
+            f"the design of {n} row{'s' if n > 1 else ''} is not a number at values that variables are set to: such "
+            "averages are NaN",
+            InferenceWarning,
+        )
+    return found
 
 
 def _constant(table: pd.DataFrame, value: Any) -> Any:
@@ -316,12 +410,12 @@ class Typical(Rows):
         return out
 
 
-def typical(rows: Observed, at: str, equal: bool = False) -> Typical:
-    """The typical row of each group of observed rows.
+def typical(rows: Rows, at: str, equal: bool = False) -> Typical:
+    """The typical row of each group of rows.
 
     Parameters
     ----------
-    rows : Observed
+    rows : Rows
     at : {"mean", "median", "zero"}
         Numbers at their mean, median or 0, factors at the shares of their levels, at their most frequent level (the
         first of those that tie, sorted or in the order of the categories), or at their base; the offset at its mean or,
@@ -329,35 +423,37 @@ def typical(rows: Observed, at: str, equal: bool = False) -> Typical:
     equal : bool
         Whether levels count alike instead of by their shares.
     """
-    source, table = rows.source, rows.table
-    point: list[dict[str, float]] = []
-    shares: list[dict[str, Any]] = []
-    offsets: list[Any] = []
-    factors = {name: source.levels_of(name, table) for name in source.design.variables}
-    known = source.variables  # without the constant of an array
-    members = _members(rows)
-    for member in members:
-        some = slice(None) if member is None else member  # the shape of a group without rows is that of all
-        w = rows.weights[some]
-        some_of = table if rows.codes is None or member is None else table.iloc[member]
-        numbers = [n for n in factors if factors[n] is None]
-        point.append({n: _middle(some_of[n], w, at if n in known else "mean") for n in numbers})
-        shares.append(
-            {
-                n: _shares(some_of[n], w, at, levels, source.in_order(n, levels), equal)
-                for n, levels in factors.items()
-                if levels
-            }
-        )
-        offset = None if rows.offset is None else rows.offset[some]
-        both = source.offset_name
-        if both is not None and both in numbers:
-            offsets.append(source.offset_of(np.array([point[-1][both]])))
-        else:
-            offsets.append(None if offset is None else (w @ offset / w.sum())[None])
-    found = Typical(source, point, shares, offsets)
-    found.there = [member is not None for member in members]
+    source = rows.source
+    factors = {name: source.levels_of(name, rows.table) for name in source.design.variables}
+    numbers = [n for n in factors if factors[n] is None]
+    known = [n for n in numbers if n in source.variables]  # without the constant of an array
+    labels = {n: levels for n, levels in factors.items() if levels}
+    summed = numbers if at == "mean" else [n for n in numbers if n not in known]
+    sums = rows.middles(summed, {} if at == "zero" else labels)
+    there, sums = sums.rows > 0, sums.filled()  # the shape of a group without rows is that of all
+    with np.errstate(invalid="ignore"):
+        values = dict(zip(summed, (sums.numbers[0] / sums.numbers[1]).T, strict=True))
+    if at == "zero":
+        values |= {n: np.zeros(rows.groups) for n in known}
+        shares = [{n: (levels[:1], np.ones(1)) for n, levels in labels.items()}] * rows.groups
+    else:
+        values |= dict(zip(known, rows.medians(known).T, strict=True)) if at == "median" else {}
+        counts = [dict(zip(labels, of_group, strict=True)) for of_group in zip(*sums.levels)] or [{}] * rows.groups
+        order = {n: source.in_order(n, levels) for n, levels in labels.items()}
+        shares = [{n: _shares(of[n], at, labels[n], order[n], equal) for n in labels} for of in counts]
+    point = [{n: float(values[n][g]) for n in numbers} for g in range(rows.groups)]
+    found = Typical(source, point, shares, _typical_offsets(source, sums, point))
+    found.there = there.tolist()
     return found
+
+
+def _typical_offsets(source: Source, sums: Middles, point: list[dict[str, float]]) -> list[Any]:
+    both = source.offset_name
+    if both is not None and both in point[0]:
+        return [source.offset_of(np.array([p[both]])) for p in point]
+    if sums.offset is None:
+        return [None] * len(point)
+    return [(o / w)[None] for o, w in zip(sums.offset, sums.weight, strict=True)]
 
 
 def _members(rows: Observed) -> list[Any]:
@@ -371,9 +467,8 @@ def _members(rows: Observed) -> list[Any]:
     return out
 
 
-def _middle(column: pd.Series, w: ndarray, at: str) -> float:
-    if at == "zero":
-        return 0.0
+def _numbers_of(column: pd.Series, w: ndarray, at: str) -> tuple[ndarray, ndarray]:
+    """Numbers that are there, and their weights."""
     try:
         if column.dtype.kind in "mM":
             raise TypeError
@@ -381,9 +476,16 @@ def _middle(column: pd.Series, w: ndarray, at: str) -> float:
     except (TypeError, ValueError):
         raise DataError(f'at="{at}" needs numbers or labels; "{column.name}" holds {column.dtype} values') from None
     there = ~np.isnan(v)
-    v, w = v[there], w[there]
-    if at == "mean":
-        return float(w @ v / w.sum())
+    return v[there], w[there]
+
+
+def _sum_of(column: pd.Series, w: ndarray) -> tuple[float, float]:
+    v, w = _numbers_of(column, w, "mean")
+    return float(w @ v), float(w.sum())
+
+
+def _median(column: pd.Series, w: ndarray) -> float:
+    v, w = _numbers_of(column, w, "median")
     order = np.argsort(v, kind="stable")
     v, below = v[order], np.cumsum(w[order])
     half = 0.5 * below[-1]
@@ -391,13 +493,12 @@ def _middle(column: pd.Series, w: ndarray, at: str) -> float:
     return float(0.5 * (v[np.searchsorted(below, half)] + v[min(np.searchsorted(below, half, "right"), len(v) - 1)]))
 
 
-def _shares(
-    column: pd.Series, w: ndarray, at: str, levels: list[Any], in_order: list[Any], equal: bool
-) -> tuple[list[Any], ndarray]:
-    if at == "zero":
-        return levels[:1], np.ones(1)
+def _weights_of(column: pd.Series, w: ndarray, levels: list[Any]) -> list[float]:
     values = np.asarray(column.astype(object))
-    counts = np.array([w[values == level].sum() for level in levels])
+    return [float(w[values == level].sum()) for level in levels]
+
+
+def _shares(counts: ndarray, at: str, levels: list[Any], in_order: list[Any], equal: bool) -> tuple[list[Any], ndarray]:
     if at == "median":
         most = [level for level, c in zip(levels, counts, strict=True) if c >= counts.max() * (1.0 - 1e-12)]
         return [min(most, key=in_order.index)], np.ones(1)

@@ -17,6 +17,7 @@ from glmclf.data.frame import as_frame, close_to, matched, quoted
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference import margins, wald
 from glmclf.inference.margins import Average, Covariance
+from glmclf.results.margin_parts import InParts, rows_to_average
 from glmclf.results.margin_rows import Observed, Rows, rows_of_fit, typical
 from glmclf.results.margin_sources import Source
 
@@ -158,14 +159,14 @@ class Settings:
         Label of each group: () where there is one.
     """
 
-    def __init__(self, observed: Observed, grid: list[dict[str, Any]], at: str, equal: bool = False):
+    def __init__(self, observed: Observed | InParts, grid: list[dict[str, Any]], at: str, equal: bool = False):
         self.observed, self.grid, self.at, self._equal = observed, grid, at, equal
         self.groups: list[tuple[Any, ...]] = [()]
         self.names: list[str] = list(grid[0]) if any(grid) else []
         self.labels: list[tuple[Any, ...]] = [tuple(setting.values()) for setting in grid]
 
     @property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Any:
         """The rows that kinds of variables are read from."""
         return self.observed.table
 
@@ -181,9 +182,10 @@ class Settings:
             return cls._of_frame(res, source, at)
         if not (isinstance(at, str) and at in ("overall", *TYPICAL)) and not isinstance(at, Mapping):
             raise ValueError(f'at={at!r}: "overall", "mean", "median", "zero", a dict or a DataFrame')
-        observed = rows_of_fit(source, newdata)
-        labels = None
-        if over is not None:
+        observed, labels = rows_to_average(source, newdata), None
+        if over is not None and isinstance(observed, InParts):
+            observed, labels = observed.by(over)
+        elif over is not None:
             observed.codes, labels = _groups(source, over, newdata)
             observed.groups = len(labels)
         given = dict(at) if isinstance(at, Mapping) else {}
@@ -217,9 +219,9 @@ class Settings:
         if odd:
             hint = close_to(str(odd[0]), lacking)
             raise DataError(f"at= has the column {quoted(odd)}, no variable of the model. {hint}")
-        observed = rows_of_fit(source)
+        those = rows_to_average(source)
         grid = [dict(zip(known, values, strict=True)) for values in at[known].itertuples(index=False, name=None)]
-        self = cls(observed, grid, "rows")
+        self = cls(those, grid, "rows")
         self.names, self.labels = [str(at.index.name or "row")], [(label,) for label in at.index]
         return self
 
@@ -233,22 +235,19 @@ class Settings:
         cell : dict, optional
             Variables that each average sets, besides those of the settings; a value will do.
         """
-        there = self.observed.at({**self.grid[0], **(cell or {})}).complete(list(slopes))
-        if there.all():
+        whole = self.observed
+        self.observed, n, left = whole.without_gaps({**self.grid[0], **(cell or {})}, list(slopes))
+        if not n:
             return
-        if not there.any():
+        if not left.any():
             raise DataError("no row with all values that the model needs is left to average over")
-        n, whole = int((~there).sum()), self.observed
-        self.observed = whole.subset(there)
         if self.at != "rows" or whole.codes is None:
-            self.observed.source._say(f"{n} rows that lack a value the model needs are not in the averages")
-        if whole.codes is None:
-            return
-        empty = np.setdiff1d(np.arange(whole.groups), whole.codes[there])
+            whole.source._say(f"{n} rows that lack a value the model needs are not in the averages")
+        empty = np.flatnonzero(left == 0)
         if len(empty):
             names = quoted([self.groups[g][0] for g in empty])
             why = f"no row with all values that the model needs is left of {self.names[-1]} {names}: NaN"
-            self.observed.source._say(why, InferenceWarning)
+            whole.source._say(why, InferenceWarning)
 
     def rows(self):
         """Labels of each setting and its rows."""
@@ -259,6 +258,11 @@ class Settings:
     def check_unconditional(self, res: Any) -> None:
         """Refuse what unconditional standard errors are not known for."""
         name = type(res.model).__name__
+        if isinstance(self.observed, InParts):
+            raise NotImplementedError(
+                'vcov="unconditional" of averages over rows in a stream: without vcov= standard errors are those given '
+                "the rows"
+            )
         if self.at in TYPICAL or self.at == "rows":
             raise NotImplementedError(
                 f'vcov="unconditional" with at="{self.at}": only averages over the rows of a sample vary with it'

@@ -67,8 +67,9 @@ class Margins:
             the table before `subset`.
         contrast : {"reference", "pairwise"}
             Levels of a factor against its base, or each pair of levels.
-        newdata : DataFrame, optional
-            Rows to average over, in place of those of the fit; each counts once.
+        newdata : DataFrame or data in parts, optional
+            Rows to average over, in place of those of the fit; each counts once. Data in parts are as `from_formula`
+            takes them; of these, and of a fit to such data, `over` is a column, and "median" and `vcov` are not there.
         vcov : {"unconditional"}, optional
             Whether the rows are a sample, too, over which averages vary; else they are given. Rows of `newdata` are an
             independent one: the variance of their mean, the estimate given, is added to that of the estimate. Averages

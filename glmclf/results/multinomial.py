@@ -22,6 +22,7 @@ from glmclf.core.twofold import product
 from glmclf.data.arrays import is_sparse
 from glmclf.data.frame import align, as_frame
 from glmclf.data.priors import read_priors
+from glmclf.data.sources import by_part
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference import gof, iia, level_residuals
 from glmclf.inference.influence import Influences
@@ -39,6 +40,7 @@ from glmclf.results.levels import (
     times_of,
 )
 from glmclf.results.partial_residuals import PartialResiduals
+from glmclf.results.partitions import by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 
@@ -158,8 +160,17 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
     @row_property
     def _eta(self) -> ndarray:
         r = self.model._rows
-        X = r.X if self._basis is None else r.X.rotated(self._basis, self._exact)
-        return self._at_the_limit(None, self._predictor(r.X, X, r.offset))
+        if r.streamed:
+            return r.blocks().gathered(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
+        return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
+
+    def _eta_of(self, X, offset) -> ndarray:
+        """Linear predictors of rows as they are, of all classes."""
+        return self._at_the_limit(X, self._predictor(X, self._rotated(X), offset))
+
+    def _rotated(self, X):
+        """Columns in the coordinates of the fit."""
+        return X if self._basis is None else X.rotated(self._basis, self._exact)
 
     def _predictor(self, raw, X, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
@@ -267,8 +278,14 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         return self.model._cells, p, q[:, 0]
 
     def _rsquared_of_rows(self) -> dict[str, float]:
-        _, p, q = Multinomial.softmax(self._eta)
-        return gof.of_class_probabilities(self.model._cells, p, q)
+        model = self.model
+
+        def part(X, y, trials, offset, weights) -> ndarray:
+            eta = self._eta_of(X, offset) if model._rows.streamed else self._eta
+            _, p, q = Multinomial.softmax(eta)
+            return gof.class_sums(model._cells_of(y, weights), p, q)
+
+        return gof.of_class_probabilities(model._rows.blocks().over_parts(part))
 
     def _class_names(self) -> list[Any]:
         return self.model._classes
@@ -380,6 +397,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         return iia.small_hsiao(value, restricted._value, restricted._size)
 
     # ---------------------------------------------------------------------------------------------- predicting
+    @by_partition
     def predict(self, newdata=None, which: str = "mean", priors=None, offset=None):
         """Predicted probabilities, linear predictors or classes.
 
@@ -447,7 +465,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
             index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
             given = self._new_offset(newdata, offset)
             self._check_new_rows(X)
-        raw, X = X, X if self._basis is None else X.rotated(self._basis, self._exact)
+        raw, X = X, self._rotated(X)
         if given is not None and np.ndim(given) and len(given) != X.shape[0]:
             raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
         eta = self._predictor(raw, X, given)
@@ -528,14 +546,20 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
         own = newdata is None and offset is None
         eta, index = (self._eta, self.model._rows.index) if own else self._linear(newdata, offset)[1:]
+        return *self._all(eta), index
+
+    def _all(self, eta: ndarray) -> tuple[ndarray, ndarray]:
+        """Log probabilities and probabilities of all levels in their order, (n, K)."""
         with np.errstate(invalid="ignore"):
             log_p, p, _ = Multinomial.possible(eta)
-        return log_p[:, self.model._order], p[:, self.model._order], index
+        return log_p[:, self.model._order], p[:, self.model._order]
+
+    def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
+        return *self._all(self._eta_of(X, offset)), self.model._level_counts(y)
 
     def _log_p_beside(self, original) -> ndarray:
         r = original.model._rows
-        X = r.X if self._basis is None else r.X.rotated(self._basis, self._exact)
-        eta = self._predictor(r.X, X, r.offset)
+        eta = self._predictor(r.X, self._rotated(r.X), r.offset)
         return Multinomial.softmax(np.column_stack([np.zeros(len(eta)), eta]))[0][:, self.model._order]
 
     @property
@@ -546,13 +570,15 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
     def _event_place(self) -> int:
         return self.levels.index(self.model._equations[0])
 
+    @by_part
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
 
         Parameters
         ----------
-        newdata : DataFrame, optional
-            By default the rows of the fit.
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part.
 
         Returns
         -------

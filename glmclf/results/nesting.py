@@ -12,7 +12,7 @@ from glmclf.core.columns import Dense
 from glmclf.core.rank import dependencies, dependencies_in, roundings, triangular_factor
 from glmclf.errors import DataError
 from glmclf.inference.constrained import free_form
-from glmclf.results.same_data import class_offsets, coded_levels, matching, same_offset
+from glmclf.results.same_data import class_offsets, coded_levels, matching, rows_gone, same_offset
 
 ROUNDING = 1e-12  # of the terms of a difference: less is none
 
@@ -38,7 +38,7 @@ class Predictors(NamedTuple):
 def check_nested(larger: Any, smaller: Any) -> None:
     """ValueError unless every linear predictor that the smaller fit may have is one that the larger one may have;
     DataError where rows that are gone would tell."""
-    if larger.model._rows_ is None or smaller.model._rows_ is None:
+    if rows_gone(larger) or rows_gone(smaller):
         return _check_by_name(larger, smaller)
     constrained = larger._constraint is not None or smaller._constraint is not None
     stray, apart = (_outside if constrained else _outside_columns)(larger, smaller)
@@ -167,8 +167,8 @@ def _check_by_name(larger: Any, smaller: Any) -> None:
     else:
         return
     raise DataError(
-        f"whether the models are nested cannot be decided without the rows, which were removed or not saved: {why}. "
-        "Compare the fits themselves, before they are saved"
+        f"whether the models are nested cannot be decided without the rows, which were removed, not saved, or are in a "
+        f"stream: {why}. Compare fits to rows in memory, before they are saved"
     )
 
 

@@ -297,7 +297,7 @@ class Profiles:
         k, finite = len(self.model.exog_names), np.isfinite(self._theta)
         finite[np.arange(len(finite)) % k == self.model._constant_column()] = False
         if self.model._likelihood.canonical and finite.any():
-            largest = self.model._rows.patterns.largest()
+            largest = self.model._rows.largest()
             finite &= np.abs(np.where(finite, self._theta, 0.0)) * np.tile(largest, len(finite) // k) > 2.0
         return np.flatnonzero(finite)
 
@@ -318,6 +318,13 @@ class Profiles:
         decides."""
         res: Any = self
         gone = res._ruled_out
+        if self.model._rows.streamed:
+            blocks, basis = centred(self.model._objective())[0].blocks, res._basis
+
+            def both(X, y, m, offset, w):
+                return X if basis is None else X.rotated(basis), X, m, offset, w
+
+            return blocks.changed(both)
         objective, shift = centred(self.model._objective(columns=res._columns))
         r = self.model._rows if gone is not None or shift.any() else self.model._counted()[0]
         offset = objective.blocks.arrays[3] if r is self.model._rows else r.offset

@@ -18,6 +18,7 @@ from glmclf.core.omitted import columns_kept, places_kept, wide
 from glmclf.core.penalised import PenalisedEstimate, Penalty, Spread
 from glmclf.core.solvers import Fit
 from glmclf.data.frame import as_frame
+from glmclf.data.sources import by_part
 from glmclf.inference import level_residuals, wald
 from glmclf.inference.covariance import Covariance
 from glmclf.results import frames
@@ -596,13 +597,15 @@ class RegularizedBinaryResults(RegularizedResults, BinaryResults):
 
     _facts = tuple(name for name in BinaryResults._facts if name not in NOT_KEPT)
 
+    @by_part
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it, in the column names of R's broom.
 
         Parameters
         ----------
-        newdata : DataFrame, optional
-            By default the rows of the fit.
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part.
 
         Returns
         -------
@@ -646,13 +649,15 @@ class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
         names = ["level", "regressor"]
         return pd.MultiIndex.from_product([self._table_levels, self.model.exog_names], names=names)
 
+    @by_part
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
 
         Parameters
         ----------
-        newdata : DataFrame, optional
-            By default the rows of the fit.
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part.
 
         Returns
         -------

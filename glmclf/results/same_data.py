@@ -60,16 +60,11 @@ def different_data(a: Any, b: Any) -> list[str]:
     if len(coded_levels(a)) != len(coded_levels(b)):
         return ["levels"]
     differ = [name for name in ("response", "trials") if one[name] != two[name]]
-    if not (_at_hand(a) and _at_hand(b)):
+    if rows_gone(a) or rows_gone(b):
         return _told_by_digests(a, b, differ)
     if matching(a, b) is not None:
         return []
     return ["levels"] if {*coded_levels(a)} != {*coded_levels(b)} else ["response"] if "response" in differ else differ
-
-
-def _at_hand(res: Any) -> bool:
-    """Whether the rows of the fit are in memory."""
-    return res.model._rows_ is not None and not res.model._rows_.streamed
 
 
 def _told_by_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
@@ -94,7 +89,7 @@ def matching(a: Any, b: Any) -> list[int] | None:
     known = names == others or not ({*names} & {*others} or type(a.model).__name__ == "MNLogit")
     if known and alike and type(a.model) is type(b.model):
         return list(range(len(names)))
-    if not (_at_hand(a) and _at_hand(b)):
+    if rows_gone(a) or rows_gone(b):
         return None
     x, y = _cells(a), _cells(b)
     if x.shape != y.shape:
@@ -110,13 +105,38 @@ def matching(a: Any, b: Any) -> list[int] | None:
     return places
 
 
+def fingerprint(res: Any) -> dict[str, str]:
+    """A digest of each thing that models compared must share: response, trials, weights and offset of all rows."""
+    alike, digests = counts_alike(res), [_Digest() for _ in range(4)]
+    for _, y, trials, offset, weights in res.model._rows.parts():
+        some = res.model._as_endog(y), trials, None if alike else weights, offset
+        for digest, a in zip(digests, some, strict=True):
+            digest.add(a)
+    return dict(zip(("response", "trials", "weights", "offset"), map(str, digests), strict=True))
+
+
+class _Digest:
+    """Of an array that comes in parts; empty of None."""
+
+    def __init__(self) -> None:
+        self._hash: Any = None
+
+    def add(self, a: ndarray | None) -> None:
+        if a is not None:
+            self._hash = self._hash or hashlib.blake2b(digest_size=16)
+            self._hash.update(np.ascontiguousarray(a).tobytes())
+
+    def __str__(self) -> str:
+        return "" if self._hash is None else self._hash.hexdigest()
+
+
 def same_offset(a: Any, b: Any) -> bool:
     """Whether two fits of the same data have the same offset, in terms of classes rather than of codes."""
     one, two = a._fingerprint["offset"], b._fingerprint["offset"]
     if not one and not two:
         return True
     alike = coded_levels(a) == coded_levels(b) and type(a.model) is type(b.model)
-    if alike or not (_at_hand(a) and _at_hand(b)):
+    if alike or rows_gone(a) or rows_gone(b):
         return one == two and alike
     places, x, y = matching(a, b), class_offsets(a), class_offsets(b)
     if places is None:
@@ -147,22 +167,20 @@ def same_link(a: Any, b: Any) -> bool:
     return True
 
 
-def digests(res: Any) -> dict[str, str]:
-    """A digest of the classes of a generative fit's rows, in the order of the levels, and one of their weights."""
-    r, place = res.model._rows, np.argsort(res.model._order)
-    weighted = r.weights is not None and (not res.model._frequency or r.heaviest > 1)  # as `counted`
-    response, weights = (hashlib.blake2b(digest_size=16) for _ in range(2))
-    for *_, y, w in res._blocks():
-        response.update(place[y].tobytes())
-        if weighted:
-            weights.update(np.ascontiguousarray(w).tobytes())
-    return {"response": response.hexdigest(), "weights": weights.hexdigest() if weighted else ""}
+def rows_gone(res: Any) -> bool:
+    """Whether rows cannot be compared one by one: they were removed, not saved, or are in a stream."""
+    return res.model._rows_ is None or res.model._rows_.streamed
 
 
 def counted(res: Any) -> ndarray | None:
     """Weights of the rows; None where each is one observation, whether or not that was said."""
-    w = res.model._rows.weights
-    return None if w is None or (res.model._frequency and (w == 1).all()) else w
+    return None if counts_alike(res) else res.model._rows.weights
+
+
+def counts_alike(res: Any) -> bool:
+    """Whether each row is one observation, whether or not that was said."""
+    r = res.model._rows
+    return r.weights is None or (res.model._frequency and r.alike)
 
 
 def coded_levels(res: Any) -> list[str]:
@@ -193,7 +211,7 @@ def _check_features(a: Any, b: Any, what: str, names: tuple[str, str]) -> None:
             "densities of one variable do not compare with those of another, nor with probabilities. term_tests() "
             "tests features; llf_conditional compares the posteriors"
         )
-    if not (_at_hand(a) and _at_hand(b)):
+    if rows_gone(a) or rows_gone(b):
         return
     x, y = a.model.exog, b.model.exog
     own = list(b.feature_names)

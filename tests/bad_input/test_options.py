@@ -26,17 +26,11 @@ def test_unknown_fit_keywords(model, keyword):
         shared(model).model.fit(**{keyword: 1})
 
 
-LATER = [
-    {"progress": True},
-]
-
-
 @models
-@pytest.mark.parametrize("option", LATER, ids=str)
-def test_options_of_a_later_version_name_themselves(model, option):
-    ((name, value),) = option.items()
-    with refused(name, str(value), error=NotImplementedError):
-        shared(model).model.fit(**option)
+@pytest.mark.parametrize("value", ["yes", 1, None], ids=repr)
+def test_progress_is_true_or_false(model, value):
+    with refused("progress", repr(value), error=ValueError):
+        shared(model).model.fit(progress=value)
 
 
 @models

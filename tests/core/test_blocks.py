@@ -1,10 +1,12 @@
 """Sums over blocks of rows: the same whatever the threads, the block size, the memory order and the number type."""
 
+import threading
+
 import numpy as np
 import pytest
 
 from glmclf.core import links
-from glmclf.core.blocks import RUN, Blocks
+from glmclf.core.blocks import RUN, Blocks, alone, one_blas_thread
 from glmclf.core.columns import Dense
 from glmclf.core.likelihood import Binomial
 from glmclf.core.objective import Objective
@@ -137,6 +139,39 @@ def test_an_error_in_a_block_is_raised(rows):
     for n_threads in (1, 2):
         with pytest.raises(ZeroDivisionError):
             Blocks(Dense(rows["X"]), size=100, n_threads=n_threads).sum(fail)
+
+
+def test_blocks_of_a_task_among_others_have_one_worker(rows):
+    X, found = Dense(rows["X"]), []
+
+    def task():
+        with alone():
+            found.append(Blocks(X, n_threads=3).n_threads)
+
+    thread = threading.Thread(target=task)
+    with alone():
+        assert Blocks(X).n_threads == Blocks(X, n_threads=2).n_threads == 1
+    thread.start()
+    thread.join()
+    assert found == [1] and Blocks(X, n_threads=3).n_threads == 3
+
+
+def test_the_last_to_leave_gives_blas_its_threads_back():
+    """However those who ask for one thread overlap."""
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def threads():
+        return {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"}
+
+    with threadpool_limits(2, "blas"):
+        before = threads()
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() <= {1}
+        second.__exit__(None, None, None)
+        assert threads() == before
 
 
 def test_rotated_columns_are_the_columns_times_an_inverse(rows):

@@ -209,6 +209,6 @@ def test_whole_numbers_are_coded_as_unique_does(dtype):
     near_top = [info.max, info.max - 3, info.max, info.max - 2]
     for values in (near_top, [info.min, info.min + 5, info.min], [info.min, info.max, 0]):
         y = np.array(values, dtype=dtype)
-        found, codes = response_module._distinct(y)
+        found, codes = response_module.distinct(y)
         levels, places = np.unique(y, return_inverse=True)
         assert found.tolist() == levels.tolist() and codes.tolist() == places.tolist()

@@ -120,7 +120,7 @@ TABLE = np.array([[75, 1, 4], [5, 4, 1], [0, 0, 10]])  # Fleiss (1981), of which
 
 def judge(T, alpha=0.05):
     observed, predicted = np.repeat(np.indices(T.shape).reshape(2, -1), T.ravel(), axis=1)
-    return accuracy.Judge(Outcomes(np.eye(len(T))[observed]), predicted, alpha)
+    return accuracy.Judge(accuracy.Table.of(Outcomes(np.eye(len(T))[observed]), predicted), alpha)
 
 
 def test_kappa_as_statsmodels():
@@ -262,7 +262,8 @@ def test_predictions_that_separate_have_an_infinite_slope():
 def test_net_benefit_written_out():
     s, y, f = toy(150, 6)
     p, o = 1 / (1 + np.exp(-s)), Outcomes(np.column_stack([1 - y, y]), f)
-    value, se = roc.net_benefit(p, o, np.array([0.3, 0.5]))
+    t = np.array([0.3, 0.5])
+    value, se = roc.net_benefit(roc.Above.of(p, o, t), t)
     for t, v, e in zip((0.3, 0.5), value, se):
         gain = np.repeat((p > t) * (y - (1 - y) * t / (1 - t)), f.astype(int))
         assert_allclose([v, e], [gain.mean(), gain.std() / np.sqrt(len(gain))], rtol=1e-12)
@@ -272,7 +273,8 @@ def test_net_benefit_of_weighted_rows():
     """As the mean of a weighted sample of rows, linearised."""
     s, y, f = toy(150, 7)
     p, w = 1 / (1 + np.exp(-s)), f / 1.7
-    value, se = roc.net_benefit(p, Outcomes(np.column_stack([1 - y, y]), w, False, True), np.array([0.4]))
+    t = np.array([0.4])
+    value, se = roc.net_benefit(roc.Above.of(p, Outcomes(np.column_stack([1 - y, y]), w, False, True), t), t)
     gain = (p > 0.4) * (y - (1 - y) * 0.4 / 0.6)
     mean = w @ gain / w.sum()
     assert_allclose([value[0], se[0]], [mean, np.sqrt((w**2 * (gain - mean) ** 2).sum()) / w.sum()], rtol=1e-12)

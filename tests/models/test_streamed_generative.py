@@ -261,7 +261,7 @@ BY_ROW = ("predict", "get_prediction", "leave_one_out", "simulate", "gof_test", 
 def test_what_needs_the_rows_is_refused(model, table):
     res = model.from_formula("y ~ x1 + x2", parts(table)).fit()
     for name in BY_ROW:
-        with pytest.raises(RowsElsewhereError, match="rows of the fit one by one"):
+        with pytest.raises(RowsElsewhereError, match=f"{name}\\(\\) needs the rows of the fit one by one"):
             getattr(res, name)()
     logit = MNLogit.from_formula("y ~ x1 + x2", table).fit()
     for use in (lambda: res.fittedvalues, lambda: res.model.exog, lambda: res.compare_conditional(logit)):

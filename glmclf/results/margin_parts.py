@@ -1,0 +1,183 @@
+"""Rows that margins are averages over, part by part: those of a fit to a stream, or of new data in a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, Self
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data import sources
+from glmclf.data.frame import close_to
+from glmclf.data.streams import Outcomes
+from glmclf.errors import DataError, MissingDataError
+from glmclf.inference.margins import Average
+from glmclf.results.margin_rows import Middles, Observed, Rows, averaged, rows_of_fit
+from glmclf.results.margin_sources import Source
+
+Part = Callable[[Observed, pd.Series | None], Any]  # of some rows, and of a column beside them
+
+
+def rows_to_average(source: Source, newdata: Any = None) -> Observed | InParts:
+    """The rows of a fit or, in their place, others: in memory or in parts."""
+    others = None if newdata is None else sources.as_source(newdata)
+    if others is not None:
+        return InParts(source, _NewRows(source, others), others.names, fitted=False)
+    if newdata is None and source.model._rows.streamed:
+        rows = source.model._rows
+        return InParts(source, _FitRows(source, rows), rows.stream.source.names, fitted=True)
+    return rows_of_fit(source, newdata)
+
+
+class _FitRows:
+    """Sums over the rows of a fit to a stream."""
+
+    def __init__(self, source: Source, rows: Any):
+        self._source, self._rows = source, rows
+
+    def __call__(self, f: Part, beside: str | None) -> Any:
+        names, source = list(self._source.design.variables), self._source
+
+        def part(X, y, trials, offset, weights, *columns) -> Any:
+            index = columns[0].index if columns else pd.RangeIndex(len(y))
+            table = source.table(pd.DataFrame(dict(zip(names, columns, strict=False)), index=index))
+            w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+            w = w if trials is None else w * trials
+            return f(Observed(source, table, w, offset, fitted=True), columns[-1] if beside else None)
+
+        return self._rows.beside([*names, *([beside] if beside else [])]).over_parts(part)
+
+
+class _NewRows:
+    """Sums over rows of a source that is new data."""
+
+    def __init__(self, source: Source, rows: sources.Source):
+        self._source, self._rows = source, rows
+
+    def __call__(self, f: Part, beside: str | None) -> Any:
+        wanted = [*self._source.design.variables, self._source.offset_name, beside]
+        columns = [name for name in dict.fromkeys(wanted) if name in self._rows.names]
+
+        def part(table: pd.DataFrame, place: sources.Place) -> Any:
+            if not len(table):
+                return None
+            return f(rows_of_fit(self._source, table), table[beside] if beside else None)
+
+        return self._rows.sum(part, columns)
+
+
+class InParts(Rows):
+    """Rows that are averaged over part by part.
+
+    Parameters
+    ----------
+    source : Source
+    total : callable
+        ``total(f, beside)``: the sum of f over parts, which has their rows and a column beside them.
+    names : list of str
+        Columns that there are.
+    fitted : bool
+        Whether they are the rows of the fit.
+    """
+
+    def __init__(self, source: Source, total: Callable[[Part, str | None], Any], names: list[str], fitted: bool):
+        self.source, self._sum, self.names, self.fitted = source, total, names, fitted
+        self.groups, self.codes = 1, None
+        self._over: str | None = None
+        self._changes: list[Callable[[Observed, pd.Series | None], Observed]] = []
+
+    def total(self, f: Callable[[Observed], Any]) -> Any:
+        """Sum of f over the rows of each part, as they are set."""
+
+        def part(rows: Observed, beside: pd.Series | None) -> Any:
+            for change in self._changes:
+                rows = change(rows, beside)
+            return f(rows) if len(rows.table) else None
+
+        return self._sum(part, self._over)
+
+    def _then(self, change: Callable[[Observed, pd.Series | None], Observed], **changed: Any) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__ = self.__dict__ | {"_changes": [*self._changes, change]} | changed
+        return other
+
+    @property
+    def table(self) -> _Values:
+        return _Values(self)
+
+    def set(self, name: str, value: Any) -> Self:
+        return self._then(lambda rows, _: rows.set(name, value))
+
+    def shift(self, name: str, by: float) -> Self:
+        return self._then(lambda rows, _: rows.shift(name, by))
+
+    def by(self, over: Any) -> tuple[Self, list[Any]]:
+        """The rows in groups by a column, and the labels of these, sorted."""
+        if not isinstance(over, str) or over not in self.names:
+            hint, found = close_to(str(over), self.names), repr(over) if isinstance(over, str) else type(over).__name__
+            raise DataError(f"over= of rows in a stream is the name of one of its columns; found {found}. {hint}")
+        values: _Labels | None = self._sum(lambda rows, beside: _Labels.of(beside), over)
+        if values is None:
+            raise DataError("there are no rows to average over")
+        if values.missing:
+            raise MissingDataError(f"over= is missing in {values.missing} of {values.n} rows")
+        labels = list(pd.factorize(values.values, sort=True)[1])
+        index = pd.Index(labels, dtype=object)
+
+        def grouped(rows: Observed, beside: pd.Series | None) -> Observed:
+            assert beside is not None
+            return rows._changed(codes=index.get_indexer(pd.Index(beside, dtype=object)), groups=len(labels))
+
+        return self._then(grouped, groups=len(labels), _over=over), labels
+
+    def without_gaps(self, setting: dict[str, Any], slopes: list[str]) -> tuple[Self, int, ndarray]:
+        def counted(rows: Observed) -> ndarray:
+            _, lost, left = rows.without_gaps(setting, slopes)
+            return np.r_[lost, left]
+
+        found = self.total(counted)
+        if found is None:
+            raise DataError("there are no rows to average over")
+        kept = self._then(lambda rows, _: rows.without_gaps(setting, slopes)[0]) if found[0] else self
+        return kept, int(found[0]), found[1:]
+
+    def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> Middles:
+        return self.total(lambda rows: rows.middles(numbers, labels))
+
+    def medians(self, names: list[str]) -> NoReturn:
+        raise NotImplementedError(
+            'at="median" of rows in a stream, whose medians are no sums: use at="mean", or set the values, as '
+            'at="zero", atexog={...}'
+        )
+
+    def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
+        sums = self.total(lambda rows: rows.sums(kind, name, scaled)[0])
+        return averaged(self.source, sums, lambda: self.total(lambda rows: rows.odd(name)))
+
+
+class _Values:
+    """Values of variables of rows in parts, by name: enough to tell levels, and whether numbers are 0, 1 or whole."""
+
+    def __init__(self, rows: InParts):
+        self._rows = rows
+
+    def __getitem__(self, name: str) -> pd.Series:
+        found = self._rows.total(lambda rows: Outcomes.of([name], [rows.table[name].dropna()]))
+        return pd.Series(dtype=float, name=name) if found is None else found.columns[0].rename(name)
+
+
+class _Labels:
+    """Values of a column that groups are by, in how many rows it is missing, and the rows; + is of both."""
+
+    def __init__(self, values: pd.Series, missing: int, n: int):
+        self.values, self.missing, self.n = values, missing, n
+
+    @classmethod
+    def of(cls, column: Any) -> _Labels:
+        return cls(column.dropna().drop_duplicates(), int(column.isna().sum()), len(column))
+
+    def __add__(self, other: _Labels) -> _Labels:
+        values = pd.concat([self.values, other.values], ignore_index=True).drop_duplicates()
+        return _Labels(values, self.missing + other.missing, self.n + other.n)

@@ -1,0 +1,96 @@
+"""Predictions for Dask DataFrames: made when they are computed, partition by partition."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glmclf.data.dask import KIND, Sent, frame_of, is_dask, place_of
+from glmclf.data.frame import read_column
+from glmclf.data.sources import Place, of_part
+from glmclf.errors import DataError
+
+LOOKED_AT = 2000  # rows of a partition
+
+
+def by_partition(predict: Callable) -> Callable:
+    """A `predict` of results that is also one of Dask DataFrames.
+
+    Parameters
+    ----------
+    predict : callable
+        ``predict(self, newdata, ...)`` of tables, whose rows do not depend on one another.
+    """
+    signature = inspect.signature(predict)
+
+    @functools.wraps(predict)
+    def wrapper(self: Any, newdata: Any = None, *args: Any, **options: Any) -> Any:
+        if not is_dask(newdata):
+            return predict(self, newdata, *args, **options)
+        given = signature.bind(self, newdata, *args, **options).arguments
+        return _lazy(self, frame_of(newdata), {n: v for n, v in given.items() if n not in ("self", "newdata")})
+
+    return wrapper
+
+
+def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
+    import dask
+
+    _refuse_rows(options)
+    needed = _columns(results.model, options.get("offset"))
+    if needed and set(needed) <= set(data.columns):
+        data = data[needed]
+    meta = results.predict(_without_categories(data._meta), **options)
+    small = copy.copy(results)  # it has what a first prediction needed of the rows of the fit
+    small._drop_rows()
+    return data.map_partitions(_predicted, dask.delayed(Sent(small), traverse=False), options, meta=meta)
+
+
+def _refuse_rows(options: dict[str, Any]) -> None:
+    offset, priors = options.get("offset"), options.get("priors")
+    if offset is not None and np.ndim(offset):
+        raise DataError(f"offset= for {KIND} is the name of one of its columns; found {type(offset).__name__}")
+    if isinstance(priors, str) and priors == "estimate":
+        raise NotImplementedError(
+            f'priors="estimate" needs all rows at once, which {KIND} does not give: pass the priors, or a pandas frame'
+        )
+
+
+def _columns(model: Any, offset: Any) -> list[str]:
+    """Columns of a table that a prediction needs; none where that is not known."""
+    names = list(getattr(model._design, "columns", {}))
+    column = offset if isinstance(offset, str) else model._offset_column if offset is None else None
+    return list(dict.fromkeys([*names, column])) if names and column is not None else names
+
+
+def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
+    """A table without rows, whose categories need not be known."""
+    loose = {name: "object" for name, dtype in table.dtypes.items() if isinstance(dtype, pd.CategoricalDtype)}
+    return table.astype(loose)
+
+
+def _predicted(table: pd.DataFrame, sent: Sent, options: dict[str, Any], partition_info: Any = None) -> Any:
+    def f(table: pd.DataFrame, place: Place) -> Any:
+        _refuse_across(sent.value.model._design, table.iloc[:LOOKED_AT])
+        return sent.value.predict(table, **options)
+
+    return of_part(f, table, place_of((partition_info or {"number": 0})["number"]), KIND)
+
+
+def _refuse_across(design: Any, some: pd.DataFrame) -> None:
+    from glmclf.data.reading import looks_across  # which loads patsy
+
+    for code, factor in getattr(design, "factors", {}).items():
+        e = factor.expression
+        columns = {name: read_column(some[name], name) for name in e.columns}
+        if e.across and len(some) and looks_across(e, columns, len(some)):
+            raise NotImplementedError(
+                f'"{code}": its value in a row depends on other rows, which may be in another partition. Compute the '
+                "column beforehand."
+            )

@@ -1,0 +1,453 @@
+"""Dask DataFrames: the fits and predictions are those of the same rows in memory, whatever the workers do."""
+
+import _thread
+import gc
+import os
+import pickle
+import signal
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from glmclf import LDA, QDA, Logit, MNLogit, NaiveBayes, Probit
+from glmclf.errors import DataError, MissingDataError, UnseenLevelError
+
+dask = pytest.importorskip("dask")
+dd = pytest.importorskip("dask.dataframe")
+
+from glmclf.data import dask as sums  # noqa: E402
+
+EQUAL = 1e-10  # of the same sums, added in another order
+PARTS = 9
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Rows of which the first ninth has one level of g and one class, and others have missing values."""
+    g = np.random.default_rng(8)
+    n = 900
+    t = pd.DataFrame({"x": g.normal(size=n), "z": g.normal(size=n), "times": g.integers(1, 4, n), "w": g.random(n)})
+    t["c"] = g.integers(0, 30, n)
+    t["g"] = np.where(np.arange(n) < 400, "a", g.choice(list("abcd"), n))
+    t["y"] = (g.random(n) < 1 / (1 + np.exp(-t.x + 0.5 * t.z - (t.g == "c")))).astype(int)
+    t["k"] = g.choice(["low", "mid", "top"], n)
+    t.loc[:99, "y"] = 0
+    t.loc[200:299, "x"] = np.nan
+    t.index = np.arange(n) * 10
+    return t
+
+
+def parted(table, sizes=(100,) * PARTS, **types):
+    """A Dask DataFrame of partitions of these sizes, its divisions unknown."""
+    ends = np.cumsum([0, *sizes])
+    frames = [table.iloc[a:b].astype(types) for a, b in zip(ends, ends[1:])]
+    meta = frames[0].iloc[:0]
+    return dd.from_delayed([dask.delayed(f) for f in frames], meta=meta, verify_meta=False)
+
+
+def numbers(result):
+    """What is compared bit for bit."""
+    found = [result.params, result.bse, result.cov_params()]
+    return b"".join(np.ascontiguousarray(v, dtype=float).tobytes() for v in [*found, result.llf, result.llnull])
+
+
+def assert_equal(streamed, whole):
+    for name in ("params", "bse"):
+        a, b = getattr(streamed, name), getattr(whole, name)
+        assert list(a.index) == list(b.index)
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=EQUAL, atol=EQUAL)
+    for name in ("llf", "llnull", "nobs"):
+        assert getattr(streamed, name) == pytest.approx(getattr(whole, name), rel=EQUAL)
+
+
+FITS = {
+    "factor": (Logit, "y ~ x + g", {}, {}),
+    "robust": (Logit, "y ~ x * C(g)", {}, {"cov_type": "HC1"}),
+    "offset": (Probit, "y ~ x", {"offset": "z", "weights": "w"}, {"cov_type": "HC0"}),
+    "repeated": (Logit, "y ~ np.exp(x) + z", {"freq_weights": "times", "subset": "z > -1"}, {}),
+    "levels": (MNLogit, "k ~ x + g", {}, {"cov_type": "HC1"}),
+    "groups": (Logit, "y ~ bs(z, df=4) + center(x)", {}, {"cov_type": "cluster", "cov_kwds": {"groups": "c"}}),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_fits_are_those_in_memory(table, name):
+    Model, formula, options, fit = FITS[name]
+    streamed = Model.from_formula(formula, parted(table), **options).fit(**fit)
+    assert_equal(streamed, Model.from_formula(formula, table, **options).fit(**fit))
+
+
+@pytest.mark.parametrize("sizes", [(0, 300, 0, 600), (900, 0), (1, 2, 97, 800), (900,)])
+def test_partitions_of_any_size(table, sizes):
+    whole = Logit.from_formula("y ~ x + g", table).fit()
+    assert_equal(Logit.from_formula("y ~ x + g", parted(table, sizes)).fit(), whole)
+
+
+def test_partitions_with_divisions_and_sorted_index(table):
+    ddf = dd.from_pandas(table, npartitions=4)
+    assert ddf.known_divisions and not parted(table).known_divisions
+    assert_equal(Logit.from_formula("y ~ x + g", ddf).fit(), Logit.from_formula("y ~ x + g", table).fit())
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_categories_known_or_not(table, known):
+    whole = Logit.from_formula("y ~ x + g", table).fit()
+    ddf = parted(table, g="category")  # of each partition its own
+    ddf = ddf.categorize(columns=["g"]) if known else ddf.assign(g=ddf.g.astype("category"))
+    assert ddf.g.cat.known is known
+    assert_equal(Logit.from_formula("y ~ x + g", ddf).fit(), whole)
+
+
+@pytest.mark.parametrize("types", [{"g": "string", "k": "string"}, {"g": object}, {"x": "Float64", "times": "Int64"}])
+def test_types_of_columns(table, types):
+    whole = Logit.from_formula("y ~ x + g", table, freq_weights="times").fit()
+    assert_equal(Logit.from_formula("y ~ x + g", parted(table, **types), freq_weights="times").fit(), whole)
+
+
+def test_missing_throughout(table):
+    with pytest.raises(MissingDataError, match=r"Dask DataFrame: missing values in \"x\" \(100 rows\)"):
+        Logit.from_formula("y ~ x", parted(table).partitions[2])
+
+
+def test_the_order_of_addition_is_one_whatever_a_task_takes(table, monkeypatch):
+    rows = table.iloc[300:].head(240)
+    runs = {}
+    for together in (0, 45, 10**6):
+        monkeypatch.setattr(sums, "TOGETHER", together)
+        monkeypatch.setattr(sums, "A_WORKER", 0.01)
+        model = Logit.from_formula("y ~ x + z", parted(rows, [20] * 12))
+        runs[len(model._rows.stream.source._leaves(12))] = numbers(model.fit(cov_type="HC1"))
+    assert list(runs) == [12, 6, 1]
+    assert len(set(runs.values())) == 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 31, 100])
+def test_the_tree_pairs_neighbours_level_by_level(n):
+    """Against pairs, pairs of pairs, ... with the odd one left over."""
+
+    def levels(items):
+        while len(items) > 1:
+            pairs = [items[i : i + 2] for i in range(0, len(items), 2)]
+            items = ["(" + "".join(pair) + ")" if len(pair) == 2 else pair[0] for pair in pairs]
+        return items[0]
+
+    class Text(str):
+        def __add__(self, other):
+            return Text("(" + str(self) + str(other) + ")")
+
+    items = [f"<{i}>" for i in range(n)]
+    assert sums._sum(lambda part, i: Text(part), 0, items) == levels(items)
+
+
+def test_a_task_is_alone_in_its_thread(table):
+    from threadpoolctl import threadpool_info
+
+    from glmclf.core.blocks import Blocks
+
+    source, found = sums.Dask(parted(table)), []
+
+    def look(frame, place):
+        blas = [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
+        found.append((Blocks(np.ones(3), size=1, n_threads=4).n_threads, set(blas)))
+
+    source.sum(look)
+    assert len(found) == PARTS and all(n == 1 and blas <= {1} for n, blas in found)
+
+
+def test_columns_are_projected(table):
+    seen = []
+
+    def look(frame):
+        seen.append(list(frame.columns))
+        return frame
+
+    meta = table.iloc[:0]
+    Logit.from_formula("y ~ x", parted(table)[["x", "y", "g"]].map_partitions(look, meta=meta[["x", "y", "g"]])).fit()
+    source = sums.Dask(parted(table))
+    assert source.sum(lambda frame, place: frame.columns.tolist()[: 2 * (place.number == 0)], ["y", "x"]) == ["y", "x"]
+    assert seen and source.sum(lambda frame, place: int(frame.shape[1]), ["y"]) == PARTS
+
+
+# ------------------------------------------------------------------------------------------------------- errors
+def spoilt(table):
+    bad = table.copy()
+    bad.loc[bad.index[350], "z"] = 0.0
+    bad["z"] = bad.z.abs()
+    return parted(bad)
+
+
+def test_an_error_names_the_partition(table):
+    with pytest.raises(DataError, match=r"partition 3 of the Dask DataFrame: .*np.log\(z\).* is infinite") as found:
+        Logit.from_formula("y ~ np.log(z)", spoilt(table))
+    assert not any("/dask/" in str(entry.path) for entry in found.traceback)
+
+
+def test_a_partition_that_cannot_be_made(table):
+    def fails(frame, partition_info=None):
+        if partition_info and partition_info["number"] == 2:
+            raise RuntimeError("the disk is gone")
+        return frame
+
+    with pytest.raises(DataError, match="Dask DataFrame cannot be computed: RuntimeError: the disk is gone"):
+        Logit.from_formula("y ~ x", parted(table).map_partitions(fails, meta=table.iloc[:0]))
+
+
+def test_a_partition_of_other_columns(table):
+    frames = [table, table.rename(columns={"x": "u"})]
+    ddf = dd.from_delayed([dask.delayed(f) for f in frames], meta=table.iloc[:0], verify_meta=False)
+    with pytest.raises(DataError, match=r"partition 1 of the Dask DataFrame has no column \"x\"|not in index|'x'"):
+        Logit.from_formula("y ~ x", ddf)
+
+
+def test_other_collections_are_refused(table):
+    ddf = parted(table)
+    import dask.array
+    import dask.bag
+
+    others = {
+        "Series": ddf.x, "Array": dask.array.ones((3, 2)), "Bag": dask.bag.from_sequence([1]),
+        "Delayed": dask.delayed(table),
+    }  # fmt: skip
+    fit = Logit.from_formula("y ~ x", table).fit()
+    for name, data in others.items():
+        for go in (lambda data=data: Logit.from_formula("y ~ x", data), lambda data=data: fit.predict(data)):
+            with pytest.raises(DataError, match=f"Dask {name} where a Dask DataFrame is needed"):
+                go()
+
+
+def test_a_lag_is_refused_where_the_first_partition_is_empty(table):
+    with pytest.raises(NotImplementedError, match="depends on other rows"):
+        Logit.from_formula("y ~ x.shift(1).fillna(0)", parted(table, (0, 450, 450)))
+
+
+def test_an_interrupt_leaves_all_as_it_was(table):
+    armed = []
+
+    def interrupts(frame):
+        if armed:
+            armed.pop()
+            _thread.interrupt_main()
+            time.sleep(0.2)
+        return frame
+
+    ddf = parted(table).map_partitions(interrupts, meta=table.iloc[:0])
+    model = Logit.from_formula("y ~ x + g", ddf)
+    armed.append(True)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit()
+        time.sleep(1)
+    assert not armed
+    assert_equal(model.fit(), Logit.from_formula("y ~ x + g", table).fit())
+
+
+# -------------------------------------------------------------------------------------------------- predictions
+PREDICTED = {
+    "logit": (Logit, "y ~ x + g", {}),
+    "probit": (Probit, "y ~ x", {"offset": "z"}),
+    "bool": (Logit, "k == 'low' ~ x + C(g)", {}),
+    "levels": (MNLogit, "k ~ x + g", {}),
+    "lda": (LDA, "k ~ x + z", {}),
+    "qda": (QDA, "k ~ x + z", {}),
+    "bayes": (NaiveBayes, "k ~ x + g", {}),
+}
+
+
+@pytest.mark.parametrize("which", ["mean", "linear", "class"])
+@pytest.mark.parametrize("name", PREDICTED)
+def test_predictions_are_lazy(table, name, which):
+    Model, formula, options = PREDICTED[name]
+    fit = Model.from_formula(formula, table, **options).fit()
+    some = table if which == "mean" else table.dropna()
+    want, lazy = fit.predict(some, which=which), fit.predict(parted(some, (300, 0, len(some) - 300)), which=which)
+    assert isinstance(lazy, dd.Series if want.ndim == 1 else dd.DataFrame)
+    found = lazy.compute()
+    (pd.testing.assert_series_equal if want.ndim == 1 else pd.testing.assert_frame_equal)(found, want, rtol=1e-14)
+    if want.ndim == 1:
+        assert lazy._meta.dtype == want.dtype and lazy._meta.name == want.name
+    else:
+        assert list(lazy.columns) == list(want.columns)
+
+
+def test_predictions_for_other_priors_and_thresholds(table):
+    fit, ddf = Logit.from_formula("y ~ x", table).fit(), parted(table)
+    for options in ({"priors": {0: 0.9, 1: 0.1}}, {"which": "class", "threshold": 0.2}, {"which": "var"}):
+        pd.testing.assert_series_equal(fit.predict(ddf, **options).compute(), fit.predict(table, **options), rtol=1e-14)
+    fit = LDA.from_formula("k ~ x + z", table).fit()
+    with pytest.raises(NotImplementedError, match="needs all rows at once"):
+        fit.predict(ddf, priors="estimate")
+
+
+def test_predictions_of_a_fit_to_partitions(table):
+    ddf = parted(table, g="category")
+    fit = Logit.from_formula("y ~ x + g", ddf).fit()
+    want = Logit.from_formula("y ~ x + g", table).fit().predict(table)
+    pd.testing.assert_series_equal(fit.predict(ddf).compute(), want, rtol=1e-12)
+
+
+def test_what_predictions_refuse(table):
+    ddf = parted(table)
+    fit = Logit.from_formula("y ~ x + g", table).fit()
+    with pytest.raises(DataError, match='no column "x"'):
+        fit.predict(ddf[["g", "z"]])
+    with pytest.raises(DataError, match="offset= for the Dask DataFrame is the name of one of its columns"):
+        fit.predict(ddf, offset=table.z)
+    new = table.copy()
+    new.loc[new.index[450], "g"] = "q"
+    lazy = fit.predict(parted(new))
+    with pytest.raises(UnseenLevelError, match='partition 4 of the Dask DataFrame: "g" has level "q"'):
+        lazy.compute()
+    lag = Logit.from_formula("y ~ x.shift(1).fillna(0)", table).fit().predict(ddf)
+    with pytest.raises(NotImplementedError, match=r"partition \d of the Dask DataFrame: .* depends on other rows"):
+        lag.compute()
+    for ask in (fit.get_prediction, fit.augment):
+        with pytest.raises(NotImplementedError, match=r"\.predict\(ddf\) is lazy"):
+            ask(ddf)
+
+
+# ------------------------------------------------------------------------------------------------------ cluster
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    with dask.config.set({"distributed.worker.profile.enabled": False}):
+        cluster = distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        )
+        with cluster, distributed.Client(cluster) as client:
+            yield client
+
+
+FEW = (100, 200, 0, 600)  # of which the cluster's fits are, a while each
+
+
+@pytest.fixture
+def threaded():
+    """Numbers of a fit without the cluster."""
+
+    def fit(Model, formula, ddf, **options):
+        with dask.config.set(scheduler="threads"):
+            return Model.from_formula(formula, ddf).fit(**options)
+
+    return fit
+
+
+@pytest.mark.parametrize("name", ["robust", "levels", "groups"])
+def test_a_cluster_gives_the_fit_in_memory(client, table, threaded, name):
+    Model, formula, options, fit = FITS[name]
+    ddf = parted(table, FEW)
+    found = Model.from_formula(formula, ddf, **options).fit(**fit)
+    assert_equal(found, Model.from_formula(formula, table, **options).fit(**fit))
+    assert numbers(found) == numbers(threaded(Model, formula, ddf, **fit))
+
+
+def test_a_cluster_gives_the_same_bits_again_and_keeps_nothing(client, table, monkeypatch):
+    monkeypatch.setattr(sums, "A_WORKER", 0.01)
+
+    def fit(together):
+        monkeypatch.setattr(sums, "TOGETHER", together)
+        found = numbers(Logit.from_formula("y ~ x + g", parted(table, FEW)).fit())
+        assert client.futures
+        return found
+
+    assert fit(0) == fit(10**6)
+    gc.collect()
+    assert _soon(lambda: not client.futures)
+
+
+def _soon(true, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.02)
+    return true()
+
+
+def test_a_worker_killed_in_mid_fit_changes_nothing(client, table, threaded):
+    ddf = parted(table, FEW)
+    killed = []
+
+    def kill(iteration, params, llf):
+        if not killed:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    found = Logit.from_formula("y ~ x + g", ddf).fit(callback=kill)
+    assert killed
+    assert numbers(found) == numbers(threaded(Logit, "y ~ x + g", ddf))
+    assert _soon(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == 2)
+
+
+def test_errors_of_a_cluster_are_ours(client, table):
+    with pytest.raises(DataError, match=r"partition 3 of the Dask DataFrame: .* is infinite") as found:
+        Logit.from_formula("y ~ np.log(z)", spoilt(table))
+    assert not any("/distributed/" in str(entry.path) for entry in found.traceback)
+    lock = _thread.allocate_lock()
+
+    def locked(x):
+        with lock:
+            return x * 2
+
+    with pytest.raises(DataError, match="cannot be sent to Dask's workers"):
+        Logit.from_formula("y ~ locked(x)", parted(table))
+
+
+def test_an_interrupt_gives_back_what_a_cluster_keeps(client, table, monkeypatch):
+    model = Logit.from_formula("y ~ x + g", parted(table, FEW))
+    compute, calls = dask.compute, []
+
+    def interrupted(*tasks):
+        calls.append(tasks)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return compute(*tasks)
+
+    monkeypatch.setattr(dask, "compute", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit()
+    calls.clear()
+    monkeypatch.undo()
+    gc.collect()
+    assert _soon(lambda: not client.futures)
+    assert_equal(model.fit(), Logit.from_formula("y ~ x + g", table).fit())
+
+
+def test_what_is_sent_is_small(client, table, monkeypatch):
+    sent, dumps = [], sums._pickled
+
+    def watched(value):
+        sent.append(len(dumps(value)))
+        return dumps(value)
+
+    monkeypatch.setattr(sums, "_pickled", watched)
+    unused = np.zeros(10**6)  # a variable of the caller that the formula does not use
+    double = lambda x: 2 * x  # noqa: F841
+    found = MNLogit.from_formula("k ~ double(x) + g", parted(table, FEW)).fit(cov_type="HC1")
+    assert len(sent) > 5 and max(sent) < 8_000 < unused.nbytes
+    twice = table.assign(x=2 * table.x)
+    np.testing.assert_allclose(found.params, MNLogit.from_formula("k ~ x + g", twice).fit().params, rtol=EQUAL)
+
+
+def test_a_cluster_predicts(client, table):
+    double = lambda x: 2 * x  # noqa: F841
+    fit = MNLogit.from_formula("k ~ double(x) + g", table).fit()
+    pd.testing.assert_frame_equal(fit.predict(parted(table, FEW)).compute(), fit.predict(table), rtol=1e-14)
+    new = table.copy()
+    new.loc[new.index[450], "g"] = "q"
+    with pytest.raises(UnseenLevelError, match='partition 4 of the Dask DataFrame: "g" has level "q"'):
+        fit.predict(parted(new)).compute()
+
+
+def test_arrays_come_back_from_a_network_as_they_were(table):
+    """Sums of arrays that start at any byte are rounded otherwise."""
+    n = 65
+    raw = np.zeros(8 * n + 1, dtype=np.uint8)
+    raw[1:] = np.arange(n, dtype=float).view(np.uint8)
+    odd = raw[1:].view(float)
+    assert not odd.flags.aligned
+    moved = sums._aligned(pd.DataFrame({"a": odd}, copy=False))
+    assert moved.a.to_numpy().flags.aligned and moved.a.tolist() == list(range(n))
+    kept = sums.Kept([(np.ones((5, 3), order="F"), None)])
+    assert kept.__sizeof__() > 5 * 3 * 8
+    buffers = []
+    again = pickle.loads(pickle.dumps(kept, protocol=5, buffer_callback=buffers.append), buffers=buffers)
+    assert not buffers and again[0][0].flags.f_contiguous and (again[0][0] == 1).all()
