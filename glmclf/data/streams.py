@@ -366,6 +366,7 @@ class Reader:
 
     def _regressors(self, values: dict[str, Value], table: dict[str, Column], rows: Rows) -> Any:
         """The columns of the rows that stay."""
+        assert self.design is not None
         numbers = {code: f.values(values[code]) for code, f in self.design.factors.items()}
         pieces = self.design.pieces(numbers)
         return from_pieces(pieces if self.constant else pieces[1:], int(rows.keep.sum()))
