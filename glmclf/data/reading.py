@@ -171,7 +171,7 @@ def settle(
     """Each factor's values on the rows where all have one, transforms memorised on exactly these rows.
 
     Of a part of a larger table, transforms are memorised elsewhere: at the stage "before" that, factors with one have
-    no value, though their arguments must; "after" it, all have.
+    no value, though their arguments must; "after" it, all have; none without rows.
     """
     if len(left) > 1:
         cut = {name: column.take(rows.selection) for name, column in table.items()}
@@ -181,6 +181,8 @@ def settle(
     whole = _whole_values(bound, table, len(rows.keep), times)
     while True:
         n = int(rows.keep.sum())
+        if not n and stage != "whole":
+            return {}
         cut = {name: column.take(rows.selection) for name, column in table.items()}
         if not _lost(rows, {c: _argument_missing(e, cut, n, rows) for c, e in bound.items()}):
             values = {}
