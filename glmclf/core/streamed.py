@@ -40,7 +40,8 @@ def _needs_rows() -> str:
 
 def _asked_for() -> tuple[str, Any]:
     """What was called first of what is public: its name and itself."""
-    frame, found = sys._getframe(2), ("this", None)
+    frame: Any = sys._getframe(2)
+    found: tuple[str, Any] = "this", None
     while frame is not None:
         word, owner = frame.f_code.co_name, frame.f_locals.get("self")
         public = not word.startswith("_") and frame.f_globals.get("__name__", "").startswith(LAYERS)

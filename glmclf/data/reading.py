@@ -171,9 +171,9 @@ def settle(
     """Each factor's values on the rows where all have one, transforms memorised on exactly these rows.
 
     Of a part of a larger table, transforms are memorised elsewhere: at the stage "before" that, factors with one have
-    no value, though their arguments must; "after" it, all have; none without rows.
+    no value, though their arguments must; "after" it, all have.
     """
-    if len(left) > 1:
+    if len(left) > 1 and rows.keep.any():
         cut = {name: column.take(rows.selection) for name, column in table.items()}
         leave_out_no_trials(
             rows, [_scattered(value_of(bound[c], cut, int(rows.keep.sum())), rows, c) for c in left], notes
@@ -181,7 +181,7 @@ def settle(
     whole = _whole_values(bound, table, len(rows.keep), times)
     while True:
         n = int(rows.keep.sum())
-        if not n and stage != "whole":
+        if not n and rows.part:
             return {}
         cut = {name: column.take(rows.selection) for name, column in table.items()}
         if not _lost(rows, {c: _argument_missing(e, cut, n, rows) for c, e in bound.items()}):

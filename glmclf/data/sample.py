@@ -143,7 +143,7 @@ def _numbers(name: str, label: str, array: ndarray, index: pd.Index) -> ndarray:
 
 def _in_rows(mask: ndarray) -> ndarray:
     """Rows in which something is."""
-    return mask if mask.ndim == 1 else mask.any(axis=1)
+    return mask if mask.ndim == 1 else np.asarray(mask.any(axis=1))
 
 
 def _refuse(mask: ndarray, label: str, what: str, index: pd.Index) -> None:

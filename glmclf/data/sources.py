@@ -141,7 +141,7 @@ class Parquet(Source):
     def __init__(self, data: Any):
         dataset = _needed("pyarrow.dataset", "parquet")
         path = isinstance(data, (str, os.PathLike))
-        self.kind = f'Parquet "{os.fspath(data)}"' if path else f"the {type(data).__name__}"
+        self.kind = f'Parquet "{_short(data)}"' if path else f"the {type(data).__name__}"
         try:
             self._dataset = dataset.dataset(os.fspath(data), format="parquet", partitioning="hive") if path else data
         except (OSError, ValueError) as error:
@@ -188,7 +188,7 @@ class Csv(Source):
     """
 
     def __init__(self, path: Any):
-        self.path, self.kind = os.fspath(path), f'CSV "{os.fspath(path)}"'
+        self.path, self.kind = os.fspath(path), f'CSV "{_short(path)}"'
         try:
             self.names = list(pd.read_csv(self.path, nrows=0).columns)
         except (OSError, ValueError) as error:
@@ -284,6 +284,11 @@ def _of_path(path: str) -> Source:
             "without arguments that yields DataFrames."
         )
     return Parquet(path)
+
+
+def _short(path: Any) -> str:
+    """The last part of a path."""
+    return os.path.basename(os.fspath(path).rstrip("/\\")) or os.fspath(path)
 
 
 def _needed(module: str, extra: str) -> Any:

@@ -504,11 +504,13 @@ class Inputs:
 # --------------------------------------------------------------------------------------------------- helpers
 def _stream_facts(sample: StreamSample) -> dict[str, Any]:
     s = sample.survey
+    order = list(dict.fromkeys([*sample.extras.values(), *sample.reader.columns, *sample.reader.bound, *s.masks]))
+    masks = sorted(s.masks.items(), key=lambda item: order.index(item[0]))
     return {
         "n_before": s.given,
         "n_given": s.cut,
         "n_dropped": s.dropped,
-        "dropped": dict(s.masks),
+        "dropped": dict(masks),
         "n_absent": s.absent,
         "source": sample.source.kind,
     }

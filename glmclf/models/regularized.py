@@ -18,6 +18,7 @@ from glmclf.core.objective import Deferred
 from glmclf.core.offsets import centred, restored
 from glmclf.core.omitted import columns_kept, places_kept, widened
 from glmclf.core.rank import dependencies_in
+from glmclf.core.streamed import RowsElsewhereError
 from glmclf.errors import (
     ConvergenceWarning,
     DataWarning,
@@ -268,6 +269,8 @@ class Regularization(Inputs):
 
         if rule not in ("1se", "min"):
             raise ValueError(f'rule={rule!r}: choose "1se" or "min"')
+        if self._rows.streamed:
+            raise RowsElsewhereError()
         wanted = self._wanted(1.0, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, False)
         self._warn_of_spanned(wanted)
         counts, labels = self._folds(folds, seed)

@@ -143,7 +143,7 @@ class BiasReduction:
         mine, theirs = self.model.exog_names, other.model.exog_names
         kept = [theirs[j] for j in other._columns]
         X = self.model._rows.X
-        if other.model._rows_ is None:
+        if other.model._rows_ is None or self.model._rows.streamed:
             return self._penalised_with(np.array([mine.index(name) for name in kept], dtype=np.intp))[0]
         R = triangular_factor(Blocks(X, other.model._rows.X))
         A = np.linalg.lstsq(R[:, self._columns], R[:, len(mine) + other._columns], rcond=None)[0]
@@ -155,10 +155,9 @@ class BiasReduction:
         """Largest penalised log-likelihood with the constant alone; NaN where there is no penalised likelihood."""
         if self._reduction is None or self._reduction.penalised is None:
             return np.nan
-        X = self.model._rows.X
         if not self.model.k_constant:
             return self._penalised_within(np.zeros((len(self._columns), 0)))[0]
-        R = triangular_factor(Blocks(X, Dense(np.ones((X.shape[0], 1)))))
+        R = triangular_factor(self.model._rows.columns().changed(_beside_a_constant))
         A = np.linalg.lstsq(R[:, self._columns], R[:, -1:], rcond=None)[0]
         A[np.abs(A) < 1e-12 * np.abs(A).max()] = 0.0
         return self._penalised_within(A)[0]
@@ -202,3 +201,7 @@ def _without(directions: ndarray, shift: ndarray) -> ndarray:
         return shift
     left = shift - directions @ np.linalg.lstsq(directions, shift, rcond=None)[0]
     return left if np.abs(left).max() > SPANNED * np.abs(shift).max() else np.zeros(len(shift))
+
+
+def _beside_a_constant(X: Any) -> tuple:
+    return X, Dense(np.ones((X.shape[0], 1)))

@@ -47,6 +47,7 @@ class Rows:
     groups: int
     codes: ndarray | None
     fitted: bool
+    weights: Any  # of rows in memory
     table: Any  # values by variable: all, or enough to tell its levels and kind
 
     def set(self, name: str, value: Any) -> Self:

@@ -219,9 +219,9 @@ class Settings:
         if odd:
             hint = close_to(str(odd[0]), lacking)
             raise DataError(f"at= has the column {quoted(odd)}, no variable of the model. {hint}")
-        observed = rows_to_average(source)
+        those = rows_to_average(source)
         grid = [dict(zip(known, values, strict=True)) for values in at[known].itertuples(index=False, name=None)]
-        self = cls(observed, grid, "rows")
+        self = cls(those, grid, "rows")
         self.names, self.labels = [str(at.index.name or "row")], [(label,) for label in at.index]
         return self
 

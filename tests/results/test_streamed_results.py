@@ -275,7 +275,6 @@ TESTED = {
     "gof_groups": lambda res: res.gof_groups(6),
     "hauck_donner": lambda res: res.hauck_donner,
     "anova": lambda res: res.anova(),
-    "profile": lambda res: res.conf_int(method="profile"),
     "constrained": lambda res: res.model.fit_constrained(np.eye(len(res.model._param_names))[1]).gof_test(),
 }
 
@@ -293,6 +292,11 @@ def test_sums_over_the_rows_of_several_classes(several, name):
 @pytest.mark.parametrize("name", TESTED)
 def test_tests_of_the_fit(both, name):
     assert_same(TESTED[name](both[1]), TESTED[name](both[0]))
+
+
+def test_profiles():
+    memory, stream = fits(Logit, "y ~ x")
+    assert_same(stream.conf_int(method="profile"), memory.conf_int(method="profile"))
 
 
 def test_link_test(weighted):
