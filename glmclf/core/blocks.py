@@ -160,7 +160,8 @@ class _OneBlasThread:
     """A limit that threads hold together: the first sets it, the last to leave takes it off."""
 
     def __init__(self) -> None:
-        self._lock, self._inside, self._limit = threading.Lock(), 0, None
+        self._lock, self._inside = threading.Lock(), 0
+        self._limit: Any = None
 
     def __enter__(self) -> None:
         with self._lock:

@@ -92,7 +92,7 @@ class Dask(Source):
             weakref.finalize(reader, self._kept.pop, id(reader), None).atexit = False
         parts, new = self._partitions(columns), _named("rows")
         runs = self._leaves(len(parts))
-        layer = {(new, i, j): (Kept.of, new, i, [part.key for part in parts[i:j]]) for i, j in runs}
+        layer: dict[Any, Any] = {(new, i, j): (Kept.of, new, i, [part.key for part in parts[i:j]]) for i, j in runs}
         layer[new] = self._sent(functools.partial(_read, reader, columns or self.names))
         made = dask.persist(*_tasks(list(layer)[:-1], new, layer, parts[0].dask))
         kept = dict(zip(runs, made, strict=True))
@@ -187,7 +187,7 @@ class Dask(Source):
         import dask.local
         import dask.threaded
 
-        f = functools.partial(_under, np.geterr(), f)
+        f = functools.partial(_under, dict(np.geterr()), f)
         return f if self._get() in (dask.threaded.get, dask.local.get_sync) else _pickled(f)
 
 

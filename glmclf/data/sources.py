@@ -112,7 +112,7 @@ class Source:
     def each(self, f: Callable[[pd.DataFrame], Any]) -> Iterator[Any]:
         """``f(table)`` of one part after another."""
         for table, place in self.tables():
-            yield self.of_part(lambda table, _: f(table), table, place)
+            yield of_part(lambda table, _: f(table), table, place, self.kind)
 
     def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
         """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows; those of the

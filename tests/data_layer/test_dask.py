@@ -301,9 +301,16 @@ def test_what_predictions_refuse(table):
     lag = Logit.from_formula("y ~ x.shift(1).fillna(0)", table).fit().predict(ddf)
     with pytest.raises(NotImplementedError, match=r"partition \d of the Dask DataFrame: .* depends on other rows"):
         lag.compute()
-    for ask in (fit.get_prediction, fit.augment):
-        with pytest.raises(NotImplementedError, match=r"\.predict\(ddf\) is lazy"):
-            ask(ddf)
+    with pytest.raises(NotImplementedError, match=r"\.predict\(ddf\) is lazy"):
+        fit.get_prediction(ddf)
+    with pytest.raises(DataError, match="where a Dask DataFrame is needed"):
+        fit.augment(ddf.x)
+
+
+def test_tables_beside_predictions_come_by_partition(table):
+    fit = Logit.from_formula("y ~ x + g", table).fit()
+    found = pd.concat(list(fit.augment(parted(table))))
+    pd.testing.assert_frame_equal(found, fit.augment(table), rtol=1e-14, check_dtype=False)
 
 
 # ------------------------------------------------------------------------------------------------------ cluster
@@ -346,7 +353,8 @@ def test_a_cluster_gives_the_same_bits_again_and_keeps_nothing(client, table, mo
 
     def fit(together):
         monkeypatch.setattr(sums, "TOGETHER", together)
-        found = numbers(Logit.from_formula("y ~ x + g", parted(table, FEW)).fit())
+        model = Logit.from_formula("y ~ x + g", parted(table, FEW))
+        found = numbers(model.fit())
         assert client.futures
         return found
 
