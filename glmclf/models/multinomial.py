@@ -82,10 +82,6 @@ class MNLogit(LevelLabels, Model):
 
     _kept = (*Model._kept, "_offset_base")
 
-    def _start_with_stream(self, sample, keywords: dict[str, Any]) -> None:
-        super()._start_with_stream(sample, keywords)
-        self._offset_base = self.reference
-
     def _start_with(self, sample, keywords: dict[str, Any]) -> None:
         super()._start_with(sample, keywords)
         self._offset_base = self.reference

@@ -23,7 +23,8 @@ EQUAL = 1e-10
 def _table() -> pd.DataFrame:
     rng = np.random.default_rng(11)
     x = rng.normal(size=N)
-    d = pd.DataFrame({"x": x, "z": rng.exponential(size=N), "g": rng.choice(list("abcd"), N), "k": rng.integers(0, 4, N)})
+    d = pd.DataFrame({"x": x, "z": rng.exponential(size=N), "g": rng.choice(list("abcd"), N)})
+    d["k"] = rng.integers(0, 4, N)
     eta = x - 0.5 * d.z + (d.g == "b") - 0.3
     d["y"] = np.where(rng.uniform(size=N) < 1 / (1 + np.exp(-eta)), "yes", "no")
     d["m"] = rng.choice(["u", "v", "w"], N, p=[0.5, 0.3, 0.2])
@@ -232,7 +233,7 @@ def changed(**columns):
 
 BAD = {
     "no column": (parts(), "y ~ x + nothing", {}, FormulaError, "nothing"),
-    "another kind": (changed(x="text"), "y ~ x", {}, DataError, '"x" is 1 column of numbers in part 1 and labels in part 4'),
+    "another kind": (changed(x="text"), "y ~ x", {}, DataError, '"x" is 1 column of numbers in part 1 and labels in'),
     "a third class": (changed(y="maybe"), "y ~ x", {}, DataError, "maybe"),
     "weights": (changed(w=-1.0), "y ~ x", {"weights": "w"}, DataError, 'part 4.*weights="w" has negative values'),
     "infinite": (changed(x=np.inf), "y ~ x", {}, DataError, 'part 4.*"x" is infinite'),
