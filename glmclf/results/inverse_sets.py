@@ -146,7 +146,7 @@ class _Line:
 
     def _raw(self, v: float) -> ndarray:
         with np.errstate(all="ignore"):
-            return self.row.set(self.name, float(v))._collapsed(0, self.source.raw)[0]
+            return self.row.set(self.name, float(v)).collapsed([0], self.source.raw)[0]
 
     def _finite(self, v: float) -> bool:
         return bool(np.isfinite(self._raw(v)).all())
@@ -209,7 +209,7 @@ class _Line:
         if not np.isfinite(v):
             return np.nan
         moved = self.row.set(self.name, float(v))
-        d = moved._collapsed(0, lambda t: self.source.raw_slopes(t, self.name))[0]
+        d = moved.collapsed([0], lambda t: self.source.raw_slopes(t, self.name))[0]
         return self._place(self.first + d)
 
     def _value(self, t: float) -> tuple[float, int]:

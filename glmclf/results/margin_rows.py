@@ -272,29 +272,61 @@ class Typical(Rows):
         return self._changed(name, lambda old: old + by)
 
     def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
+        found = [lacking(self.source, self.source.outcome.K)] * self.groups
         with np.errstate(all="ignore"):
-            return [self._average(g, kind, name, scaled) for g in range(self.groups)]
+            for some in self._together():
+                for g, average in zip(some, self._averages(some, kind, name, scaled), strict=True):
+                    found[g] = average
+        return found
 
-    def _average(self, g: int, kind: str, name: str | None, scaled: bool) -> Average:
-        if not self.there[g]:
-            return lacking(self.source, self.source.outcome.K)
-        raw = self._collapsed(g, self.source.raw)
+    def _together(self) -> Iterator[list[int]]:
+        """Groups with rows, so many at a time that a table of their cells stays small."""
+        some: list[int] = []
+        cells = 0
+        for g in np.flatnonzero(self.there).tolist():
+            own = math.prod(len(levels) for levels, _ in self.shares[g].values())
+            if some and cells + own > MOST_CELLS:
+                yield some
+                some, cells = [], 0
+            some.append(g)
+            cells += own
+        if some:
+            yield some
+
+    def _averages(self, some: list[int], kind: str, name: str | None, scaled: bool) -> list[Average]:
+        raw = self.collapsed(some, self.source.raw)
         slopes = values = moved = None
         if name is not None:
-            slopes = self._collapsed(g, lambda t: self.source.raw_slopes(t, name))
-            values = np.array([float(self.point[g][name])])
-            moved = self.source.offset_of(np.ones(1)) if name == self.source.offset_name else None
-        part = Part(raw, slopes, values, moved, self.offsets[g], np.ones(1), None)
-        return effect_sums(self.source, iter([part]), kind, scaled, False, 1)[0].averages()[0]
+            slopes = self.collapsed(some, lambda t: self.source.raw_slopes(t, name))
+            values = np.array([float(self.point[g][name]) for g in some])
+            moved = self.source.offset_of(np.ones(len(some))) if name == self.source.offset_name else None
+        offsets = [self.offsets[g] for g in some]
+        offset = None if offsets[0] is None else np.concatenate(offsets)
+        part = Part(raw, slopes, values, moved, offset, np.ones(len(some)), np.arange(len(some)))
+        return effect_sums(self.source, iter([part]), kind, scaled, False, len(some))[0].averages()
 
-    def _collapsed(self, g: int, rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
-        """The average of raw rows over independent levels: each column over the factors that it is made of."""
-        point, shares = self.point[g], self.shares[g]
+    def collapsed(self, groups: list[int], rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
+        """The averages of raw rows over independent levels, a row a group: each column over the factors it is made
+        of."""
         by_factors: dict[tuple[str, ...], list[int]] = {}
+        known = self.shares[groups[0]]
         for names, columns in self.source.parts():
-            by_factors.setdefault(tuple(n for n in shares if n in names), []).extend(columns)
+            by_factors.setdefault(tuple(n for n in known if n in names), []).extend(columns)
         out = None
         for factors, columns in by_factors.items():
+            table, weights, starts = self._cells(groups, factors)
+            rows = rows_of(table[list(self.source.design.variables)] if len(table.columns) else table)
+            out = np.empty((len(groups), rows.shape[1])) if out is None else out
+            out[:, columns] = np.add.reduceat(weights[:, None] * rows[:, columns], starts, axis=0)
+        assert out is not None
+        return out
+
+    def _cells(self, groups: list[int], factors: tuple[str, ...]) -> tuple[pd.DataFrame, ndarray, ndarray]:
+        """Combinations of levels of some factors for each group, the others at their first; weights; where each group
+        starts."""
+        grids, weights = [], []
+        for g in groups:
+            shares = self.shares[g]
             levels = [shares[n][0] if n in factors else shares[n][0][:1] for n in shares]
             cells = math.prod(len(some) for some in levels)
             if cells > MOST_CELLS:
@@ -302,18 +334,17 @@ class Typical(Rows):
                     f"a typical row would be an average over {cells} combinations of levels of {quoted(factors)}: use "
                     'at="overall", or set some of them'
                 )
-            grid = list(itertools.product(*levels))
-            weights = np.ones(1)
+            grids.append(list(itertools.product(*levels)))
+            own = np.ones(1)
             for n in shares:
-                weights = np.outer(weights, shares[n][1] if n in factors else np.ones(1)).ravel()
-            table = pd.DataFrame({n: np.full(len(grid), v) for n, v in point.items()}, index=range(len(grid)))
-            for j, n in enumerate(shares):
-                table[n] = pd.Series([cell[j] for cell in grid])
-            rows = rows_of(table[list(self.source.design.variables)] if len(table.columns) else table)
-            out = np.empty((1, rows.shape[1])) if out is None else out
-            out[0, columns] = weights @ rows[:, columns]
-        assert out is not None
-        return out
+                own = np.outer(own, shares[n][1] if n in factors else np.ones(1)).ravel()
+            weights.append(own)
+        sizes = [len(grid) for grid in grids]
+        numbers = {n: np.repeat([self.point[g][n] for g in groups], sizes) for n in self.point[groups[0]]}
+        table = pd.DataFrame(numbers, index=range(sum(sizes)))
+        for j, n in enumerate(self.shares[groups[0]]):
+            table[n] = pd.Series([cell[j] for grid in grids for cell in grid])
+        return table, np.concatenate(weights), np.cumsum([0, *sizes[:-1]])
 
 
 def typical(rows: Observed, at: str, equal: bool = False) -> Typical:
@@ -330,24 +361,21 @@ def typical(rows: Observed, at: str, equal: bool = False) -> Typical:
         Whether levels count alike instead of by their shares.
     """
     source, table = rows.source, rows.table
+    factors = {name: source.levels_of(name, table) for name in source.design.variables}
+    known = source.variables  # without the constant of an array
+    kinds = {name: at if name in known else "mean" for name in factors}
+    numbers = {n: _numbers_of(table[n], kinds[n]) for n, levels in factors.items() if levels is None}
+    codes = {n: _codes_of(table[n], levels) for n, levels in factors.items() if levels}
     point: list[dict[str, float]] = []
     shares: list[dict[str, Any]] = []
     offsets: list[Any] = []
-    factors = {name: source.levels_of(name, table) for name in source.design.variables}
-    known = source.variables  # without the constant of an array
     members = _members(rows)
     for member in members:
         some = slice(None) if member is None else member  # the shape of a group without rows is that of all
         w = rows.weights[some]
-        some_of = table if rows.codes is None or member is None else table.iloc[member]
-        numbers = [n for n in factors if factors[n] is None]
-        point.append({n: _middle(some_of[n], w, at if n in known else "mean") for n in numbers})
+        point.append({n: _middle(v[some], w, kinds[n]) for n, v in numbers.items()})
         shares.append(
-            {
-                n: _shares(some_of[n], w, at, levels, source.in_order(n, levels), equal)
-                for n, levels in factors.items()
-                if levels
-            }
+            {n: _shares(c[some], w, at, factors[n], source.in_order(n, factors[n]), equal) for n, c in codes.items()}
         )
         offset = None if rows.offset is None else rows.offset[some]
         both = source.offset_name
@@ -371,15 +399,30 @@ def _members(rows: Observed) -> list[Any]:
     return out
 
 
-def _middle(column: pd.Series, w: ndarray, at: str) -> float:
+def _numbers_of(column: pd.Series, at: str) -> ndarray:
+    """A column as floats; zeros where only 0 is asked for."""
     if at == "zero":
-        return 0.0
+        return np.zeros(len(column))
     try:
         if column.dtype.kind in "mM":
             raise TypeError
-        v = column.to_numpy(dtype=float, na_value=np.nan)
+        return column.to_numpy(dtype=float, na_value=np.nan)
     except (TypeError, ValueError):
         raise DataError(f'at="{at}" needs numbers or labels; "{column.name}" holds {column.dtype} values') from None
+
+
+def _codes_of(column: pd.Series, levels: list[Any]) -> ndarray:
+    """Place of each row's label among the levels, or -1."""
+    values = np.asarray(column.astype(object))
+    codes = np.full(len(values), -1, dtype=np.intp)
+    for i, level in enumerate(levels):
+        codes[values == level] = i
+    return codes
+
+
+def _middle(v: ndarray, w: ndarray, at: str) -> float:
+    if at == "zero":
+        return 0.0
     there = ~np.isnan(v)
     v, w = v[there], w[there]
     if at == "mean":
@@ -392,12 +435,11 @@ def _middle(column: pd.Series, w: ndarray, at: str) -> float:
 
 
 def _shares(
-    column: pd.Series, w: ndarray, at: str, levels: list[Any], in_order: list[Any], equal: bool
+    codes: ndarray, w: ndarray, at: str, levels: list[Any], in_order: list[Any], equal: bool
 ) -> tuple[list[Any], ndarray]:
     if at == "zero":
         return levels[:1], np.ones(1)
-    values = np.asarray(column.astype(object))
-    counts = np.array([w[values == level].sum() for level in levels])
+    counts = np.bincount(codes + 1, w, minlength=len(levels) + 1)[1:]
     if at == "median":
         most = [level for level, c in zip(levels, counts, strict=True) if c >= counts.max() * (1.0 - 1e-12)]
         return [min(most, key=in_order.index)], np.ones(1)
