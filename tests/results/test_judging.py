@@ -518,6 +518,32 @@ def test_a_million_rows_are_sorted_once():
     assert_allclose(r.auc, (ranks[y == 1].sum() - n1 * (n1 + 1) / 2) / (n1 * (len(y) - n1)), rtol=1e-10)
 
 
+def test_overconfident_predictions_are_judged_at_any_scale():
+    """The offset is the predictor: R2, intercept and slope times scale are those of the small one."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 300)
+    score, found = y + rng.normal(size=300) * 0.5 - 0.5, []
+    for s in (1, 1e3, 1e4):
+        df = pd.DataFrame({"y": y, "o": s * score})
+        res = glmclf.Logit.from_formula("y ~ 1", df, offset="o").fit_constrained("Intercept=0")
+        v = res.validate(reps=4, seed=1).table.loc[["R2", "intercept", "slope"], ["apparent", "corrected"]]
+        found.append(v.mul([1, 1, s], axis=0))
+        assert_allclose(res.calibration().slope * s, v.loc["slope", "apparent"] * s, rtol=1e-10)
+    assert_allclose(found[0]["apparent"], [0.6365, -0.0819, 3.869], atol=6e-4)
+    same(found[:1] * 2, found[1:], rtol=1e-9)
+
+
+def test_perfect_predictions_have_an_R2_of_one():
+    rng = np.random.default_rng(0)
+    g = np.repeat(list("abc"), 20)
+    df = pd.DataFrame({"g": g, "x": 50.0 * (g == "a") + rng.normal(size=60), "z": 50.0 * (g == "b")})
+    df["z"] += rng.normal(size=60)
+    with pytest.warns(InferenceWarning, match="slope in .*separate the classes"):
+        table = glmclf.LDA.from_formula("g ~ x + z", df).fit().validate(reps=3, seed=1).table
+    assert_allclose(table.loc["R2"], [1, 1, 1, 0, 1], atol=1e-12)
+    assert table.loc["slope", "apparent"] == np.inf
+
+
 def test_nothing_given_is_modified():
     res, before = fit("NaiveBayes"), TEST.copy()
     with warnings.catch_warnings():
