@@ -583,7 +583,9 @@ class Regularization(Inputs):
             if not 2 <= folds <= units.sum():
                 raise ValueError(f"folds={folds}: at least 2, and no more than the {units.sum()} observations")
             whole = not self._frequency or units.shape[1] == 1
-            parts = _whole_rows(units, int(folds), seed) if whole else deal(units, int(folds), seed)
+            order = self._response.own_order if units.shape[1] > 1 else [0]  # whatever event= and reference= are
+            dealt = (_whole_rows if whole else deal)(units[:, order], int(folds), seed)
+            parts = dealt[:, :, np.argsort(order)]
             labels: list[Any] = list(range(1, int(folds) + 1))
         else:
             if seed is not None:
@@ -779,9 +781,14 @@ def _read_alpha(alpha, names: list[str], m: int, equations: list[Any] | None) ->
 def _read_table(alpha: pd.DataFrame, names: list[str], equations: list[Any] | None) -> ndarray:
     if equations is None:
         raise ValueError("alpha is a table: this model has one equation; give a Series or a dict")
-    if set(alpha.index) != set(names) or set(alpha.columns) != set(equations) or alpha.shape != (
-        len(names),
-        len(equations),
+    if (
+        set(alpha.index) != set(names)
+        or set(alpha.columns) != set(equations)
+        or alpha.shape
+        != (
+            len(names),
+            len(equations),
+        )
     ):
         raise ValueError(
             f"alpha has rows {list(alpha.index)} and columns {list(alpha.columns)}; the model has {names} by "

@@ -341,6 +341,32 @@ def test_cross_validation_written_out(model):
     assert found.n_used == 4 and found.method == "cv"
 
 
+@pytest.mark.parametrize("labels", ["text", "category", "bool"])
+def test_folds_do_not_depend_on_the_event(labels):
+    """Measures that are of no event are the same; so are those of the MNLogit, whatever its reference."""
+    y = {"text": DF.y, "category": pd.Categorical(DF.y, ["yes", "no"]), "bool": DF.y == "yes"}[labels]
+    df = DF.assign(y=y)
+    both = list(pd.unique(df.y))
+    kinds = [("Logit", "event"), ("MNLogit", "reference"), ("LDA", "reference")]
+    for model, name in kinds:
+        one, other = (fit(model, df, "y", **{name: e}).validate("cv", seed=1, folds=5).table for e in both)
+        rows = ["AUC", "Brier", "log score", "R2", "slope"]
+        assert_allclose(one.loc[rows], other.loc[rows], rtol=1e-6, atol=1e-8)
+        if model == "Logit":
+            logit = one.loc[rows]
+        elif model == "MNLogit":
+            assert_allclose(one.loc[rows], logit, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("model, left, name", [("Logit", "y", "event"), ("MNLogit", "c", "reference")])
+def test_folds_of_a_penalty_do_not_depend_on_the_event(model, left, name):
+    from_formula = getattr(glmclf, model).from_formula
+    choices = {"event": ["yes", "no"], "reference": ["bus", "rail"]}[name]
+    for weighted in ({}, {"freq_weights": "f"}):
+        parts = [from_formula(f"{left} ~ x + z", DF, **{name: e}, **weighted)._folds(5, 1)[0] for e in choices]
+        assert (parts[0].sum(axis=2) == parts[1].sum(axis=2)).all()
+
+
 def test_counts_and_fractions_are_dealt_as_their_expanded_rows():
     counts = DF.assign(s=np.arange(len(DF)) % 4, r=3 - np.arange(len(DF)) % 4)
     expanded = counts.loc[counts.index.repeat(counts.f)]
