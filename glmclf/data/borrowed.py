@@ -52,11 +52,9 @@ def _chains(tree: ast.AST, names: set[str], columns: set[str]) -> Iterator[Any]:
 
 
 def _root(node: Any) -> str:
-    while not isinstance(node, ast.Name):
-        if not isinstance(node, CHAIN):
-            return ""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
-    return node.id
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _names(tree: ast.AST) -> set[str]:

@@ -211,9 +211,12 @@ def features_apart(a: Any, b: Any) -> list[str]:
 
 
 def _feature_values(res: Any) -> dict[str, ndarray]:
-    X = res.model._rows.X
-    values = [np.where(v < 0, np.nan, v) if v.dtype.kind == "i" else v for v in X.values] if hasattr(X, "values") else X
-    return dict(zip(res.feature_names, values if values is not X else X.toarray().T, strict=True))
+    """The features by name; NaN where missing."""
+    X: Any = res.model._rows.X
+    if not hasattr(X, "values"):
+        return dict(zip(res.feature_names, X.toarray().T, strict=True))
+    values = [np.where(v < 0, np.nan, v) if v.dtype.kind == "i" else v for v in X.values]
+    return dict(zip(res.feature_names, values, strict=True))
 
 
 def _equal(x: ndarray, y: ndarray) -> bool:
