@@ -223,7 +223,9 @@ class MultinomialResponse:
         return [self.levels[base], *self.levels[:base], *self.levels[base + 1 :]]
 
     @classmethod
-    def build(cls, names: str | Sequence[str], values: Any, reference: Any = None) -> MultinomialResponse:
+    def build(
+        cls, names: str | Sequence[str], values: Any, reference: Any = None
+    ) -> MultinomialResponse:
         """Code the left side of a model on complete rows.
 
         Parameters

@@ -781,14 +781,9 @@ def _read_alpha(alpha, names: list[str], m: int, equations: list[Any] | None) ->
 def _read_table(alpha: pd.DataFrame, names: list[str], equations: list[Any] | None) -> ndarray:
     if equations is None:
         raise ValueError("alpha is a table: this model has one equation; give a Series or a dict")
-    if (
-        set(alpha.index) != set(names)
-        or set(alpha.columns) != set(equations)
-        or alpha.shape
-        != (
-            len(names),
-            len(equations),
-        )
+    if set(alpha.index) != set(names) or set(alpha.columns) != set(equations) or alpha.shape != (
+        len(names),
+        len(equations),
     ):
         raise ValueError(
             f"alpha has rows {list(alpha.index)} and columns {list(alpha.columns)}; the model has {names} by "
