@@ -430,12 +430,13 @@ class Results(
         raise ValueError(f"a {b} is not nested in a {a}: a likelihood ratio test compares models of one class")
 
     @cached_property
-    def _fingerprint(self) -> dict[str, str]:
-        """A digest of each thing that models compared must share."""
+    def _fingerprint(self) -> dict[str, Any]:
+        """A digest of each thing that models compared must share, and of the columns."""
         r = self.model._rows
         weights = same_data.counted(self)
         parts = {"response": self.model.endog, "trials": r.trials, "weights": weights, "offset": r.offset}
-        digests = {name: _digest(a) for name, a in parts.items()}
+        digests: dict[str, Any] = {name: _digest(a) for name, a in parts.items()}
+        digests["columns"] = same_data.column_sums(self)
         if r.offset is not None:  # several equations: an offset is one against the reference
             digests["offset"] += f" {getattr(self.model, '_offset_base', '')}"
         return digests

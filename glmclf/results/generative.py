@@ -31,7 +31,7 @@ from glmclf.results.judging import Judged
 from glmclf.results.levels import LevelPredictions, beside, check_prediction, drawn_labels, times_of
 from glmclf.results.margins import Margins
 from glmclf.results.quantile_residuals import QuantileResiduals
-from glmclf.results.same_data import counted
+from glmclf.results.same_data import column_sums, counted
 
 ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
@@ -666,12 +666,12 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         raise NotImplementedError
 
     @cached_property
-    def _fingerprint(self) -> dict[str, str]:
-        """A digest of each thing that models compared must share."""
+    def _fingerprint(self) -> dict[str, Any]:
+        """A digest of each thing that models compared must share, and of the features."""
         from glmclf.results.base import _digest
 
         parts = {"response": self.model.endog, "trials": None, "weights": counted(self), "offset": None}
-        return {name: _digest(a) for name, a in parts.items()}
+        return {name: _digest(a) for name, a in parts.items()} | {"columns": column_sums(self)}
 
     def _check_priors(self, what: str) -> None:
         """Refuse priors that are neither known nor estimated by maximum likelihood."""
