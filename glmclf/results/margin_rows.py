@@ -288,12 +288,15 @@ class Typical(Rows):
         return effect_sums(self.source, iter([part]), kind, scaled, False, 1)[0].averages()[0]
 
     def _collapsed(self, g: int, rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
-        """The average of raw rows over independent levels: each column over the factors that it is made of."""
+        """The average of raw rows over independent levels: each column over the factors that it is made of.
+
+        A row; one for each value, where a number is an array of values.
+        """
         point, shares = self.point[g], self.shares[g]
         by_factors: dict[tuple[str, ...], list[int]] = {}
         for names, columns in self.source.parts():
             by_factors.setdefault(tuple(n for n in shares if n in names), []).extend(columns)
-        out = None
+        out, m = None, max((np.size(v) for v in point.values()), default=1)
         for factors, columns in by_factors.items():
             levels = [shares[n][0] if n in factors else shares[n][0][:1] for n in shares]
             cells = math.prod(len(some) for some in levels)
@@ -306,12 +309,13 @@ class Typical(Rows):
             weights = np.ones(1)
             for n in shares:
                 weights = np.outer(weights, shares[n][1] if n in factors else np.ones(1)).ravel()
-            table = pd.DataFrame({n: np.full(len(grid), v) for n, v in point.items()}, index=range(len(grid)))
+            numbers = {n: np.repeat(np.broadcast_to(v, m), cells) for n, v in point.items()}
+            table = pd.DataFrame(numbers, index=range(m * cells))
             for j, n in enumerate(shares):
-                table[n] = pd.Series([cell[j] for cell in grid])
+                table[n] = pd.Series([cell[j] for cell in grid] * m)
             rows = rows_of(table[list(self.source.design.variables)] if len(table.columns) else table)
-            out = np.empty((1, rows.shape[1])) if out is None else out
-            out[0, columns] = weights @ rows[:, columns]
+            out = np.empty((m, rows.shape[1])) if out is None else out
+            out[:, columns] = weights @ rows[:, columns].reshape(m, cells, -1)
         assert out is not None
         return out
 
