@@ -448,8 +448,12 @@ def refused(node: ast.AST, what: str = "this") -> FormulaError:
     code = ast.unparse(node)
     name = _dotted(node.func) if isinstance(node, ast.Call) else ""
     name = name or (_dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else "") or "f"
-    return FormulaError(
+    reason = (
         f'"{code[:200]}": {what} is not among what a stored or restricted formula may do (columns, operators, numpy\'s '
-        f"element-wise functions, patsy's and glmclf's transforms). If you trust it, supply the function in Python: "
-        f'load(path, functions={{"{name}": ...}}).'
+        f"element-wise functions, patsy's and glmclf's transforms)."
     )
+    error = FormulaError(
+        f'{reason} If you trust it, supply the function in Python: load(path, functions={{"{name}": ...}}).'
+    )
+    error.reason = reason
+    return error
