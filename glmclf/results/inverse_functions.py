@@ -214,10 +214,10 @@ class Function:
 
     def _between(self, a: float, b: float, t: float) -> float:
         """The value in [a, b] at which t is reached, to the last digit."""
-        while len(v := _within(a, b)):
-            below = self.at(v) < t
-            k = len(v) if below.all() else int(np.argmin(below))
-            a, b = float(v[k - 1]) if k else a, float(v[k]) if k < len(v) else b
+        while len(inner := _within(a, b)):
+            below = self.at(inner) < t
+            k = len(inner) if below.all() else int(np.argmin(below))
+            a, b = float(inner[k - 1]) if k else a, float(inner[k]) if k < len(inner) else b
         ends = self.at(np.array([a, b]))
         off = np.where(np.isfinite(ends), np.abs(ends - t), np.inf)
         v = a if off[0] < off[1] else b
@@ -225,7 +225,7 @@ class Function:
             return v
         if np.isinf(ends).any():  # next to a pole, to rounding
             return a if np.isinf(ends[0]) else b
-        slope = np.nanmax(self.slopes(np.array([a, b])), initial=0.0)
+        slope = np.nan_to_num(self.slopes(np.array([a, b]))).max()
         if ends[1] - ends[0] <= 2.0 * slope * (b - a):  # so steep that there is no number between
             return v
         raise NotImplementedError(
@@ -243,10 +243,11 @@ class Function:
             if not len(v):
                 return self._end(a), int(sign)
             ts, good = self._followed(a, here, v, sign, np.isfinite(t))
-            reached = np.flatnonzero(sign * (ts[:good] - t) >= 0) if np.isfinite(t) else []
-            if len(reached):
-                k = int(reached[0])
-                return self._between(*sorted((v[k - 1] if k else a, float(v[k]))), t), 0
+            reached = np.isfinite(t) & (sign * (ts[:good] - t) >= 0)
+            if reached.any():
+                k = int(np.argmax(reached))
+                before, past = float(v[k - 1]) if k else a, float(v[k])
+                return self._between(min(before, past), max(before, past), t), 0
             if good == len(v) and bad is None and (np.abs(ts - here) <= FLAT * max(1.0, abs(here))).all():
                 on = np.isfinite(t) and abs(t - here) <= SAME * max(1.0, abs(t)) and self.slopes(np.array([a]))[0] == 0
                 return (a, 0) if on else (sign * np.inf, int(sign))  # it levels off

@@ -88,6 +88,7 @@ def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typic
             source.check(name)
         if not isinstance(value, (str, bytes)) and np.ndim(value):
             raise ValueError(f'at= gives several values of "{name}": one is needed')
+        _check_value(name, value, name == offset)
     if variable == offset:
         raise NotImplementedError(f'inverse_predict() of "{variable}", which is the offset, too')
     others = [name for name in source.design.variables if name != variable]
@@ -113,6 +114,14 @@ def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typic
     if variable not in row.point[0]:
         raise NotImplementedError(f'inverse_predict() of "{variable}", a factor: it has levels, no values between them')
     return row
+
+
+def _check_value(name: str, value: Any, is_offset: bool) -> None:
+    """Refuse a missing or infinite value, and an offset that is no number."""
+    odd = bool(pd.isna(value)) or (isinstance(value, (float, np.floating)) and np.isinf(value))
+    if odd or (is_offset and not isinstance(value, (int, float, np.number, np.bool_))):
+        what = "a number" if is_offset else "a finite number or a level"
+        raise DataError(f'at= sets "{name}" to {value!r}: give it {what}')
 
 
 class _Line:

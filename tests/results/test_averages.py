@@ -434,6 +434,16 @@ def test_inverse_of_a_kept_result_of_arrays(table, of):
         kept.inverse_predict(0.5, "x1")
 
 
+@pytest.mark.parametrize("at", [{"z": np.inf}, {"z": np.nan}, {"z": None}, {"g": None}, {"o": -np.inf}, {"o": "a"}])
+def test_values_of_others_that_are_none(table, at):
+    """The error names what at= sets, not the variable that is asked for."""
+    res = Logit.from_formula("y ~ x + z + g", table, offset="o").fit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match=f'at= sets "{next(iter(at))}" to .*: give it a'):
+            res.inverse_predict(0.5, "x", at)
+
+
 # ------------------------------------------------------------------------------------------------ what is accepted
 def test_groups_beside_the_rows_as_given(table):
     """As groups= of fit: beside the table, what `subset` left of it, or the rows of the fit."""
