@@ -711,9 +711,9 @@ def test_sampling_weights_leave_the_laws_without_standard_errors(law):
 
 @pytest.mark.parametrize("model", [LDA, QDA])
 def test_draws_of_a_kept_result_bit_for_bit(model):
-    rng = np.random.default_rng(2)
-    t = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd")).assign(y=rng.choice(LEVELS, 200))
-    res, file = model.from_formula("y ~ a + b + c + d", t).fit(), io.StringIO()
+    rng = np.random.default_rng(7)
+    t = pd.DataFrame(rng.normal(size=(200, 5)), columns=list("abcde")).assign(y=rng.choice(LEVELS, 200))
+    res, file = model.from_formula("y ~ a + b + c + d + e", t).fit(), io.StringIO()
     res.save(file)
     file.seek(0)
     kept = type(res).load(file)
