@@ -271,6 +271,14 @@ class Typical(Rows):
     def shift(self, name: str, by: float) -> Self:
         return self._changed(name, lambda old: old + by)
 
+    def over(self, name: str, values: ndarray) -> Self:
+        """The row of the first group once for each value of a number."""
+        rows = [self.set(name, float(v)) for v in values]
+        other = copy.copy(self)
+        other.point, other.shares = [r.point[0] for r in rows], [r.shares[0] for r in rows]
+        other.offsets, other.there, other.groups = [r.offsets[0] for r in rows], [True] * len(rows), len(rows)
+        return other
+
     def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
         found = [lacking(self.source, self.source.outcome.K)] * self.groups
         with np.errstate(all="ignore"):
@@ -365,7 +373,8 @@ def typical(rows: Observed, at: str, equal: bool = False) -> Typical:
     known = source.variables  # without the constant of an array
     kinds = {name: at if name in known else "mean" for name in factors}
     numbers = {n: _numbers_of(table[n], kinds[n]) for n, levels in factors.items() if levels is None}
-    codes = {n: _codes_of(table[n], levels) for n, levels in factors.items() if levels}
+    levels_of = {n: levels for n, levels in factors.items() if levels}
+    codes = {n: _codes_of(table[n], levels) for n, levels in levels_of.items()}
     point: list[dict[str, float]] = []
     shares: list[dict[str, Any]] = []
     offsets: list[Any] = []
@@ -375,7 +384,10 @@ def typical(rows: Observed, at: str, equal: bool = False) -> Typical:
         w = rows.weights[some]
         point.append({n: _middle(v[some], w, kinds[n]) for n, v in numbers.items()})
         shares.append(
-            {n: _shares(c[some], w, at, factors[n], source.in_order(n, factors[n]), equal) for n, c in codes.items()}
+            {
+                n: _shares(c[some], w, at, levels_of[n], source.in_order(n, levels_of[n]), equal)
+                for n, c in codes.items()
+            }
         )
         offset = None if rows.offset is None else rows.offset[some]
         both = source.offset_name
