@@ -13,7 +13,15 @@ class DataError(ValueError):
 
 
 class FormulaError(DataError):
-    """A formula that cannot be read, or that uses a name or function which is not there."""
+    """A formula that cannot be read, or that uses a name or function which is not there.
+
+    Attributes
+    ----------
+    reason : str
+        The message without what to do when a file is loaded; empty where it has no such part.
+    """
+
+    reason = ""
 
 
 class MissingDataError(DataError):

@@ -277,8 +277,8 @@ def _storable(expression: Expression, design: TableDesign, functions: list[str],
         expressions.check(expression.code, list(design.columns), functions, constants)
     except FormulaError as error:
         raise FormulaError(
-            f'"{expression.code}" cannot be stored in a file ({error}) Write it with numpy\'s functions, make it a '
-            f"column of the table, or use pickle."
+            f'"{expression.code}" cannot be stored in a file ({error.reason or error}) Write it with numpy\'s '
+            "element-wise functions, make it a column of the table, or use pickle."
         ) from None
 
 

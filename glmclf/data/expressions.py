@@ -42,6 +42,9 @@ FUNCTIONS = frozenset(
     }
 )
 AFFINE = frozenset({"I", "Q", "center", "standardize", "scale"})
+MONOTONE = frozenset(
+    "log log2 log10 log1p exp exp2 expm1 sqrt cbrt tanh arctan sinh arcsinh minimum maximum clip logaddexp".split()
+)  # of numpy's, those that are in each argument
 CONTRASTS = frozenset({"Treatment", "Sum", "Poly", "Helmert", "Diff"})
 NUMPY_NAMES = frozenset({"np", "numpy"})
 NUMPY_CONSTANTS = frozenset({"pi", "e", "inf", "nan", "euler_gamma"})
@@ -237,6 +240,43 @@ def _affine(node: ast.AST, column: str) -> bool:
     return bool(node.args) and _affine(node.args[0], column) and not any(_mentions(o, column) for o in others)
 
 
+@kept
+def monotone(code: str, column: str) -> bool:
+    """Whether the code is monotone in a column by its syntax: functions on a closed list, one within another.
+
+    Where the code has a value, that is; it may be level in places.
+
+    Examples
+    --------
+    >>> monotone("np.log(np.minimum(2 - x, z)) ** 3", "x"), monotone("np.abs(x)", "x"), monotone("x**2", "x")
+    (True, False, False)
+    """
+    return _monotone(parse(code), column)
+
+
+def _monotone(node: ast.AST, column: str) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, (ast.UAdd, ast.USub)) and _monotone(node.operand, column)
+    if isinstance(node, ast.BinOp) and not _mentions(node.right, column):
+        if isinstance(node.op, ast.Pow):
+            return _one_to_one(node.right) and _monotone(node.left, column)
+        return isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)) and _monotone(node.left, column)
+    if isinstance(node, ast.BinOp) and not _mentions(node.left, column):
+        return isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)) and _monotone(node.right, column)
+    if isinstance(node, ast.Call) and _dotted(node.func).startswith(tuple(f"{root}." for root in NUMPY_NAMES)):
+        parts = [part for part in (*node.args, *(k.value for k in node.keywords)) if _mentions(part, column)]
+        return _dotted(node.func).partition(".")[2] in MONOTONE and len(parts) == 1 and _monotone(parts[0], column)
+    if isinstance(node, ast.Call) and _dotted(node.func) == "I" and len(node.args) == 1:
+        return _monotone(node.args[0], column)
+    return _affine(node, column)
+
+
+def _one_to_one(power: ast.AST) -> bool:
+    """Whether x**power is monotone where it has a value: odd powers, and fractions, which need x >= 0."""
+    value = power.value if isinstance(power, ast.Constant) else None
+    return isinstance(value, (int, float)) and value > 0 and (value % 2 == 1 or value % 1 != 0)
+
+
 def _mentions(node: ast.AST, column: str) -> bool:
     """Whether a column is in some code, by its name or as text: Q("x")."""
     return any(getattr(n, "id", None) == column or getattr(n, "value", None) == column for n in ast.walk(node))
@@ -408,8 +448,12 @@ def refused(node: ast.AST, what: str = "this") -> FormulaError:
     code = ast.unparse(node)
     name = _dotted(node.func) if isinstance(node, ast.Call) else ""
     name = name or (_dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else "") or "f"
-    return FormulaError(
+    reason = (
         f'"{code[:200]}": {what} is not among what a stored or restricted formula may do (columns, operators, numpy\'s '
-        f"element-wise functions, patsy's and glmclf's transforms). If you trust it, supply the function in Python: "
-        f'load(path, functions={{"{name}": ...}}).'
+        f"element-wise functions, patsy's and glmclf's transforms)."
     )
+    error = FormulaError(
+        f'{reason} If you trust it, supply the function in Python: load(path, functions={{"{name}": ...}}).'
+    )
+    error.reason = reason
+    return error

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data import expressions
+from glmclf.data.borrowed import described
 from glmclf.data.factors import Box, Expression, Value, as_value, not_finite, resolve
 from glmclf.data.frame import Column, align, as_frame, quoted, read_column
 from glmclf.data.memory import MOST_REPEATED, memorise
@@ -58,7 +59,8 @@ class Reading:
 
     def finish(self) -> dict[str, Any]:
         """The fields of a `Sample` that describe rows."""
-        return finish(self.rows, self.beside, self.given_index, self.cut)
+        taken = {code: described(code, e.columns, e.borrowed) for code, e in self.bound.items() if e.borrowed}
+        return {**finish(self.rows, self.beside, self.given_index, self.cut), "borrowed": taken}
 
 
 def bind(

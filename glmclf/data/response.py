@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,6 +57,16 @@ class BinaryResponse:
     def event(self) -> Any:
         """The level whose probability is modelled."""
         return self.levels[1]
+
+    @property
+    def own_order(self) -> list[int]:
+        """Places of the levels in the order that they have by themselves, whichever is the event."""
+        known = getattr(self.dtype, "categories", None)
+        order = sorted(range(2), key=lambda i: str(self.levels[i]))
+        with suppress(TypeError, ValueError):  # labels that do not compare
+            keys = self.levels if known is None else [list(known).index(level) for level in self.levels]
+            order = [0, 1] if keys[0] <= keys[1] else [1, 0]
+        return order
 
     @classmethod
     def build(cls, names: str | Sequence[str], values: Any, event: Any = None) -> BinaryResponse:
@@ -274,6 +285,11 @@ class MultinomialResponse:
             empty = quoted(n for n, some in zip(names, seen, strict=True) if not some)
             response.notes.append(f"{empty}: no counts, left out")
         return response
+
+    @property
+    def own_order(self) -> list[int]:
+        """Places among the classes, the reference first, of the levels in their own order."""
+        return [self.classes.index(level) for level in self.levels]
 
     @property
     def _order(self) -> ndarray:

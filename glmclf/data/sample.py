@@ -53,6 +53,8 @@ class Sample:
         The table after `subset`.
     values : list of ndarrays, or None
         The features of the kept rows, for a model that takes them one by one.
+    borrowed : dict
+        What each factor of a formula, either side, takes from beside the table (`data.borrowed.described`).
     """
 
     design: Any
@@ -71,6 +73,7 @@ class Sample:
     notes: list[str]
     frame: pd.DataFrame | None
     values: list[ndarray] | None = None
+    borrowed: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def rows(self) -> ndarray:

@@ -1,4 +1,4 @@
-"""Calibration: do events happen as often as predicted? Curves, recalibration, Brier and log scores."""
+"""Calibration: do events happen as often as predicted? Curves, Brier and log scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from glmclf.core.objective import Objective
 from glmclf.inference.accuracy import Outcomes
 
 KNOTS = {4: (0.05, 0.35, 0.65, 0.95), 3: (0.1, 0.5, 0.9)}  # quantiles (Harrell 2015, table 2.3)
-MOST_STEPS, TOL, FLAT, FAR = 100, 1e-22, 1e-10, 10.0
 
 
 class Score(NamedTuple):
@@ -25,25 +24,6 @@ class Score(NamedTuple):
 
     value: float
     se: float
-
-
-class Recalibration(NamedTuple):
-    """The logit model log(q_k / q_0) = a_k + b log(p_k / p_0) of the outcomes given predicted probabilities p.
-
-    Attributes
-    ----------
-    intercepts, intercepts_se : (K-1,) ndarray
-    slope, slope_se : float
-        1 if predictions are neither too extreme nor too timid; inf where they separate the classes.
-    llf : float
-        Log-likelihood at the estimate; that of the classes' shares where predictions are constant.
-    """
-
-    intercepts: ndarray
-    intercepts_se: ndarray
-    slope: float
-    slope_se: float
-    llf: float
 
 
 class Brier(NamedTuple):
@@ -72,120 +52,6 @@ def log_odds(log_p: ndarray) -> ndarray:
     for k in range(K):
         out[:, k] = columns[k] - np.logaddexp.reduce(np.delete(columns, k, axis=0))
     return out
-
-
-# ------------------------------------------------------------------------------------------------- recalibration
-def recalibrate(log_p: ndarray, outcomes: Outcomes, slope: bool = True) -> Recalibration:
-    """Maximum likelihood recalibration of predicted probabilities; intercepts alone, with slope 1, on request.
-
-    Standard errors are from the inverse information or, of rows as units, a sandwich (HC0). NaN throughout where a
-    probability of 0 or 1 has no finite logit, or a class has no observation; slope and intercepts also of a constant.
-
-    References
-    ----------
-    Cox (1958), Biometrika 45, 562-565. Van Hoorde et al. (2014), Statistics in Medicine 33, 2585-2596.
-    """
-    K = log_p.shape[1]
-    lost = np.full(K - 1, np.nan)
-    if not np.isfinite(log_p).all() or not (outcomes.sizes > 0).all():
-        return Recalibration(lost, lost, np.nan, np.nan, np.nan)
-    totals = outcomes.totals
-    z, C = (np.ascontiguousarray(a.T) for a in (log_p - log_p[:, :1], totals))  # classes by rows: sums run along these
-    free = np.r_[np.ones(K - 1, dtype=bool), slope]
-    theta = np.r_[np.zeros(K - 1), 1.0]
-    value, s, H = _evaluate(theta, z, C)
-    unit = np.sqrt(np.diag(H))
-    if slope and _least(H, unit) < FLAT:  # a constant predictor has no slope
-        shares = float(xlogy(outcomes.sizes, outcomes.sizes / outcomes.sizes.sum()).sum())
-        return Recalibration(lost, lost, np.nan, np.nan, shares)
-    sign = _separated(z, C) if slope else 0
-    if sign:
-        return Recalibration(lost, lost, sign * np.inf, np.nan, np.nan)
-    for _ in range(MOST_STEPS):
-        step = np.linalg.lstsq(H[np.ix_(free, free)], s[free], rcond=None)[0]
-        if s[free] @ step <= TOL * max(1.0, z.shape[1]):
-            if slope and _least(H, unit) < FLAT:
-                break
-            return _recalibrated(theta, free, value, z, outcomes, H)
-        new = theta.copy()
-        for _ in range(40):
-            new[free] = theta[free] + step
-            found = _evaluate(new, z, C)
-            if found[0] >= value - 1e-12 * abs(value):
-                break
-            step = step / 2
-        theta, (value, s, H) = new, found
-    far = theta[-1] if abs(theta[-1]) > FAR else np.nan
-    return Recalibration(lost, lost, float(np.sign(far) * np.inf), np.nan, np.nan)
-
-
-def _least(H: ndarray, unit: ndarray) -> float:
-    """Least eigenvalue of an information in units that make another one's diagonal 1."""
-    if not (unit > 0).all():
-        return 0.0
-    return float(np.linalg.eigvalsh(H / unit / unit[:, None])[0])
-
-
-def _separated(z: ndarray, C: ndarray) -> int:
-    """1 where no event of two classes has a lower probability than another observation, -1 the other way round."""
-    if len(z) > 2:
-        return 0
-    no, yes = (z[1, c > 0] for c in C)
-    if not (len(no) and len(yes)):
-        return 0
-    return 1 if no.max() <= yes.min() else -1 if yes.max() <= no.min() else 0
-
-
-def _probabilities(theta: ndarray, z: ndarray) -> tuple[ndarray, ndarray]:
-    """Recalibrated log probabilities and probabilities, (K, n)."""
-    eta = np.r_[0.0, theta[:-1]][:, None] + theta[-1] * z
-    eta -= eta.max(axis=0)
-    q = np.exp(eta)
-    total = q.sum(axis=0)
-    q /= total
-    return eta - np.log(total), q
-
-
-def _evaluate(theta: ndarray, z: ndarray, C: ndarray) -> tuple[float, ndarray, ndarray]:
-    """Log-likelihood, score and information of intercepts and slope."""
-    if len(z) == 2:
-        return _evaluate_two(theta, z[1], *C)
-    log_q, q = _probabilities(theta, z)
-    m, mean = C.sum(axis=0), (q * z).sum(axis=0)
-    residual = C - m * q
-    H = np.empty((len(theta), len(theta)))
-    own, weighted = q[1:], m * q
-    away = z - mean
-    H[:-1, :-1] = np.diag(own @ m) - weighted[1:] @ own.T
-    H[:-1, -1] = H[-1, :-1] = (weighted[1:] * away[1:]).sum(axis=1)
-    H[-1, -1] = np.vdot(weighted * away, away)
-    value = float(np.multiply(C, log_q, out=np.zeros_like(q), where=C > 0).sum())
-    return value, np.r_[residual[1:].sum(axis=1), np.vdot(residual, z)], H
-
-
-def _evaluate_two(theta: ndarray, z: ndarray, no: ndarray, yes: ndarray) -> tuple[float, ndarray, ndarray]:
-    """The same of two classes: a logistic regression on z."""
-    eta = theta[0] + theta[1] * z
-    e, m = np.exp(-np.abs(eta)), no + yes
-    q = np.where(eta >= 0, 1.0, e) / (1.0 + e)
-    value = float(-(m @ np.log1p(e)) + yes @ np.minimum(eta, 0.0) - no @ np.maximum(eta, 0.0))
-    residual, w = yes - m * q, m * e / (1.0 + e) ** 2
-    wz = w * z
-    H = np.array([[w.sum(), wz.sum()], [wz.sum(), wz @ z]])
-    return value, np.array([residual.sum(), residual @ z]), H
-
-
-def _recalibrated(theta, free, value, z, outcomes: Outcomes, H) -> Recalibration:
-    V = np.zeros_like(H)
-    inverse = np.linalg.inv(H[np.ix_(free, free)])
-    if outcomes.rowwise:
-        residual = outcomes.counts - outcomes.counts.sum(axis=1)[:, None] * _probabilities(theta, z)[1].T
-        S = np.column_stack([residual[:, 1:], (residual * z.T).sum(axis=1)])[:, free]
-        w = np.ones(len(S)) if outcomes.weights is None else outcomes.weights
-        inverse = inverse @ (S.T * (w if outcomes.frequency else w**2)) @ S @ inverse
-    V[np.ix_(free, free)] = inverse
-    se = np.sqrt(np.diag(V))
-    return Recalibration(theta[:-1], se[:-1], float(theta[-1]), float(se[-1]) if free[-1] else np.nan, value)
 
 
 # -------------------------------------------------------------------------------------------------------- smoother

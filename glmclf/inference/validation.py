@@ -13,6 +13,7 @@ from numpy import ndarray
 from glmclf.core.folds import deal
 from glmclf.inference import calibration, roc
 from glmclf.inference.accuracy import Outcomes
+from glmclf.inference.recalibration import recalibrate
 from glmclf.inference.resampling import drawn
 
 METHODS = ("bootstrap", "cv", ".632+")
@@ -94,7 +95,7 @@ class Predicted:
         squares = totals.sum(axis=1) @ self.squares - 2 * np.vdot(totals, self.p) + n
         likely = np.where(totals > 0, self.log_p, 0.0)
         right = totals[np.arange(len(totals)), self.called].sum()
-        fit = calibration.recalibrate(self.log_p[held], outcomes.rows(held))
+        fit = recalibrate(self.log_p[held], outcomes.rows(held))
         R2 = calibration.nagelkerke(fit.llf, sizes) if np.isfinite(fit.llf) else np.nan
         scores = [auc, squares / n / (2 if K == 2 else 1), -float(np.vdot(totals, likely)) / n, right / n]
         return np.array([*scores, R2, *(fit.intercepts if K == 2 else ()), fit.slope], dtype=float)

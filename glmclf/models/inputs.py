@@ -535,4 +535,5 @@ def _sample_facts(sample: Sample) -> dict[str, Any]:
         "n_dropped": sample.n_dropped,
         "dropped": dict(sample.dropped),
         "n_absent": sample.n_absent,
+        "borrowed": sample.borrowed,
     }

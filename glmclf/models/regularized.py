@@ -586,7 +586,9 @@ class Regularization(Inputs):
             if not 2 <= folds <= units.sum():
                 raise ValueError(f"folds={folds}: at least 2, and no more than the {units.sum()} observations")
             whole = not self._frequency or units.shape[1] == 1
-            parts = _whole_rows(units, int(folds), seed) if whole else deal(units, int(folds), seed)
+            order = self._response.own_order if units.shape[1] > 1 else [0]  # whatever event= and reference= are
+            dealt = (_whole_rows if whole else deal)(units[:, order], int(folds), seed)
+            parts = dealt[:, :, np.argsort(order)]
             labels: list[Any] = list(range(1, int(folds) + 1))
         else:
             if seed is not None:

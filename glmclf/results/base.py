@@ -429,8 +429,8 @@ class Results(
         raise ValueError(f"a {b} is not nested in a {a}: a likelihood ratio test compares models of one class")
 
     @cached_property
-    def _fingerprint(self) -> dict[str, str]:
-        """A digest of each thing that models compared must share."""
+    def _fingerprint(self) -> dict[str, Any]:
+        """A digest of each thing that models compared must share, and of the columns."""
         found = same_data.fingerprint(self)
         if self.model._rows.offset is not None:  # several equations: an offset is one against the reference
             found["offset"] += f" {getattr(self.model, '_offset_base', '')}"

@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference import accuracy, calibration
 from glmclf.inference.accuracy import Outcomes
+from glmclf.inference.recalibration import in_the_large, recalibrate
 from glmclf.inference.wald import critical_value
 from glmclf.results.roc import check_alpha
 
@@ -91,8 +92,8 @@ class Calibration:
     def _numbers(self, k: int) -> dict[str, tuple[float, float]]:
         """Measures of a level and their standard errors, NaN where there is none."""
         outcomes, p, smoothed = self._of(k), self._p[:, k], self._smoothed[k]
-        large = calibration.recalibrate(self._two(k), outcomes, slope=False)
-        both = calibration.recalibrate(self._two(k), outcomes)
+        large = in_the_large(self._two(k), outcomes)
+        both = recalibrate(self._two(k), outcomes)
         found: list[float] = [np.nan] * 4 if smoothed is None else list(calibration.distances(p, smoothed, outcomes))
         b = calibration.brier(p, outcomes, self._code[k])
         q = np.exp(self._two(k)[:, 0])

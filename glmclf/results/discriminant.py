@@ -650,7 +650,7 @@ class DiscriminantResults(GenerativeResults):
         X = np.empty_like(Z)
         for k in range(law.K):
             d, rows = law.dispersion(k), y == k
-            X[rows] = law.means[k] + (Z[rows] @ d.root if d.kind == "full" else Z[rows] * d.root)
+            X[rows] = law.means[k] + (Z[rows] @ np.ascontiguousarray(d.root) if d.kind == "full" else Z[rows] * d.root)
         tables.warn_dummies(self.model._dummies)
         return self._with_response(y, {name: X[:, j] for j, name in enumerate(names)})
 

@@ -23,7 +23,7 @@ from glmclf.errors import DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference import discriminant as diagnostics
 from glmclf.inference import manova, wald
 from glmclf.results import nested_laws
-from glmclf.results.same_data import different_data, matching
+from glmclf.results.same_data import check_values, different_data, matching
 
 LARGEST_ROBUST = 12_000  # coefficients of which a robust covariance is formed: 1.2 GB
 
@@ -148,11 +148,12 @@ def lr_test(larger: Any, smaller: Any):
     differ = different_data(larger, smaller)
     if differ:
         raise ValueError(f"the two models were fitted to different data: their {', '.join(differ)} differ")
-    if larger.feature_names != smaller.feature_names or not _same_features(larger, smaller):
+    if {*larger.feature_names} != {*smaller.feature_names}:
         raise ValueError(
             f"the models have different features ({larger.feature_names}; {smaller.feature_names}): densities of other "
             "variables do not compare. term_tests() tests features"
         )
+    check_values(larger, smaller, "compare_lr_test()")
     nested_laws.check_priors(larger, smaller)
     a, b = nested_laws.of_normals(larger), nested_laws.of_normals(smaller)
     df = larger.k_params - smaller.k_params
@@ -162,13 +163,6 @@ def lr_test(larger: Any, smaller: Any):
         )
     statistic = max(2 * (larger.llf - smaller.llf), 0.0)
     return wald.LRTest(statistic, float(chdtrc(df, statistic)), df)
-
-
-def _same_features(a: Any, b: Any) -> bool:
-    one, two = a._fitted_classes.moments, b._fitted_classes.moments
-    spread = np.sqrt(np.diagonal(one.total) / one.n)
-    same = np.abs(one.means - two.means[_matched(a, b)]) <= 1e-9 * (spread + np.abs(one.means))
-    return bool(same.all() and np.allclose(np.diagonal(one.total), np.diagonal(two.total), rtol=1e-8))
 
 
 def _matched(a: Any, b: Any) -> list[int]:

@@ -672,8 +672,8 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         raise NotImplementedError
 
     @cached_property
-    def _fingerprint(self) -> dict[str, str]:
-        """A digest of each thing that models compared must share."""
+    def _fingerprint(self) -> dict[str, Any]:
+        """A digest of each thing that models compared must share, and of the features."""
         return fingerprint(self)
 
     def _check_priors(self, what: str) -> None:

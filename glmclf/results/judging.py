@@ -695,8 +695,8 @@ class Judged:
         -------
         Validation
             `table` by measure: AUC (of several levels M), Brier and log score, accuracy (most probable level),
-            R2 (Nagelkerke's, after recalibration), intercept and slope of recalibration; ``found["AUC"]`` is the
-            corrected one.
+            R2 (Nagelkerke's, after recalibration to the rows that judge), intercept and slope of recalibration;
+            ``found["AUC"]`` is the corrected one.
 
         Raises
         ------
@@ -717,6 +717,11 @@ class Judged:
         expanded rows, each behind the one it repeats. Without information, as the .632+ rule supposes, recalibration
         has slope 0 and the log odds of the event's share as intercept; the rule keeps the intercept between that of the
         fit and these, and so says little about it: ask another method.
+
+        R2 is of discrimination alone: predictions are recalibrated to the very rows that judge them, as in R's rms,
+        before their likelihood is taken. So the "test" and "corrected" R2 of "cv" and ".632+" are never negative
+        there, do not count that predictions are too extreme (the slope does), count predictions that rank the wrong
+        way round (a negative slope) as information, and may exceed the apparent R2 in tiny samples.
 
         A replication costs a fit that starts at the estimate and a sort of the rows for each class: of a million rows
         about 1.5 seconds of a Logit, 5 of an MNLogit of four levels. There optimism is small, and 20 tell enough.

@@ -251,23 +251,31 @@ class Observed(Rows):
         return self.subset(there), int((~there).sum()), np.bincount(codes[there], minlength=self.groups)
 
     def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> Middles:
-        at, w, G, o = _members(self), self.weights, self.groups, self.offset
-        n, weight, sums = np.zeros(G), np.zeros(G), np.zeros((2, G, len(numbers)))
-        levels = tuple(np.zeros((G, len(some))) for some in labels.values())
-        offset = None if o is None else np.zeros((G, *o.shape[1:]))
-        for g, rows in ((g, rows) for g, rows in enumerate(at) if rows is not None):
-            n[g], weight[g] = len(w[rows]), w[rows].sum()
-            for j, name in enumerate(numbers):
-                sums[:, g, j] = _sum_of(self.table[name].iloc[rows], w[rows])
-            for out, (name, some) in zip(levels, labels.items(), strict=True):
-                out[g] = _weights_of(self.table[name].iloc[rows], w[rows], some)
-            if offset is not None and o is not None:
-                offset[g] = w[rows] @ o[rows]
-        return Middles(n, weight, sums, levels, offset)
+        w, G = self.weights, self.groups
+        codes = np.zeros(len(w), dtype=np.intp) if self.codes is None else self.codes
+
+        def summed(v: ndarray, times: ndarray = w) -> ndarray:
+            return np.array([times @ v]) if G == 1 else np.bincount(codes, times * v, minlength=G)
+
+        sums = np.zeros((2, G, len(numbers)))
+        for j, name in enumerate(numbers):
+            v = _numbers_of(self.table[name], "mean")
+            there = ~np.isnan(v)
+            sums[:, :, j] = summed(np.where(there, v, 0.0)), summed(there.astype(float))
+        levels = []
+        for name, some in labels.items():
+            place, L = _codes_of(self.table[name], some), len(some) + 1
+            levels.append(np.bincount(codes * L + place + 1, w, minlength=G * L).reshape(G, L)[:, 1:])
+        o, offset = self.offset, None
+        if o is not None:
+            columns = [summed(column) for column in o.reshape(len(o), -1).T]
+            offset = np.column_stack(columns).reshape(G, *o.shape[1:])
+        return Middles(np.bincount(codes, minlength=G), summed(np.ones(len(w))), sums, tuple(levels), offset)
 
     def medians(self, names: list[str]) -> ndarray:
         at = [slice(None) if rows is None else rows for rows in _members(self)]
-        return np.array([[_median(self.table[name].iloc[r], self.weights[r]) for name in names] for r in at])
+        columns = [_numbers_of(self.table[name], "median") for name in names]
+        return np.array([[_median(v[r], self.weights[r]) for v in columns] for r in at])
 
     def sums(
         self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False
@@ -365,30 +373,70 @@ class Typical(Rows):
     def shift(self, name: str, by: float) -> Self:
         return self._changed(name, lambda old: old + by)
 
-    def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
-        with np.errstate(all="ignore"):
-            return [self._average(g, kind, name, scaled) for g in range(self.groups)]
+    def over(self, name: str, values: ndarray) -> Self:
+        """The row of the first group once for each value of a number."""
+        rows = [self.set(name, float(v)) for v in values]
+        other = copy.copy(self)
+        other.point, other.shares = [r.point[0] for r in rows], [r.shares[0] for r in rows]
+        other.offsets, other.there, other.groups = [r.offsets[0] for r in rows], [True] * len(rows), len(rows)
+        return other
 
-    def _average(self, g: int, kind: str, name: str | None, scaled: bool) -> Average:
-        if not self.there[g]:
-            return lacking(self.source, self.source.outcome.K)
-        raw = self._collapsed(g, self.source.raw)
+    def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
+        found = [lacking(self.source, self.source.outcome.K)] * self.groups
+        with np.errstate(all="ignore"):
+            for some in self._together():
+                for g, average in zip(some, self._averages(some, kind, name, scaled), strict=True):
+                    found[g] = average
+        return found
+
+    def _together(self) -> Iterator[list[int]]:
+        """Groups with rows, so many at a time that a table of their cells stays small."""
+        some: list[int] = []
+        cells = 0
+        for g in np.flatnonzero(self.there).tolist():
+            own = math.prod(len(levels) for levels, _ in self.shares[g].values())
+            if some and cells + own > MOST_CELLS:
+                yield some
+                some, cells = [], 0
+            some.append(g)
+            cells += own
+        if some:
+            yield some
+
+    def _averages(self, some: list[int], kind: str, name: str | None, scaled: bool) -> list[Average]:
+        raw = self.collapsed(some, self.source.raw)
         slopes = values = moved = None
         if name is not None:
-            slopes = self._collapsed(g, lambda t: self.source.raw_slopes(t, name))
-            values = np.array([float(self.point[g][name])])
-            moved = self.source.offset_of(np.ones(1)) if name == self.source.offset_name else None
-        part = Part(raw, slopes, values, moved, self.offsets[g], np.ones(1), None)
-        return effect_sums(self.source, iter([part]), kind, scaled, False, 1)[0].averages()[0]
+            slopes = self.collapsed(some, lambda t: self.source.raw_slopes(t, name))
+            values = np.array([float(self.point[g][name]) for g in some])
+            moved = self.source.offset_of(np.ones(len(some))) if name == self.source.offset_name else None
+        offsets = [self.offsets[g] for g in some]
+        offset = None if offsets[0] is None else np.concatenate(offsets)
+        part = Part(raw, slopes, values, moved, offset, np.ones(len(some)), np.arange(len(some)))
+        return effect_sums(self.source, iter([part]), kind, scaled, False, len(some))[0].averages()
 
-    def _collapsed(self, g: int, rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
-        """The average of raw rows over independent levels: each column over the factors that it is made of."""
-        point, shares = self.point[g], self.shares[g]
+    def collapsed(self, groups: list[int], rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
+        """The averages of raw rows over independent levels, a row a group: each column over the factors it is made
+        of."""
         by_factors: dict[tuple[str, ...], list[int]] = {}
+        known = self.shares[groups[0]]
         for names, columns in self.source.parts():
-            by_factors.setdefault(tuple(n for n in shares if n in names), []).extend(columns)
+            by_factors.setdefault(tuple(n for n in known if n in names), []).extend(columns)
         out = None
         for factors, columns in by_factors.items():
+            table, weights, starts = self._cells(groups, factors)
+            rows = rows_of(table[list(self.source.design.variables)] if len(table.columns) else table)
+            out = np.empty((len(groups), rows.shape[1])) if out is None else out
+            out[:, columns] = np.add.reduceat(weights[:, None] * rows[:, columns], starts, axis=0)
+        assert out is not None
+        return out
+
+    def _cells(self, groups: list[int], factors: tuple[str, ...]) -> tuple[pd.DataFrame, ndarray, ndarray]:
+        """Combinations of levels of some factors for each group, the others at their first; weights; where each group
+        starts."""
+        grids, weights = [], []
+        for g in groups:
+            shares = self.shares[g]
             levels = [shares[n][0] if n in factors else shares[n][0][:1] for n in shares]
             cells = math.prod(len(some) for some in levels)
             if cells > MOST_CELLS:
@@ -396,18 +444,17 @@ class Typical(Rows):
                     f"a typical row would be an average over {cells} combinations of levels of {quoted(factors)}: use "
                     'at="overall", or set some of them'
                 )
-            grid = list(itertools.product(*levels))
-            weights = np.ones(1)
+            grids.append(list(itertools.product(*levels)))
+            own = np.ones(1)
             for n in shares:
-                weights = np.outer(weights, shares[n][1] if n in factors else np.ones(1)).ravel()
-            table = pd.DataFrame({n: np.full(len(grid), v) for n, v in point.items()}, index=range(len(grid)))
-            for j, n in enumerate(shares):
-                table[n] = pd.Series([cell[j] for cell in grid])
-            rows = rows_of(table[list(self.source.design.variables)] if len(table.columns) else table)
-            out = np.empty((1, rows.shape[1])) if out is None else out
-            out[0, columns] = weights @ rows[:, columns]
-        assert out is not None
-        return out
+                own = np.outer(own, shares[n][1] if n in factors else np.ones(1)).ravel()
+            weights.append(own)
+        sizes = [len(grid) for grid in grids]
+        numbers = {n: np.repeat([self.point[g][n] for g in groups], sizes) for n in self.point[groups[0]]}
+        table = pd.DataFrame(numbers, index=range(sum(sizes)))
+        for j, n in enumerate(self.shares[groups[0]]):
+            table[n] = pd.Series([cell[j] for grid in grids for cell in grid])
+        return table, np.concatenate(weights), np.cumsum([0, *sizes[:-1]])
 
 
 def typical(rows: Rows, at: str, equal: bool = False) -> Typical:
@@ -467,35 +514,33 @@ def _members(rows: Observed) -> list[Any]:
     return out
 
 
-def _numbers_of(column: pd.Series, w: ndarray, at: str) -> tuple[ndarray, ndarray]:
-    """Numbers that are there, and their weights."""
+def _numbers_of(column: pd.Series, at: str) -> ndarray:
+    """A column as floats."""
     try:
         if column.dtype.kind in "mM":
             raise TypeError
-        v = column.to_numpy(dtype=float, na_value=np.nan)
+        return column.to_numpy(dtype=float, na_value=np.nan)
     except (TypeError, ValueError):
         raise DataError(f'at="{at}" needs numbers or labels; "{column.name}" holds {column.dtype} values') from None
+
+
+def _codes_of(column: pd.Series, levels: list[Any]) -> ndarray:
+    """Place of each row's label among the levels, or -1."""
+    values = np.asarray(column.astype(object))
+    codes = np.full(len(values), -1, dtype=np.intp)
+    for i, level in enumerate(levels):
+        codes[values == level] = i
+    return codes
+
+
+def _median(v: ndarray, w: ndarray) -> float:
     there = ~np.isnan(v)
-    return v[there], w[there]
-
-
-def _sum_of(column: pd.Series, w: ndarray) -> tuple[float, float]:
-    v, w = _numbers_of(column, w, "mean")
-    return float(w @ v), float(w.sum())
-
-
-def _median(column: pd.Series, w: ndarray) -> float:
-    v, w = _numbers_of(column, w, "median")
+    v, w = v[there], w[there]
     order = np.argsort(v, kind="stable")
     v, below = v[order], np.cumsum(w[order])
     half = 0.5 * below[-1]
     # a row of weight f is f rows: the middle one, or the middle of the two that share it
     return float(0.5 * (v[np.searchsorted(below, half)] + v[min(np.searchsorted(below, half, "right"), len(v) - 1)]))
-
-
-def _weights_of(column: pd.Series, w: ndarray, levels: list[Any]) -> list[float]:
-    values = np.asarray(column.astype(object))
-    return [float(w[values == level].sum()) for level in levels]
 
 
 def _shares(counts: ndarray, at: str, levels: list[Any], in_order: list[Any], equal: bool) -> tuple[list[Any], ndarray]:

@@ -73,7 +73,9 @@ class Margins:
         vcov : {"unconditional"}, optional
             Whether the rows are a sample, too, over which averages vary; else they are given. Rows of `newdata` are an
             independent one: the variance of their mean, the estimate given, is added to that of the estimate. Averages
-            over one row, or one cluster, have none: NaN, with a warning.
+            over one row, or one cluster, have none: NaN, with a warning. With a robust covariance the factor for small
+            samples is N/(N-1) over rows, or G/(G-1) over clusters, as Stata's, whatever that of the fit is (of HC1
+            n/(n-p)).
 
         Returns
         -------
@@ -150,7 +152,7 @@ class Margins:
         newdata : DataFrame, optional
             Rows to average over, in place of those of the fit.
         vcov : {"unconditional"}, optional
-            As in `get_margeff`.
+            As in `get_margeff`, with its factor for small samples.
 
         Returns
         -------
@@ -205,7 +207,7 @@ class Margins:
         Parameters
         ----------
         variables, at, by, which, weights, newdata, vcov
-            As in `predictions`.
+            As in `predictions`; `vcov="unconditional"` has the factor N/(N-1), of clusters G/(G-1), of `get_margeff`.
         comparison, contrast, adjust, seed
             As in `AdjustedPredictions.contrasts`.
 

@@ -25,7 +25,7 @@ from glmclf.inference.discriminant import ErrorCounts, ErrorRates, decisions
 from glmclf.inference.naive_bayes import log_joint_without
 from glmclf.results import discriminant_tables, frames, nested_laws
 from glmclf.results.implied_logit import FORMED, ImpliedLogit, _Blocks
-from glmclf.results.same_data import different_data
+from glmclf.results.same_data import check_values, different_data
 
 SMOOTHED = ("bernoulli", "categorical", "multinomial")
 WORDS = {"variance": "var", "p": "prob"}
@@ -243,6 +243,7 @@ def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
     differ = different_data(larger, smaller)
     if differ:
         raise ValueError(f"the two models were fitted to different data: their {', '.join(differ)} differ")
+    check_values(larger, smaller, "compare_lr_test()")
     nested_laws.check_priors(larger, smaller)
     _check_nested(larger, smaller)
     df = larger.k_params - smaller.k_params

@@ -12,7 +12,7 @@ from glmclf.core.columns import Dense
 from glmclf.core.rank import dependencies, dependencies_in, roundings, triangular_factor
 from glmclf.errors import DataError
 from glmclf.inference.constrained import free_form
-from glmclf.results.same_data import class_offsets, coded_levels, matching, rows_gone, same_offset
+from glmclf.results.same_data import class_offsets, coded_levels, columns_apart, matching, rows_gone, same_offset
 
 ROUNDING = 1e-12  # of the terms of a difference: less is none
 
@@ -159,6 +159,11 @@ def _check_by_name(larger: Any, smaller: Any) -> None:
         why = (
             f"{', '.join(stray)} of the restricted model is no column of this one, but may be a combination of its "
             "columns"
+        )
+    elif apart := columns_apart(larger, smaller):
+        why = (
+            f"{', '.join(apart)} of the restricted model holds other numbers than the column of that name of this one, "
+            "but may be a combination of its columns"
         )
     elif not same_offset(larger, smaller):
         why = "the offsets differ, perhaps by a combination of the columns"

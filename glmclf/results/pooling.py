@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy import ndarray
 from scipy.special import stdtrit
 
 from glmclf.data.frame import quoted, read_column
-from glmclf.errors import DataError
+from glmclf.errors import DataError, FormulaError
 from glmclf.inference import pooling, wald
 from glmclf.inference.pooling import Pooled, PooledWald
 from glmclf.results.estimates import Estimates
@@ -359,7 +360,8 @@ def pool(results: Iterable[Any]) -> PooledResults:
     ValueError
         Fits that differ in what has to be the same, that did not converge or are infinite, transforms of the formula
         that memorised other numbers in each data set (knots, means), and code that looks across rows
-        (``x - x.mean()``) of a column that differs, so that coefficients of one name mean different things. The
+        (``x - x.mean()``) of a column that differs, on either side, or values, arrays and functions from beside the
+        table (``I(x - m)``, ``I(z > k) ~ x``) that differ, so that coefficients of one name mean different things. The
         message names the fits and what to do.
     NotImplementedError
         Penalised fits, which have no standard errors that count the bias.
@@ -422,7 +424,9 @@ def _check_same(fits: list[Any]) -> None:
         for what, value in first.items():
             if other[what] != value:
                 raise ValueError(f"pool(): fits 1 and {i} differ in {what}: {value}; {other[what]}")
-    states = [_states(getattr(r, "_parent", r).model._design) for r in fits]
+    models = [getattr(r, "_parent", r).model for r in fits]
+    _check_beside(models)
+    states = [_states(model._design) for model in models]
     for i, other in enumerate(states[1:], start=2):
         differ = [code for code, state in states[0].items() if other.get(code) != state]
         if differ:
@@ -431,13 +435,28 @@ def _check_same(fits: list[Any]) -> None:
                 "levels), so that its coefficients mean something else. Fix them: bs(x, knots=[...], lower_bound=..., "
                 "upper_bound=...), a categorical with its levels, or compute the column before"
             )
-    _check_across([getattr(r, "_parent", r).model for r in fits])
+    _check_across(models)
+
+
+def _check_beside(models: list[Any]) -> None:
+    """ValueError for values of the caller's that a factor of either side uses and that differ between fits."""
+    first, *others = [_beside(model) for model in models]
+    for i, other in enumerate(others, start=2):
+        for code in first:
+            one, two = first[code], other.get(code, {})
+            differ = [name for name in one if name in two and one[name] != two[name]]
+            if differ:
+                values = "; ".join(str({name: part[name] for name in differ}) for part in (one, two))
+                raise ValueError(
+                    f'pool(): fits 1 and {i} differ in what "{code}" takes from beside the table: {values}. Fit all '
+                    "with the same values, as coefficients of one name mean different things otherwise, or compute "
+                    "the column before"
+                )
 
 
 def _check_across(models: list[Any]) -> None:
     """ValueError for terms whose value in a row depends on other rows, which are others in each data set."""
-    for code, factor in getattr(models[0]._design, "factors", {}).items():
-        e = factor.expression
+    for code, e in _expressions(models[0]).items():
         if not e.foreign:
             continue
         tables = [table for model in models if (table := _columns_of(model, e)) is not None]
@@ -454,6 +473,21 @@ def _check_across(models: list[Any]) -> None:
                     f"others in fit {i} than in fit 1, so that its coefficient may mean something else. Take fixed "
                     "numbers (a mean that is known), or compute the column before"
                 )
+
+
+def _expressions(model: Any) -> dict[str, Any]:
+    """The factors of the right side, and of the left what it computes without functions of the caller's."""
+    found = {code: factor.expression for code, factor in getattr(model._design, "factors", {}).items()}
+    frame = model.data.frame
+    if model.formula is None or frame is None:
+        return found
+    from glmclf.data.factors import resolve
+    from glmclf.data.formula import parse_formula
+
+    for code in parse_formula(model.formula).left:
+        with suppress(FormulaError):  # names of the caller's, which are no longer at hand
+            found[code] = resolve(code, frame.columns, {})
+    return found
 
 
 def _columns_of(model: Any, e: Any) -> dict[str, pd.Series] | None:
@@ -494,7 +528,6 @@ def _described(r: Any) -> dict[str, Any]:
         "the offset": model._names.get("offset", "none"),
         "columns left out as combinations of others": [r._param_names[j] for j in omitted],
         "the families of the features": [f"{f.name}: {f.family}" for f in getattr(model, "features", [])],
-        "the numbers that the formula takes from beside the table": _beside(model._design),
         **{f"{name}=": _plain(value) for name, value in getattr(model, "_options", {}).items()},
     }
 
@@ -517,12 +550,13 @@ def _plain(value: Any) -> Any:
     return np.asarray(value).tolist() if isinstance(value, (ndarray, np.generic, list, tuple)) else value
 
 
-def _beside(design: Any) -> dict[str, Any]:
-    """Numbers and text of the caller's that the formula names."""
-    from glmclf.data.codec import _borrowed
-
-    found = _borrowed(design)[0] if getattr(design, "factors", None) else {}
-    return {name: value for name, value in found.items() if isinstance(value, (bool, int, float, str, np.generic))}
+def _beside(model: Any) -> dict[str, dict[str, Any]]:
+    """What each factor takes from the caller; of a fit from an older file, numbers and text of the right side."""
+    if "borrowed" in model._facts:
+        return model._facts["borrowed"]
+    bound = {code: factor.expression.borrowed for code, factor in getattr(model._design, "factors", {}).items()}
+    plain = (bool, int, float, str, np.generic)
+    return {code: {n: v for n, v in part.items() if isinstance(v, plain)} for code, part in bound.items()}
 
 
 def _states(design: Any) -> dict[str, str]:

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.errors import DataError
 from glmclf.results.estimates import Kept
+
+ROUNDING = 1e-10  # of a sum of a column, on another machine
 
 
 def is_joint(res: Any) -> bool:
@@ -50,7 +53,8 @@ def check_likelihoods(a: Any, b: Any, what: str, names: tuple[str, str] = ("this
 
 def different_data(a: Any, b: Any) -> list[str]:
     """What two fits do not share of response, trials and weights: rows, how they are parted into classes, whatever the
-    classes are called or coded as, and what they weigh. A name that both have is of one class."""
+    classes are called or coded as, and what they weigh. A name that both have is of one class. DataError where rows
+    that are gone would tell."""
     one, two = a._fingerprint, b._fingerprint
     weights = one["weights"] != two["weights"]
     if a.nobs != b.nobs:
@@ -74,7 +78,14 @@ def _told_by_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
         apart = any(name in y and y.index(name) != i for i, name in enumerate(x))
         return ["levels"] if apart else []
     alike = coded_levels(a) == coded_levels(b) and type(a.model) is type(b.model)
-    return differ if alike else ["responses, which cannot be told as rows were removed, not saved or in a stream,"]
+    if alike:
+        return differ
+    codings = "; ".join(f"{type(res.model).__name__} of {', '.join(coded_levels(res))}" for res in (a, b))
+    raise DataError(
+        "whether the two fits are of the same observations cannot be told without the rows, which were removed, not "
+        f"saved or in a stream: their responses are coded in two ways ({codings}; the reference, or what is no event, first). "
+        "Compare the fits before they are saved, or fit both by one class of models with the same event= or reference="
+    )
 
 
 def _levels_of_codes(res: Any) -> list[str]:
@@ -105,14 +116,20 @@ def matching(a: Any, b: Any) -> list[int] | None:
     return places
 
 
-def fingerprint(res: Any) -> dict[str, str]:
-    """A digest of each thing that models compared must share: response, trials, weights and offset of all rows."""
-    alike, digests = counts_alike(res), [_Digest() for _ in range(4)]
-    for _, y, trials, offset, weights in res.model._rows.parts():
+def fingerprint(res: Any) -> dict[str, Any]:
+    """A digest of each thing that models compared must share, response, trials, weights and offset of all rows; and sums
+    of the columns."""
+    alike, digests, start = counts_alike(res), [_Digest() for _ in range(4)], 0
+    sums: dict[str, ndarray] = {}
+    for X, y, trials, offset, weights in res.model._rows.parts():
         some = res.model._as_endog(y), trials, None if alike else weights, offset
         for digest, a in zip(digests, some, strict=True):
             digest.add(a)
-    return dict(zip(("response", "trials", "weights", "offset"), map(str, digests), strict=True))
+        for name, own in _column_sums(res, X, start).items():
+            sums[name] = sums.get(name, 0.0) + own
+        start += len(y)
+    found: dict[str, Any] = dict(zip(("response", "trials", "weights", "offset"), map(str, digests), strict=True))
+    return found | {"columns": {name: own.tolist() for name, own in sums.items()}}
 
 
 class _Digest:
@@ -211,14 +228,97 @@ def _check_features(a: Any, b: Any, what: str, names: tuple[str, str]) -> None:
             "densities of one variable do not compare with those of another, nor with probabilities. term_tests() "
             "tests features; llf_conditional compares the posteriors"
         )
-    if rows_gone(a) or rows_gone(b):
-        return
-    x, y = a.model.exog, b.model.exog
-    own = list(b.feature_names)
-    if x.shape == y.shape and len(own) == y.shape[1] and {*own} == {*a.feature_names}:
-        y = y[:, [own.index(name) for name in a.feature_names]]
-    if x.shape == y.shape and not np.array_equal(x.astype(float), y.astype(float), equal_nan=True):
-        raise ValueError(f"{what}: the features of {names[0]} and {names[1]} have the same names and other values")
+    check_values(a, b, what, names)
+
+
+def check_values(a: Any, b: Any, what: str, names: tuple[str, str] = ("this fit", "the restricted one")) -> None:
+    """ValueError where features of the same name have other values, as far as that can be told."""
+    apart = features_apart(a, b)
+    if apart:
+        raise ValueError(
+            f"{what}: {names[0]} and {names[1]} have different features: {', '.join(apart)} of the same name "
+            f"{'has' if len(apart) == 1 else 'have'} other values, and densities of other values do not compare. Fit "
+            "both to the same table"
+        )
+
+
+def features_apart(a: Any, b: Any) -> list[str]:
+    """Features that two generative models both name, with other values, by the rows or what is left of them."""
+    if not (rows_gone(a) or rows_gone(b)):
+        one, two = _feature_values(a), _feature_values(b)
+        return [name for name, x in one.items() if name in two and not _equal(x, two[name])]
+    if ("columns" in a._fingerprint and "columns" in b._fingerprint) or not _have_moments(a, b):
+        return columns_apart(a, b)
+    return _moments_apart(a, b)
+
+
+def _feature_values(res: Any, X: Any = None) -> dict[str, ndarray]:
+    """The features of all or some rows by name; NaN where missing."""
+    X = res.model._rows.X if X is None else X
+    if not hasattr(X, "values"):
+        return dict(zip(res.feature_names, X.toarray().T, strict=True))
+    values = [np.where(v < 0, np.nan, v) if v.dtype.kind == "i" else v for v in X.values]
+    return dict(zip(res.feature_names, values, strict=True))
+
+
+def _equal(x: ndarray, y: ndarray) -> bool:
+    """Whether values are the same but for rounding."""
+    if x.shape != y.shape or np.array_equal(x, y):
+        return x.shape == y.shape
+    spread = np.nan_to_num(np.nanstd(x)) if x.size and not np.isnan(x).all() else 0.0
+    return np.allclose(x, y, rtol=1e-12, atol=1e-9 * float(spread), equal_nan=True)
+
+
+def _have_moments(a: Any, b: Any) -> bool:
+    return hasattr(a, "_fitted_classes") and hasattr(b, "_fitted_classes")
+
+
+def _moments_apart(a: Any, b: Any) -> list[str]:
+    """The same of normal laws by means of classes and total variances."""
+    one, two = a._fitted_classes.moments, b._fitted_classes.moments
+    places = matching(a, b) or [b.model._classes.index(level) for level in a.model._classes]
+    own, apart = list(b.feature_names), []
+    for i, name in enumerate(a.feature_names):
+        if name in own:
+            j, v = own.index(name), one.total[i, i]
+            x, y = one.means[:, i], two.means[places, j]
+            near = np.abs(x - y) <= 1e-9 * (np.sqrt(v / one.n) + np.abs(x))
+            if not (near.all() and np.isclose(v, two.total[j, j], rtol=1e-8)):
+                apart.append(name)
+    return apart
+
+
+# ---------------------------------------------------------------------------------------------- columns without rows
+def _column_sums(res: Any, X: Any, start: int) -> dict[str, ndarray]:
+    """Sums of each column of some rows, the first of which is the `start`-th, times fixed weights of the rows, by name,
+    and what is missing of it likewise: other numbers, or the same ones in other rows, have other sums."""
+    n = X.shape[0]
+    if is_joint(res):
+        u = _weights_of_rows(start, n)
+        parts = {name: v.reshape(n, -1) for name, v in _feature_values(res, X).items()}
+        return {name: np.append(u @ np.nan_to_num(v), u @ np.isnan(v)) for name, v in parts.items()}
+    total = np.zeros(X.shape[1])
+    for first in range(0, n, X.block_size):
+        block = X[slice(first, min(first + X.block_size, n))]
+        total += block.times(_weights_of_rows(start + first, block.shape[0]))
+    return {name: np.array([value]) for name, value in zip(res.model.exog_names, total, strict=True)}
+
+
+def _weights_of_rows(start: int, n: int) -> ndarray:
+    """Fractional parts of the multiples of the golden ratio (Weyl), which no two rows share."""
+    places = np.arange(start + 1, start + n + 1, dtype=np.uint64)
+    return (places * np.uint64(0x9E3779B97F4A7C15)).astype(float) / 2.0**64
+
+
+def columns_apart(a: Any, b: Any) -> list[str]:
+    """Columns, or features, of the same name and other numbers by their sums; none where a file has no sums."""
+    one, two = (res._fingerprint.get("columns", {}) for res in (a, b))
+    shared = [name for name in one if name in two]
+    return [name for name in shared if not _same_sums(np.asarray(one[name]), np.asarray(two[name]))]
+
+
+def _same_sums(x: ndarray, y: ndarray) -> bool:
+    return x.shape == y.shape and np.allclose(x, y, rtol=ROUNDING, atol=0.0)
 
 
 def measures(res: Any) -> dict[str, str]:

@@ -102,10 +102,13 @@ class Resampled:
         return (None, "without a prediction of some rows") if np.isnan(log_p).any() else (log_p, "")
 
     def units(self) -> ndarray:
-        """Units of each class that are dealt to folds, (n, K); rows of counts and fractions whole, (n, 1)."""
+        """Units of each class, in the levels' own order, that are dealt to folds, (n, K); rows of counts and fractions
+        whole, (n, 1)."""
         times = np.ones(len(self.own)) if self.times is None else self.times
         single = (self.outcomes.counts.max(axis=1) == 1) & (self.outcomes.counts.sum(axis=1) == 1)
-        counts = self.outcomes.counts if single.all() else np.ones((len(self.own), 1))
+        response = self.res.model._response
+        order = response.own_order if hasattr(response, "event") else slice(None)
+        counts = self.outcomes.counts[:, order] if single.all() else np.ones((len(self.own), 1))
         return (times[:, None] * counts).astype(np.int64)
 
 

@@ -12,6 +12,7 @@ from glmclf.core import folds
 from glmclf.core.folds import deal
 from glmclf.inference import accuracy, calibration, roc, validation
 from glmclf.inference.accuracy import Outcomes
+from glmclf.inference.recalibration import in_the_large, recalibrate
 
 
 def fit(case, data):
@@ -244,19 +245,84 @@ def test_recalibration_is_a_logit():
     log_p = np.column_stack([-np.logaddexp(0, s), -np.logaddexp(0, -s)])
     o = Outcomes(np.column_stack([1 - y, y]), f)
     res = glmclf.Logit(y, np.column_stack([np.ones(300), s]), freq_weights=f).fit()
-    found = calibration.recalibrate(log_p, o)
+    found = recalibrate(log_p, o)
     assert_allclose([*found.intercepts, found.slope], res.params, rtol=1e-9)
     assert_allclose([*found.intercepts_se, found.slope_se], res.bse, rtol=1e-8)
     weighted = glmclf.Logit(y, np.column_stack([np.ones(300), s]), weights=f).fit()
-    found = calibration.recalibrate(log_p, o._replace(frequency=False, rowwise=True))
+    found = recalibrate(log_p, o._replace(frequency=False, rowwise=True))
     assert_allclose([*found.intercepts_se, found.slope_se], weighted.bse, rtol=1e-8)
 
 
 def test_predictions_that_separate_have_an_infinite_slope():
     log_p = np.log(np.array([[0.8, 0.2], [0.6, 0.4], [0.4, 0.6], [0.3, 0.7]]))
     o = Outcomes(np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]))
-    assert calibration.recalibrate(log_p, o).slope == np.inf
-    assert np.isnan(calibration.recalibrate(np.log(np.full((4, 2), 0.5)), o).slope)
+    assert recalibrate(log_p, o).slope == np.inf
+    assert np.isnan(recalibrate(np.log(np.full((4, 2), 0.5)), o).slope)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_recalibration_does_not_depend_on_the_scale_of_the_predictor(K):
+    rng = np.random.default_rng(K)
+    y = rng.integers(0, K, 200)
+    eta, o = rng.normal(size=(200, K)) + np.eye(K)[y], Outcomes(np.eye(K)[y], rng.integers(0, 3, 200) * 1.0)
+    with np.errstate(all="raise", under="ignore"):
+        one, *others = (
+            recalibrate(s * eta - np.logaddexp.reduce(s * eta, axis=1)[:, None], o) for s in (1, 1e-5, 1e3, 1e7)
+        )
+    for s, found in zip((1e-5, 1e3, 1e7), others):
+        for ours, theirs in zip(found, (*one[:2], one.slope / s, one.slope_se / s, one.llf)):
+            assert_allclose(ours, theirs, rtol=1e-8)
+
+
+def log_p_of(z):
+    return np.column_stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)])
+
+
+def test_recalibration_of_nearly_separated_predictions_in_mpmath():
+    """One observation on the wrong side, by 1e-9: the score equations in 30 digits."""
+    log_p, y = log_p_of(np.r_[-3, -2, -1, 1e-9, 0, 1, 2, 5.0]), np.r_[0, 0, 0, 0, 1, 1, 1, 1.0]
+    z, found = log_p[:, 1] - log_p[:, 0], recalibrate(log_p, Outcomes(np.column_stack([1 - y, y])))
+
+    def score(a, b):
+        r = [v - 1 / (1 + mpmath.exp(-a - b * mpmath.mpf(t))) for v, t in zip(y, z)]
+        return [mpmath.fsum(r), mpmath.fsum(e * mpmath.mpf(t) for e, t in zip(r, z))]
+
+    with mpmath.workdps(30):
+        a, b = mpmath.findroot(score, (found.intercepts[0], found.slope))
+    # the slope has the information of a distance of 1e-9: 1e-16 of its score are 2e-7 of it
+    assert_allclose(found.slope, float(b), atol=4e-7)
+    assert_allclose(found.intercepts[0], float(a), atol=1e-14)
+
+
+def test_separated_recalibration_has_a_limit():
+    """What is left of the likelihood is between classes with equal predictors: one of three, two of three."""
+    z, y = np.r_[-3, -2, 0, 0, 0, 1, 2.0], np.r_[0, 0, 0, 1, 1, 1, 1]
+    for p, slope in ((log_p_of(z), np.inf), (log_p_of(-z), -np.inf)):
+        found = recalibrate(p, Outcomes(np.eye(2)[y]))
+        assert found.slope == slope
+        assert_allclose(found.llf, np.log(4 / 27), rtol=1e-12)
+    eta = np.array([[3, 0, 0], [2, 1, 0], [1, 1, 0], [1, 1, 0], [1, 1, 0], [0, 3, 0], [0, 0, 2], [0, 0, 4.0]])
+    found = recalibrate(
+        np.log(np.exp(eta) / np.exp(eta).sum(axis=1)[:, None]), Outcomes(np.eye(3)[[0, 0, 0, 1, 1, 1, 2, 2]])
+    )
+    assert found.slope == np.inf
+    assert_allclose(found.llf, np.log(4 / 27), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1, 1e3])
+def test_calibration_in_the_large_of_extreme_predictions(scale):
+    """As many events are predicted as there are; bisected in 400 digits."""
+    z, y = scale * np.r_[-3, -2, -1, 1.5, 0.5, 1, 2, 4, 5], np.r_[0, 0, 0, 0, 1, 1, 0, 0, 1.0]
+    found = in_the_large(log_p_of(z), Outcomes(np.column_stack([1 - y, y])))
+    with mpmath.workdps(400):
+        low, high = mpmath.mpf(-9 * scale), mpmath.mpf(9 * scale)
+        for _ in range(120):
+            a = (low + high) / 2
+            more = mpmath.fsum(1 / (1 + mpmath.exp(-a - mpmath.mpf(t))) for t in z) > y.sum()
+            low, high = (low, a) if more else (a, high)
+    assert_allclose(found.intercepts[0], float(a), rtol=1e-12)
+    if scale > 1:  # between the third and the fourth largest, 1.5 and 2
+        assert_allclose(float(a), -1.75 * scale)
 
 
 def test_net_benefit_written_out():
@@ -324,7 +390,7 @@ def test_recalibration_maximises_its_likelihood():
 
     log_p, outcomes = scored(2)
     z = log_p[:, 1] - log_p[:, 0]
-    found = calibration.recalibrate(log_p, outcomes)
+    found = recalibrate(log_p, outcomes)
     glm = sm.GLM(outcomes.counts[:, 1], sm.add_constant(z), sm.families.Binomial(), freq_weights=outcomes.weights)
     fitted = glm.fit(tol=1e-14)
     assert_allclose([found.intercepts[0], found.slope], fitted.params, rtol=1e-8)

@@ -14,6 +14,7 @@ from scipy.stats import norm
 
 import glmclf
 from glmclf import LDA, CLogLog, Logit, MNLogit, Probit
+from glmclf.data.expressions import monotone
 from glmclf.errors import DataError, DataWarning, DerivativeError, InferenceWarning, UnseenLevelError
 
 BINARY = (Logit, Probit, CLogLog)
@@ -313,6 +314,98 @@ def test_steps_have_no_inverse(doses, code, words):
         Logit.from_formula(f"s + f ~ {code}", doses).fit().inverse_predict(0.5, "dose")
 
 
+@pytest.mark.parametrize(
+    "code, moved",
+    [
+        ("np.log(dose + 1)", "np.log(dose)"),
+        ("np.log1p(dose)", "np.log(dose)"),
+        ("np.sqrt(dose + 1)", "np.sqrt(dose)"),
+        ("I(1 / (dose + 1))", "I(1 / dose)"),
+        ("np.log(1 - dose)", "np.log(-dose)"),
+    ],
+)
+def test_data_that_begin_at_0(doses, code, moved):
+    """The same function of a variable that is larger by 1: its inverse less 1, also beyond 0."""
+    sign, p = (-1.0 if "1 - dose" in code else 1.0), [0.5, 0.9, 0.001]
+    at_0 = doses.assign(dose=sign * (doses.dose - 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)
+        known = Logit.from_formula(f"s + f ~ {moved}", doses.assign(dose=sign * doses.dose)).fit()
+        known = known.inverse_predict(p, "dose")
+        found = Logit.from_formula(f"s + f ~ {code}", at_0).fit().inverse_predict(p, "dose")
+    ends = ["estimate", "ci_lower", "ci_upper"]
+    assert_allclose(found[ends], known[ends] - sign, rtol=1e-8, atol=1e-10)
+    assert_allclose(found["se"], known["se"], rtol=1e-7)
+    assert (found["shape"] == known["shape"]).all() and np.isfinite(found.loc[0.5, "estimate"])
+
+
+@pytest.mark.parametrize("code", ["I(dose**1.5)", "np.sqrt(dose)", "np.sqrt(dose - 1)"])
+def test_a_function_that_ends_at_a_value(doses, code):
+    """Beyond the domain a p has no value; the others of the same call have theirs."""
+    res = Logit.from_formula(f"s + f ~ {code}", doses).fit()
+    with pytest.warns(InferenceWarning, match="no value.*p = 0.99:"):
+        found = res.inverse_predict([0.5, 0.99], "dose")
+    assert found.loc[0.99, ["estimate", "se"]].isna().all() and found.loc[0.5].notna().all()
+    assert_allclose(res.predict({"dose": [found.loc[0.5, "estimate"]]}), 0.5, rtol=1e-10)
+
+
+def test_values_of_extreme_probabilities(doses):
+    """u(v) = log(v + a): v = exp(u) - a, to the last digit that a float has."""
+    for a in (0, 1):
+        res = Logit.from_formula(f"f + s ~ np.log(dose + {a})", doses).fit()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = res.inverse_predict([1e-60, 1e-20], "dose")
+        known = [np.exp(fieller(res, q)[0]) - a for q in found.index]
+        assert_allclose(found["estimate"], known, rtol=1e-9 if a == 0 else 4e-16)
+
+
+TURNS = ["np.abs(u - 0.4)", "I(u**3 - u)", "I(u + 2 * np.sin(u * 2))", "I(np.log(u + 0.1)**2)", "np.sin(20 * u)"]
+
+
+@pytest.mark.parametrize("code", [*TURNS, "np.abs(u - 1e-6)", "np.where(u > 4, u + 0.03 * np.sin(50 * u), u)"])
+def test_functions_that_turn_are_refused(code):
+    """Between the ends, however near to one of them: of one p there are several values."""
+    d = pd.DataFrame({"u": np.linspace(0, 8, 60), "y": np.tile([0, 1, 0, 0, 1], 12)})
+    with pytest.raises(NotImplementedError, match='"u", which enters by several functions or by one that is not mono'):
+        Logit.from_formula(f"y ~ {code}", d).fit().inverse_predict(0.5, "u")
+
+
+@pytest.mark.parametrize(
+    "code, level",
+    [
+        ("np.minimum(u, 5)", (5, np.inf)),
+        ("np.maximum(u, 5)", (-np.inf, 5)),
+        ("u.clip(5, 7)", (-np.inf, 5)),
+        ("np.minimum(u, 12)", (12, np.inf)),
+        ("np.where(u < 3, u, np.where(u < 5, 3, u - 2))", (3, 5)),
+    ],
+)
+def test_functions_that_are_level_in_places(code, level):
+    """Where they are not, the value is that of the line; where they are, all values have the p, and it is said."""
+    rng = np.random.default_rng(2)
+    d = pd.DataFrame({"u": np.linspace(0, 10, 80)})
+    d["y"] = (rng.uniform(size=80) < expit(d.u - 5)).astype(int)
+    res = Logit.from_formula(f"y ~ {code}", d).fit()
+    inner = np.array([6.0, 6.9] if level[1] == 5 else [1.0, 4.0])
+    found = res.inverse_predict(res.predict({"u": inner}), "u")
+    assert_allclose(found["estimate"], inner, rtol=1e-10)
+    slope, inside = res.params.iloc[1], found.to_numpy()[:, 1].astype(float)
+    linear = res.get_prediction({"u": inner}, which="linear")
+    assert_allclose(inside, linear.se / abs(slope), rtol=1e-8)
+    at = level[1] - 1 if np.isinf(level[0]) else level[0] + 1
+    text = f"all from {level[0]} to {level[1]}, where its function"
+    with pytest.warns(InferenceWarning, match=f'more than one value of "u" has p = .*{text}'):
+        found = res.inverse_predict(res.predict({"u": [at]}), "u")
+    assert found[["estimate", "se"]].isna().all(axis=None)
+
+
+def test_code_that_is_monotone_by_its_syntax():
+    known = ["np.log1p(np.exp(-x))", "I((x - z)**3)", "np.clip(2 * x, 0, 1)", "x**0.5", "I(3 - np.sqrt(center(x)))"]
+    other = ["np.abs(x)", "x**2", "1 / x", "x * np.exp(x)", "np.maximum(x, -x)", "f(x)", "x**-1.0", "x // 1"]
+    assert all(monotone(code, "x") for code in known) and not any(monotone(code, "x") for code in other)
+
+
 @pytest.mark.parametrize("code", ["I((dose - 9)**2)", "hinge(dose, [15])", "np.log(dose - 5)", "dose"])
 def test_inverse_of_a_kept_result_bit_for_bit(doses, code):
     res = Logit.from_formula(f"s + f ~ {code}", doses.assign(dose=10 * doses.dose)).fit()
@@ -339,6 +432,16 @@ def test_inverse_of_a_kept_result_of_arrays(table, of):
     assert_allclose(kept.predict(X), res.predict(X), rtol=0)
     with pytest.raises(DataError, match='range of "x1".*save it again'):
         kept.inverse_predict(0.5, "x1")
+
+
+@pytest.mark.parametrize("at", [{"z": np.inf}, {"z": np.nan}, {"z": None}, {"g": None}, {"o": -np.inf}, {"o": "a"}])
+def test_values_of_others_that_are_none(table, at):
+    """The error names what at= sets, not the variable that is asked for."""
+    res = Logit.from_formula("y ~ x + z + g", table, offset="o").fit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match=f'at= sets "{next(iter(at))}" to .*: give it a'):
+            res.inverse_predict(0.5, "x", at)
 
 
 # ------------------------------------------------------------------------------------------------ what is accepted

@@ -1,5 +1,7 @@
 """Vuong's test and fits side by side: R's numbers, what compares, and what is refused."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -428,3 +430,80 @@ def test_frequencies_of_one_are_none(nested):
             for k in ({}, {"freq_weights": "one"})
         )
         assert a.compare_lr_test(b) == a.compare_lr_test(c)
+
+
+# ------------------------------------------------------------------------------------------------- values of columns
+def kept(res, tmp_path, old=False):
+    """The fit from a file; of one written before sums of columns were kept."""
+    res.save(tmp_path / "fit.json")
+    if old:
+        stored = json.loads((tmp_path / "fit.json").read_text())
+        del stored["facts"]["_fingerprint"]["columns"]
+        (tmp_path / "fit.json").write_text(json.dumps(stored))
+    return glmclf.load(tmp_path / "fit.json")
+
+
+def valued(seed=0, n=90):
+    rng = np.random.default_rng(seed)
+    d = pd.DataFrame({"x": rng.normal(size=n), "z": rng.normal(size=n), "y": rng.integers(0, 2, n)})
+    return d.assign(m=np.array(list("pqr"))[rng.integers(0, 3, n)]), d.x.sample(frac=1, random_state=1).to_numpy()
+
+
+@pytest.mark.parametrize("models", [("QDA", "NaiveBayes"), ("NaiveBayes", "NaiveBayes"), ("QDA", "LDA")])
+def test_features_of_other_values_do_not_compare(models, tmp_path):
+    """Another x of the same name is refused by all, of kept fits too; the same one has the test of the fits."""
+    d, other = valued()
+    options = {"pooled": True} if models[0] == models[1] else {}
+    a = getattr(glmclf, models[0]).from_formula("m ~ x + z", d).fit()
+    same = getattr(glmclf, models[1]).from_formula("m ~ z + x", d, **options).fit()
+    apart = getattr(glmclf, models[1]).from_formula("m ~ z + x", d.assign(x=other), **options).fit()
+    for one, two in ((a, apart), (kept(a, tmp_path), kept(apart, tmp_path)), (a, kept(apart, tmp_path))):
+        for asked in (one.compare_lr_test, one.compare_vuong, lambda r, one=one: glmclf.compare(one, r)):
+            with pytest.raises(ValueError, match="different features: x of the same name has other values"):
+                asked(two)
+    test = a.compare_lr_test(same)
+    for old in (False, True):
+        assert_allclose(kept(a, tmp_path, old).compare_lr_test(kept(same, tmp_path, old)), test, rtol=1e-10)
+        table = glmclf.compare(kept(same, tmp_path, old), kept(a, tmp_path, old))
+        assert_allclose(table["LR"].iloc[1], test.statistic, rtol=1e-10)
+    if models == ("QDA", "LDA"):
+        with pytest.raises(ValueError, match="x of the same name has other values"):
+            kept(a, tmp_path, True).compare_lr_test(kept(apart, tmp_path, True))
+
+
+def test_columns_of_other_numbers_are_not_nested_by_name(tmp_path):
+    d, other = valued()
+    large = glmclf.Logit.from_formula("y ~ x + z", d).fit()
+    for column in (other, d.x + 1e-6 * other):
+        small = glmclf.Logit.from_formula("y ~ x", d.assign(x=column)).fit()
+        for a, b in ((kept(large, tmp_path), kept(small, tmp_path)), (large, kept(small, tmp_path))):
+            with pytest.raises(glmclf.errors.DataError, match="x of the restricted model holds other numbers"):
+                a.compare_lr_test(b)
+            with pytest.warns(glmclf.errors.InferenceWarning, match="other numbers"):
+                assert np.isnan(glmclf.compare(a, b)["LR"].iloc[1])
+    same = glmclf.Logit.from_formula("y ~ x", d).fit()
+    for old in (False, True):
+        test = kept(large, tmp_path, old).compare_lr_test(kept(same, tmp_path, old))
+        assert_allclose(test, large.compare_lr_test(same), rtol=1e-12)
+
+
+def test_kept_fits_of_another_event_cannot_be_told(tmp_path):
+    d, _ = valued()
+    large = kept(glmclf.Logit.from_formula("y ~ x + z", d).fit(), tmp_path)
+    for small in (
+        glmclf.Logit.from_formula("y ~ x", d, event=0).fit(),
+        glmclf.MNLogit.from_formula("y ~ x", d).fit(),
+    ):
+        for asked in (large.compare_lr_test, lambda r: glmclf.compare(large, r)):
+            with pytest.raises(glmclf.errors.DataError, match="cannot be told without the rows") as said:
+                asked(kept(small, tmp_path))
+            assert "dropna" not in str(said.value) and "differ" not in str(said.value)
+
+
+@pytest.mark.parametrize("large, small, options", [("QDA", "LDA", {}), ("LDA", "LDA", {"covariance": "diag"})])
+def test_features_in_another_order_are_the_same(large, small, options):
+    d, _ = valued()
+    a = getattr(glmclf, large).from_formula("m ~ x + z", d).fit()
+    b, c = (getattr(glmclf, small).from_formula(f"m ~ {t}", d, **options).fit() for t in ("x + z", "z + x"))
+    assert_allclose(a.compare_lr_test(c), a.compare_lr_test(b), rtol=1e-10)
+    assert_allclose(glmclf.compare(c, a)["LR"].iloc[1], a.compare_lr_test(b).statistic, rtol=1e-10)

@@ -1,6 +1,7 @@
 """Results of LDA and QDA: rows left out, laws compared, functions, draws, tables, each against another way to it."""
 
 import functools
+import io
 import warnings
 
 import numpy as np
@@ -706,3 +707,15 @@ def test_sampling_weights_leave_the_laws_without_standard_errors(law):
             call()
     assert np.isfinite(res.discriminant.bse).all().all()
     assert any("assume the laws" in n for n in law.from_formula("y ~ x", d).fit(cov_type="HC0")._notes())
+
+
+@pytest.mark.parametrize("model", [LDA, QDA])
+def test_draws_of_a_kept_result_bit_for_bit(model):
+    rng = np.random.default_rng(7)
+    t = pd.DataFrame(rng.normal(size=(200, 5)), columns=list("abcde")).assign(y=rng.choice(LEVELS, 200))
+    res, file = model.from_formula("y ~ a + b + c + d + e", t).fit(), io.StringIO()
+    res.save(file)
+    file.seek(0)
+    kept = type(res).load(file)
+    for n in (5, 50):
+        pd.testing.assert_frame_equal(kept.sample(n, seed=1), res.sample(n, seed=1), check_exact=True)

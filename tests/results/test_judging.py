@@ -341,6 +341,32 @@ def test_cross_validation_written_out(model):
     assert found.n_used == 4 and found.method == "cv"
 
 
+@pytest.mark.parametrize("labels", ["text", "category", "bool"])
+def test_folds_do_not_depend_on_the_event(labels):
+    """Measures that are of no event are the same; so are those of the MNLogit, whatever its reference."""
+    y = {"text": DF.y, "category": pd.Categorical(DF.y, ["yes", "no"]), "bool": DF.y == "yes"}[labels]
+    df = DF.assign(y=y)
+    both = list(pd.unique(df.y))
+    kinds = [("Logit", "event"), ("MNLogit", "reference"), ("LDA", "reference")]
+    for model, name in kinds:
+        one, other = (fit(model, df, "y", **{name: e}).validate("cv", seed=1, folds=5).table for e in both)
+        rows = ["AUC", "Brier", "log score", "R2", "slope"]
+        assert_allclose(one.loc[rows], other.loc[rows], rtol=1e-6, atol=1e-8)
+        if model == "Logit":
+            logit = one.loc[rows]
+        elif model == "MNLogit":
+            assert_allclose(one.loc[rows], logit, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("model, left, name", [("Logit", "y", "event"), ("MNLogit", "c", "reference")])
+def test_folds_of_a_penalty_do_not_depend_on_the_event(model, left, name):
+    from_formula = getattr(glmclf, model).from_formula
+    choices = {"event": ["yes", "no"], "reference": ["bus", "rail"]}[name]
+    for weighted in ({}, {"freq_weights": "f"}):
+        parts = [from_formula(f"{left} ~ x + z", DF, **{name: e}, **weighted)._folds(5, 1)[0] for e in choices]
+        assert (parts[0].sum(axis=2) == parts[1].sum(axis=2)).all()
+
+
 def test_counts_and_fractions_are_dealt_as_their_expanded_rows():
     counts = DF.assign(s=np.arange(len(DF)) % 4, r=3 - np.arange(len(DF)) % 4)
     expanded = counts.loc[counts.index.repeat(counts.f)]
@@ -516,6 +542,32 @@ def test_a_million_rows_are_sorted_once():
     ranks = pd.Series(x).rank().to_numpy()
     n1 = y.sum()
     assert_allclose(r.auc, (ranks[y == 1].sum() - n1 * (n1 + 1) / 2) / (n1 * (len(y) - n1)), rtol=1e-10)
+
+
+def test_overconfident_predictions_are_judged_at_any_scale():
+    """The offset is the predictor: R2, intercept and slope times scale are those of the small one."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 300)
+    score, found = y + rng.normal(size=300) * 0.5 - 0.5, []
+    for s in (1, 1e3, 1e4):
+        df = pd.DataFrame({"y": y, "o": s * score})
+        res = glmclf.Logit.from_formula("y ~ 1", df, offset="o").fit_constrained("Intercept=0")
+        v = res.validate(reps=4, seed=1).table.loc[["R2", "intercept", "slope"], ["apparent", "corrected"]]
+        found.append(v.mul([1, 1, s], axis=0))
+        assert_allclose(res.calibration().slope * s, v.loc["slope", "apparent"] * s, rtol=1e-10)
+    assert_allclose(found[0]["apparent"], [0.6365, -0.0819, 3.869], atol=6e-4)
+    same(found[:1] * 2, found[1:], rtol=1e-9)
+
+
+def test_perfect_predictions_have_an_R2_of_one():
+    rng = np.random.default_rng(0)
+    g = np.repeat(list("abc"), 20)
+    df = pd.DataFrame({"g": g, "x": 50.0 * (g == "a") + rng.normal(size=60), "z": 50.0 * (g == "b")})
+    df["z"] += rng.normal(size=60)
+    with pytest.warns(InferenceWarning, match="slope in .*separate the classes"):
+        table = glmclf.LDA.from_formula("g ~ x + z", df).fit().validate(reps=3, seed=1).table
+    assert_allclose(table.loc["R2"], [1, 1, 1, 0, 1], atol=1e-12)
+    assert table.loc["slope", "apparent"] == np.inf
 
 
 def test_nothing_given_is_modified():

@@ -1,5 +1,6 @@
 """Rubin's rules: R's mice, by-hand arithmetic, the shapes of every model, and fits that do not belong together."""
 
+import functools
 import re
 
 import numpy as np
@@ -391,6 +392,49 @@ def test_what_was_modelled_is_compared(tmp_path):
         for i, d in enumerate((one, two))
     ]
     assert glmclf.pool(drawn).m == 2  # imputed outcomes differ in their values
+
+
+def offset_by(a, b=0.0):
+    def moved(v, c=b):
+        return v - a - c
+
+    return moved
+
+
+KINDS = {
+    "low ~ I(lwt - mu.lwt)": lambda k: {"mu": pd.Series({"lwt": 1.0 + k, "low": 0.5})},
+    "low ~ I(lwt - part[0])": lambda k: {"part": (1.0 + k, 2.0)},
+    "low ~ I(lwt - part['a'])": lambda k: {"part": {"a": 1.0 + k}},
+    "low ~ I(lwt - few)": lambda k: {"few": np.array([1.0 + k])},
+    "low ~ hinge(lwt, knots)": lambda k: {"knots": [120.0 + k]},
+    "low ~ moved(lwt)": lambda k: {"moved": offset_by(float(k))},
+    "low ~ np.sqrt(moved(lwt))": lambda k: {"moved": offset_by(1.0, float(k))},
+    "low ~ own(lwt)": lambda k: {"own": functools.partial(np.add, 1.0 + k)},
+    "I(low > k) ~ lwt": lambda k: {"k": 0.3 * k},
+    "I(lwt > lim.top) ~ age": lambda k: {"lim": pd.Series({"top": 120 + k})},
+}
+
+
+@pytest.mark.parametrize("formula", KINDS)
+def test_values_beside_the_table_have_to_be_the_same(formula, tmp_path):
+    """Of whatever kind and side; equal ones that are other objects pool. Also of kept fits, but for functions."""
+    left, right = (side.strip() for side in formula.split("~"))
+    said = re.escape(f'fits 1 and 2 differ in what "{right if left == "low" else left}" takes from beside the table: ')
+    data = completed(1)[0]
+    fits = [glmclf.Logit._from_formula(formula, data, {**globals(), **KINDS[formula](k)}).fit() for k in (0, 0, 1)]
+    assert glmclf.pool(fits[:2]).m == 2
+    with pytest.raises(ValueError, match=said):
+        glmclf.pool(fits[1:])
+    if left != "low" or "few" in formula or "knots" in formula:  # others cannot be kept in a file
+        fits[2].save(tmp_path / "b.json")
+        with pytest.raises(ValueError, match=said):
+            glmclf.pool([fits[0], glmclf.load(tmp_path / "b.json")])
+
+
+def test_a_left_side_that_looks_across_rows():
+    fits = [glmclf.Logit.from_formula("I(lwt > lwt.mean()) ~ age", d).fit() for d in completed(2)]
+    with pytest.raises(ValueError, match=r'"I\(lwt > lwt.mean\(\)\)" in a row depends on other rows'):
+        glmclf.pool(fits)
 
 
 def test_bad_arguments(pooled):
