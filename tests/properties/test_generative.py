@@ -17,6 +17,7 @@ from glmclf import LDA, QDA, NaiveBayes
 from glmclf.core import discriminant as logit
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
+from glmclf.core.discriminant_influence import influence
 from glmclf.core.gaussian import fit_gaussian
 from glmclf.core.moments import class_moments
 
@@ -802,10 +803,16 @@ def drawn_law(k, unequal):
     return means[k], roots[k] if unequal else roots[1]
 
 
-def ends_from_the_information(X, y, kind, pooled):
+def ends_of_intervals(X, y, kind, pooled, cov_type):
     """Of 95% intervals of the discriminant's coefficients, without the tables: (coefficients, 2)."""
     law = fit_gaussian(class_moments(Blocks(Dense(X), y, None), 3), kind, pooled)
-    b, half = logit.coefficients(law), ndtri(0.975) * np.sqrt(logit.DiscriminantCovariance(law).variances())
+    b = logit.coefficients(law)
+    if cov_type is None:
+        variances = logit.DiscriminantCovariance(law).variances()
+    else:  # HC0
+        psi = logit.to_raw(law, influence(law, X, y).reshape(-1, b.shape[1])).reshape(len(y), *b.shape)
+        variances = (psi**2).sum(axis=0) / len(y) ** 2
+    half = ndtri(0.975) * np.sqrt(variances)
     return np.column_stack([(b - half).ravel(), (b + half).ravel()])
 
 
@@ -818,14 +825,10 @@ def covered(model, kind, cov_type, unequal, reps, n, seed, independent=False):
         X, y = drawn(rng, n, unequal)
         if independent:
             X, y = drawn_independent(rng, n)
-        if cov_type is None:
-            ends = ends_from_the_information(X, y, kind, model is LDA)
-        if cov_type is not None or r < 20:  # which are those of the results
-            fitted = model(y, X, covariance=kind).fit(cov_type=cov_type).discriminant
-            table = fitted.conf_int().reindex(order, level=1)
-            if cov_type is None:
-                close(table, ends)
-            ends = table.to_numpy()
+        ends = ends_of_intervals(X, y, kind, model is LDA, cov_type)
+        if r < 20:  # which are those of the results
+            found = model(y, X, covariance=kind).fit(cov_type=cov_type).discriminant.conf_int()
+            close(found.reindex(order, level=1), ends)
         hits[r] = (ends[:, 0] < b) & (b < ends[:, 1])
     return hits.mean(axis=0), hits.mean()
 
