@@ -553,12 +553,11 @@ def test_a_terminal_without_the_letters():
     assert done.returncode == 0 and done.stderr == "" and "\\xe2ge" in done.stdout
 
 
-@pytest.mark.slow
-def test_help_lists_data_sets_and_examples():
-    done = process("--help")
-    assert done.returncode == 0 and done.stderr == ""
+def test_help_lists_data_sets_and_examples(shell):
+    status, out, err = shell("--help")
+    assert status == 0 and err == ""
     for word in [*datasets.names(), "examples:", "GRADE ~ GPA + TUCE + PSI", *command.MODELS]:
-        assert word in done.stdout
+        assert word in out
 
 
 def test_help_says_which_models_take_an_option(shell):

@@ -1,7 +1,9 @@
 """The shape of the package: who may import whom, what `import glmclf` loads, public names and their docstrings."""
 
 import ast
+import functools
 import inspect
+import os
 import pickle
 import re
 import subprocess
@@ -57,18 +59,25 @@ def imported(nodes, module, package):
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
+@functools.cache
 def cases(repository):
+    """Of each module the names that it imports anywhere, and at its top."""
+    found = []
     for module, path in modules(repository).items():
-        yield module, path.name == "__init__.py", ast.parse(path.read_text(encoding="utf-8"))
+        tree, package = ast.parse(path.read_text(encoding="utf-8")), path.name == "__init__.py"
+        names, at_the_top = (list(imported(nodes, module, package)) for nodes in (ast.walk(tree), top_level(tree)))
+        found.append((module, names, at_the_top))
+    assert sum(len(at_the_top) for *_, at_the_top in found) > 100
+    return found
 
 
 def test_imports_point_down(repository):
     wrong = []
-    for module, package, tree in cases(repository):
+    for module, names, _ in cases(repository):
         own = layer(module)
         if own not in LAYERS:
             continue
-        for name in imported(ast.walk(tree), module, package):
+        for name in names:
             if not name.startswith("glmclf."):
                 continue
             other = name.split(".")[1]
@@ -82,21 +91,21 @@ def test_every_module_belongs_to_a_layer(repository):
 
 
 def test_core_and_inference_know_no_tables(repository):
-    wrong = [f"{m} imports {name}" for m, package, tree in cases(repository) if layer(m) in ARRAYS_ONLY
-             for name in imported(ast.walk(tree), m, package) if name.split(".")[0] in {"pandas", "patsy", "narwhals"}]
+    wrong = [f"{m} imports {name}" for m, names, _ in cases(repository) if layer(m) in ARRAYS_ONLY
+             for name in names if name.split(".")[0] in {"pandas", "patsy", "narwhals"}]
     assert not wrong, wrong
 
 
 def test_models_leave_formulas_to_the_data_layer(repository):
-    wrong = [f"{m} imports {name}" for m, package, tree in cases(repository) if layer(m) not in ("data", "results")
-             for name in imported(ast.walk(tree), m, package) if name.split(".")[0] == "patsy"]
+    wrong = [f"{m} imports {name}" for m, names, _ in cases(repository) if layer(m) not in ("data", "results")
+             for name in names if name.split(".")[0] == "patsy"]
     assert not wrong, wrong
 
 
 def test_heavy_packages_are_imported_where_they_are_used(repository):
     wrong = []
-    for module, package, tree in cases(repository):
-        for name in imported(top_level(tree), module, package):
+    for module, _, at_the_top in cases(repository):
+        for name in at_the_top:
             heavy = name.split(".")[0] in LAZY or any(name == p or name.startswith(p + ".") for p in LAZY_PARTS)
             sm = name.startswith("statsmodels") and not any(name.startswith(s) for s in STATSMODELS_AT_THE_TOP)
             if heavy or sm:
@@ -104,105 +113,156 @@ def test_heavy_packages_are_imported_where_they_are_used(repository):
     assert not wrong, wrong
 
 
-def loaded_by(code):
-    script = f"{code}\nimport sys\nprint(*sorted(sys.modules), sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+FITS = ["Logit.from_formula('GRADE ~ GPA', table)", "Probit(table.GRADE, table[['PSI']] + 1)",
+        "MNLogit.from_formula('GRADE ~ GPA', table)"]
+KEPT = [(model, penalty, how) for how in ("save", "pickle")
+        for model, penalty in (("LDA", None), ("NaiveBayes", None), ("MNLogit", None), ("MNLogit", 0.1))]
+# a process imports the package, and answers each question in a copy of itself that has seen no other
+ASK = """
+import os, sys, traceback
+import glmclf
+for code in {codes!r}:
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        try:
+            exec(code, {{"glmclf": glmclf, "sys": sys}})
+            print(*sorted(sys.modules), sep="\\n")
+        except BaseException:
+            print("FAILED", traceback.format_exc())
+        print("END OF ANSWER")
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
 
 
-@pytest.mark.slow
-def test_what_import_glmclf_loads():
-    loaded = loaded_by("import glmclf")
-    assert {"glmclf.models.binary", "glmclf.models.multinomial"} <= loaded
+def asked(codes):
+    """What each code prints, and the modules that are loaded after it, of processes that have imported glmclf."""
+    together = [codes] if hasattr(os, "fork") else [[code] for code in codes]
+    said = []
+    for some in together:
+        script = ASK.format(codes=some) if hasattr(os, "fork") else (
+            f"import glmclf, sys\n{some[0]}\nprint(*sorted(sys.modules), sep='\\n')\nprint('END OF ANSWER')")
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        said += done.stdout.split("END OF ANSWER\n")[:-1]
+    assert len(said) == len(codes)
+    return said
+
+
+def submodules(repository):
+    return {path.stem for path in (repository / "glmclf").iterdir()
+            if (path.suffix == ".py" and not path.stem.startswith("__")) or (path / "__init__.py").exists()}
+
+
+@pytest.fixture(scope="module")
+def loaded(repository, tmp_path_factory):
+    """``loaded(question)``: words that a new process prints, with the modules that it has loaded by then."""
+    names = sorted(submodules(repository))
+    questions = {
+        "import": "",
+        "a fit": "import glmclf.datasets\n"
+                 "res = glmclf.Logit.from_formula('GRADE ~ GPA', glmclf.datasets.load('spector')).fit()\n"
+                 "res.conf_int(); res.pvalues\n"
+                 "res.get_prediction().summary_frame()",
+        "late classes": "print(*dir(glmclf))\n"
+                        "from glmclf import *\n"
+                        "assert LDA is glmclf.LDA is glmclf.models.discriminant.LDA\n"
+                        "assert NaiveBayes is glmclf.NaiveBayes",
+        "submodules": "assert not {'glmclf.datasets', 'glmclf.formula'} & set(sys.modules)\n"
+                      f"assert set({names}) <= set(dir(glmclf))\n"
+                      f"assert all(getattr(glmclf, name) is sys.modules['glmclf.' + name] for name in {names})\n"
+                      "assert 'GRADE' in glmclf.datasets.load('spector') and glmclf.formula.api.logit\n"
+                      "from glmclf import datasets, formula\n"
+                      "assert datasets is glmclf.datasets and formula is glmclf.formula",
+    }
+    for fit in FITS:
+        questions[fit] = ("import glmclf.datasets\n"
+                          "table = glmclf.datasets.load('spector')\n"
+                          f"glmclf.{fit}.fit().summary().as_text()")
+    folder, fits = tmp_path_factory.mktemp("kept"), {}
+    for i, (model, penalty, how) in enumerate(KEPT):
+        if (model, penalty) not in fits:
+            made = getattr(glmclf, model).from_formula("species ~ bill_length_mm", datasets.load("penguins"))
+            fits[model, penalty] = made.fit() if penalty is None else made.fit_regularized(penalty)
+        res, path = fits[model, penalty], folder / str(i)
+        if how == "save":
+            res.save(path)
+        else:
+            path.write_bytes(pickle.dumps(res))
+        read = f"glmclf.load({str(path)!r})" if how == "save" else f"pickle.load(open({str(path)!r}, 'rb'))"
+        questions[model, penalty, how] = (
+            f"import pickle\nprint({read}.predict({{'bill_length_mm': [40.0]}}).iloc[0].idxmax())")
+    answers = dict(zip(questions, asked(list(questions.values())), strict=True))
+
+    def answer(question):
+        assert "FAILED" not in answers[question], answers[question]
+        return set(answers[question].split())
+
+    return answer
+
+
+def test_what_import_glmclf_loads(loaded):
+    found = loaded("import")
+    assert {"glmclf.models.binary", "glmclf.models.multinomial"} <= found
     for name in ["scipy.stats", "scipy.optimize", "matplotlib", "sklearn", "statsmodels.api", "statsmodels.base.model",
                  "statsmodels.iolib.summary", "dask", "narwhals", "polars", "pyarrow.dataset", "patsy"]:
-        assert name not in loaded, f"import glmclf loads {name}"
+        assert name not in found, f"import glmclf loads {name}"
 
 
-@pytest.mark.slow
-def test_a_fit_and_its_summary_load_no_scipy_stats():
-    loaded = loaded_by(
-        "import glmclf, glmclf.datasets\n"
-        "res = glmclf.Logit.from_formula('GRADE ~ GPA', glmclf.datasets.load('spector')).fit()\n"
-        "res.conf_int(); res.pvalues\n"
-        "res.get_prediction().summary_frame()")
-    assert "glmclf.core.solvers" in loaded
+def test_a_fit_and_its_summary_load_no_scipy_stats(loaded):
+    found = loaded("a fit")
+    assert "glmclf.core.solvers" in found
     for name in ["scipy.stats", "matplotlib", "sklearn", "statsmodels.api"]:
-        assert name not in loaded, f"a fit loads {name}"
+        assert name not in found, f"a fit loads {name}"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fit", ["Logit.from_formula('GRADE ~ GPA', table)", "Probit(table.GRADE, table[['PSI']] + 1)",
-                                 "MNLogit.from_formula('GRADE ~ GPA', table)"])
-def test_an_ordinary_fit_loads_what_it_needs(fit):
-    loaded = loaded_by(
-        "import glmclf, glmclf.datasets\n"
-        "table = glmclf.datasets.load('spector')\n"
-        f"glmclf.{fit}.fit().summary().as_text()")
+@pytest.mark.parametrize("fit", FITS)
+def test_an_ordinary_fit_loads_what_it_needs(loaded, fit):
     others = ["core.gaussian", "core.families", "core.moments", "core.penalised", "core.bias", "core.limit",
               "core.separation", "core.subspace", "data.codec", "data.features", "inference.manova",
               "inference.profile", "inference.resampling", "models.constrained_fit", "models.discriminant",
               "models.naive_bayes", "results.generative", "results.regularization", "results.regularized"]
-    assert not {f"glmclf.{name}" for name in others} & loaded
+    found = loaded(fit)
+    assert "glmclf.core.solvers" in found
+    assert not {f"glmclf.{name}" for name in others} & found
 
 
-def test_classes_that_are_imported_late():
+def test_classes_that_are_imported_late(loaded):
     names = {"LDA", "QDA", "NaiveBayes"}
-    found = loaded_by(
-        "import glmclf\n"
-        "print(*dir(glmclf))\n"
-        "from glmclf import *\n"
-        "assert LDA is glmclf.LDA is glmclf.models.discriminant.LDA and NaiveBayes is glmclf.NaiveBayes")
-    assert names <= found and names <= set(dir(glmclf))
+    assert names <= loaded("late classes") and names <= set(dir(glmclf))
     assert len(dir(glmclf)) == len(set(dir(glmclf)))
     with pytest.raises(AttributeError, match="module 'glmclf' has no attribute 'LDS'"):
         glmclf.LDS
 
 
-def test_submodules_need_no_import_of_their_own(repository):
-    names = {path.stem for path in (repository / "glmclf").iterdir()
-             if (path.suffix == ".py" and not path.stem.startswith("__")) or (path / "__init__.py").exists()}
-    assert {"datasets", "formula", "errors", "models", "results"} <= names
-    script = ("import sys, glmclf\n"
-              "assert not {'glmclf.datasets', 'glmclf.formula'} & set(sys.modules)\n"
-              f"assert set({sorted(names)}) <= set(dir(glmclf))\n"
-              f"assert all(getattr(glmclf, name) is sys.modules['glmclf.' + name] for name in {sorted(names)})\n"
-              "assert 'GRADE' in glmclf.datasets.load('spector') and glmclf.formula.api.logit\n"
-              "from glmclf import datasets, formula\n"
-              "assert datasets is glmclf.datasets and formula is glmclf.formula")
-    loaded_by(script)
+def test_submodules_need_no_import_of_their_own(loaded, repository):
+    assert {"datasets", "formula", "errors", "models", "results"} <= submodules(repository)
+    loaded("submodules")
 
 
 @pytest.mark.slow
 def test_type_checkers_know_what_is_imported_late(tmp_path, repository, monkeypatch):
     mypy = pytest.importorskip("mypy.api")
     monkeypatch.setenv("MYPYPATH", str(repository))
-    script = tmp_path / "use.py"
+    script, config = tmp_path / "use.py", tmp_path / "mypy.ini"
     script.write_text("import glmclf\nfrom glmclf import LDA, NaiveBayes, datasets\n"
                       "reveal_type(datasets.names())\nreveal_type(glmclf.datasets.names())\n"
                       "reveal_type(LDA)\nreveal_type(glmclf.NaiveBayes)\nreveal_type(glmclf.formula.api.qda)\n")
-    said = mypy.run([str(script), "--config-file=", "--ignore-missing-imports", "--follow-imports=silent",
-                     "--cache-dir", str(tmp_path / "cache")])[0]
+    # what other packages say of their types is not asked
+    config.write_text("[mypy]\nignore_missing_imports = true\nfollow_imports = silent\n"
+                      "[mypy-numpy.*,scipy.*,pandas.*,statsmodels.*,matplotlib.*]\n"
+                      "follow_imports = skip\nfollow_imports_for_stubs = true\n")
+    said = mypy.run([str(script), f"--config-file={config}", "--cache-dir", os.devnull])[0]
     assert said.count("list[str]") + said.count("list[builtins.str]") == 2, said
     for word in ["models.discriminant.LDA", "models.naive_bayes.NaiveBayes", "models.discriminant.QDA"]:
         assert f"glmclf.{word}" in said, said
     assert '"Any"' not in said, said
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("model, penalty", [("LDA", None), ("NaiveBayes", None), ("MNLogit", None), ("MNLogit", 0.1)])
-@pytest.mark.parametrize("how", ["save", "pickle"])
-def test_a_kept_result_finds_its_class(tmp_path, model, penalty, how):
-    made = getattr(glmclf, model).from_formula("species ~ bill_length_mm", datasets.load("penguins"))
-    res = made.fit() if penalty is None else made.fit_regularized(penalty)
-    path = tmp_path / "kept"
-    if how == "save":
-        res.save(path)
-    else:
-        path.write_bytes(pickle.dumps(res))
-    read = f"glmclf.load({str(path)!r})" if how == "save" else f"pickle.load(open({str(path)!r}, 'rb'))"
-    words = loaded_by(f"import glmclf, pickle\nprint({read}.predict({{'bill_length_mm': [40.0]}}).iloc[0].idxmax())")
-    assert "Adelie" in words
+@pytest.mark.parametrize("model, penalty, how", KEPT)
+def test_a_kept_result_finds_its_class(loaded, model, penalty, how):
+    assert "Adelie" in loaded((model, penalty, how))
 
 
 def public(owner):

@@ -1,5 +1,6 @@
 """Columns left out because they are combinations of others: everything else is as in the fit without them."""
 
+import functools
 import io
 import pickle
 import warnings
@@ -42,7 +43,9 @@ def fitted(model, formula=None, data=None, said=CollinearityWarning, options=Non
         return make(model, formula, table() if data is None else data, **keywords).fit(**(options or {}))
 
 
+@functools.cache
 def both(model, **keywords):
+    """Fits with the redundant columns and without, computed once; treat them as read-only."""
     return fitted(model, **keywords), fitted(model, PLAIN, said=None, **keywords)
 
 

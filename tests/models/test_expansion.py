@@ -9,7 +9,7 @@ import glmclf
 from glmclf.core import collapse, columns
 from glmclf.errors import SeparationWarning
 
-N = 60_000
+N = 40_000
 MOST = 33_000  # rows that may be expanded at once: blocks, and the sample that tells of sizes
 MODELS = ["Logit", "Probit", "CLogLog", "MNLogit"]
 

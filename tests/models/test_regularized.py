@@ -15,6 +15,7 @@ from glmclf import Logit, MNLogit
 from glmclf.core import approach, penalised
 from glmclf.core.objective import MultinomialObjective
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, EstimationError, InferenceWarning
+from glmclf.models import regularized
 from glmclf.results.binary import BinaryResults
 from glmclf.results.multinomial import MultinomialResults
 from glmclf.results.regularized import AFTER_REFIT, REFUSED, REFUSED_OF_REFIT, RegularizedResults
@@ -1101,13 +1102,14 @@ def test_a_path_of_ridges_that_wait(monkeypatch):
 def test_grids_and_folds_of_ridges_that_wait(monkeypatch, symmetric, keywords):
     m = make("MNLogit", "g ~ x1 + x2", toy(), **keywords)
     told = {"folds": np.arange(160) % 2, "symmetric": symmetric}
+    monkeypatch.setattr(regularized, "STEPS", 15)  # of the same range
     plain = m.fit_regularized_cv(**told)
     waiting(monkeypatch)
     found = m.fit_regularized_cv(**told)
     close(found.path.alphas, plain.path.alphas, 1e-9)
     close(found.path.params, plain.path.params, 1e-7, 1e-9)
     close(found.cv[["deviance", "se"]], plain.cv[["deviance", "se"]], 1e-8)
-    assert found.cv.edf.isna().all() and found.path.converged.all()
+    assert found.cv.edf.isna().all() and found.path.converged.all() and len(found.path.alphas) == 15
 
 
 @pytest.mark.parametrize("symmetric", [False, True])

@@ -1,5 +1,6 @@
 """Fits over distinct rows: every number is that of the fit over all rows."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -15,7 +16,8 @@ FORMULAS = ["a + b", "a * x", "C(a, Sum) + a:b + x", "0 + b + x"]
 N = 1200
 
 
-def table():
+@functools.cache
+def _table():
     g = np.random.default_rng(11)
     t = pd.DataFrame({"a": g.choice(list("pqr"), N), "b": g.choice(["u", "v"], N), "x": g.integers(0, 4, N)})
     eta = 0.3 * t.x - 0.5 * (t.a == "q") + 0.4 * (t.b == "v") - 0.6
@@ -25,6 +27,10 @@ def table():
     t["third"], t["w"], t["k"] = g.integers(0, 3, N), 0.5 + g.random(N), g.integers(1, 4, N)
     t["off"], t["cluster"] = g.choice([0.0, 0.2], N), g.integers(0, 40, N)
     return t
+
+
+def table():
+    return _table().copy()
 
 
 @pytest.fixture(params=["dense", "cells"])

@@ -10,13 +10,14 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit, softmax
+from scipy.special import expit, ndtri, softmax
 
 import glmclf
 from glmclf import LDA, QDA, NaiveBayes
 from glmclf.core import discriminant as logit
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
+from glmclf.core.discriminant_influence import influence
 from glmclf.core.gaussian import fit_gaussian
 from glmclf.core.moments import class_moments
 
@@ -724,14 +725,21 @@ def slopes_of_logits(x, y, rounds=30):
     """Logistic regression of many samples at once, x (reps, n, k), y (reps, n): coefficients (reps, k)."""
     b = np.zeros((len(x), x.shape[2]))
     for _ in range(rounds):
-        p = expit(np.einsum("rnk,rk->rn", x, b))
-        w = p * (1 - p)
-        H = np.einsum("rnk,rn,rnl->rkl", x, w, x)
-        step = np.linalg.solve(H, np.einsum("rnk,rn->rk", x, y - p)[..., None])[..., 0]
+        p = expit((x @ b[:, :, None])[..., 0])
+        H = (x * (p * (1 - p))[..., None]).swapaxes(1, 2) @ x
+        step = np.linalg.solve(H, x.swapaxes(1, 2) @ (y - p)[..., None])[..., 0]
         b += step
         if np.abs(step).max() < 1e-8:
             break
     return b
+
+
+def slopes_of_lda(x, y):
+    """Linear discriminants of two classes of many samples at once: S^-1 (m_1 - m_0), (reps, p)."""
+    of = np.stack([1 - y, y], axis=1)  # (reps, 2, n)
+    means = of @ x / of.sum(axis=2, keepdims=True)
+    D = x - np.take_along_axis(means, y[..., None], axis=1)
+    return np.linalg.solve(D.swapaxes(1, 2) @ D / x.shape[1], (means[:, 1] - means[:, 0])[..., None])[..., 0]
 
 
 @pytest.mark.slow
@@ -747,9 +755,11 @@ def test_efficiency_by_simulation(delta):
         x[:, :, 0] += delta * y
         X = np.concatenate([np.ones((250, n, 1)), x], axis=2)
         reg[start : start + 250] = slopes_of_logits(X, y)[:, 2]
-        for i in range(250):
+        slopes = slopes_of_lda(x, y)
+        lda[start : start + 250] = slopes[:, 1]
+        for i in range(10):  # which are those of the package
             moments = class_moments(Blocks(Dense(x[i]), y[i], None), 2)
-            lda[start + i] = logit.coefficients(fit_gaussian(moments, "full", True))[0, 2]
+            close(slopes[i], logit.coefficients(fit_gaussian(moments, "full", True))[0, 1:])
     # the error of a ratio of correlated variances over 2000 samples is below sqrt(4/2000) = .045
     assert lda.var() / reg.var() == pytest.approx(EFRON[delta], abs=0.07)
     assert n * lda.var() == pytest.approx(4 * (1 + delta**2 / 4), rel=0.1)
@@ -793,17 +803,32 @@ def drawn_law(k, unequal):
     return means[k], roots[k] if unequal else roots[1]
 
 
+def ends_of_intervals(X, y, kind, pooled, cov_type):
+    """Of 95% intervals of the discriminant's coefficients, without the tables: (coefficients, 2)."""
+    law = fit_gaussian(class_moments(Blocks(Dense(X), y, None), 3), kind, pooled)
+    b = logit.coefficients(law)
+    if cov_type is None:
+        variances = logit.DiscriminantCovariance(law).variances()
+    else:  # HC0
+        psi = logit.to_raw(law, influence(law, X, y).reshape(-1, b.shape[1])).reshape(len(y), *b.shape)
+        variances = (psi**2).sum(axis=0) / len(y) ** 2
+    half = ndtri(0.975) * np.sqrt(variances)
+    return np.column_stack([(b - half).ravel(), (b + half).ravel()])
+
+
 def covered(model, kind, cov_type, unequal, reps, n, seed, independent=False):
     """Shares of intervals that hold the population's coefficients, one a coefficient, and all together."""
-    rng, true = np.random.default_rng(seed), limits(model, kind, unequal)
+    rng, true = np.random.default_rng(seed), limits(QDA if model is NaiveBayes else model, kind, unequal)
+    b, order = true.to_numpy().ravel(order="F"), list(true.index)
     hits = np.zeros((reps, true.size))
     for r in range(reps):
         X, y = drawn(rng, n, unequal)
         if independent:
             X, y = drawn_independent(rng, n)
-        d = model(y, X, covariance=kind).fit(cov_type=cov_type).discriminant
-        ends = d.conf_int().to_numpy()
-        b = true.to_numpy().ravel(order="F")
+        ends = ends_of_intervals(X, y, kind, model is LDA, cov_type)
+        if r < 20:  # which are those of the results
+            found = model(y, X, covariance=kind).fit(cov_type=cov_type).discriminant.conf_int()
+            close(found.reindex(order, level=1), ends)
         hits[r] = (ends[:, 0] < b) & (b < ends[:, 1])
     return hits.mean(axis=0), hits.mean()
 

@@ -491,11 +491,11 @@ def test_the_null_model_with_a_wide_offset(model, spread):
     m = make(model, "y ~ x", t, offset="off")
 
     def minus(b):
-        eta = b + t.off.to_numpy()
-        return -np.where(t.y == 1, m.link.logcdf(eta), m.link.logsf(eta)).sum()
+        eta = np.asarray(b)[..., None] + t.off.to_numpy()
+        return -np.where(t.y == 1, m.link.logcdf(eta), m.link.logsf(eta)).sum(axis=-1)
 
     grid = np.linspace(-150, 150, 3001)
-    b = grid[np.argmin([minus(v) for v in grid])]
+    b = grid[np.argmin(minus(grid))]
     best = minimize_scalar(minus, bounds=(b - 0.2, b + 0.2), method="bounded", options={"xatol": 1e-10})
     close(m._null_loglike(), -best.fun, 1e-9)
 

