@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.columns import Piece
+from glmclf.core.columns import Columns, Piece
 from glmclf.data.frame import align, quoted, row_labels
 from glmclf.errors import DataError, MissingDataError
 
 Respond = Callable[[list[str], list[Any]], Any]  # names and values of the left side -> a response
+
+
+class Part(NamedTuple):
+    """Rows of one part of a source, as a model uses them; see `models.inputs.Rows`."""
+
+    X: Columns
+    y: ndarray
+    trials: ndarray | None
+    offset: ndarray | None
+    weights: ndarray | None
 
 
 @dataclass(frozen=True)

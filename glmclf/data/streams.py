@@ -9,35 +9,25 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.columns import Columns, from_pieces
+from glmclf.core.columns import from_pieces
 from glmclf.data.design import Design, build_design
 from glmclf.data.factors import Expression, Value, fit_factor
 from glmclf.data.formula import no_features, parse_formula
 from glmclf.data.frame import Column, close_to, quoted, read_column
 from glmclf.data.outcomes import coded
 from glmclf.data.reading import bind_code, left_value, looks_across, raw_missing, settle, subset_mask
-from glmclf.data.sample import Respond, Rows, check_missing_option, no_trials, read_extras, weigh
+from glmclf.data.sample import Part, Respond, Rows, check_missing_option, no_trials, read_extras, weigh
 from glmclf.data.sources import Place, Source
 from glmclf.data.terms import Variable
 from glmclf.errors import DataError, MissingDataError
 
 MOST_CLASSES = 10_000  # distinct values of a response that are kept
-
-
-class Part(NamedTuple):
-    """Rows of one part of a source, as a model uses them; see `models.inputs.Rows`."""
-
-    X: Columns
-    y: ndarray
-    trials: ndarray | None
-    offset: ndarray | None
-    weights: ndarray | None
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,12 @@ from glmclf.data.arrays import of_one_float, read_arrays, rows_by_place
 from glmclf.data.design import read_formula
 from glmclf.data.priors import numbers
 from glmclf.data.sample import Sample
-from glmclf.data.streams import StreamSample
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.discriminant import DiscriminantResults, GaussianFit
+
+if TYPE_CHECKING:
+    from glmclf.data.streams import StreamSample
 
 KINDS = ("full", "diag", "spherical")
 DIVISORS = ("mle", "unbiased")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,15 @@ from glmclf.data.arrays import is_sparse
 from glmclf.data.priors import read_priors
 from glmclf.data.response import MultinomialResponse
 from glmclf.data.sample import Sample
-from glmclf.data.streams import StreamSample
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.covariance import REGRESSIONS
 from glmclf.models.inputs import Inputs
+from glmclf.models.progress import shown
 from glmclf.results.generative import GenerativeResults
 from glmclf.results.levels import Levels
+
+if TYPE_CHECKING:
+    from glmclf.data.streams import StreamSample
 
 LEAST_WEIGHT = 1e-100
 LARGEST_SMOOTHING = 1e100
@@ -190,7 +193,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
         n_threads : int, optional
             Threads for large data; by default one a processor. The numbers do not depend on it.
         progress : bool
-            Not available in this version.
+            Whether to show, on stderr, the parts of a stream that are done: as a bar where tqdm is installed.
 
         Returns
         -------
@@ -207,10 +210,11 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
         EstimationError
             NaiveBayes: a feature that a class never shows.
         """
-        cov_type = self._check_fit(cov_type, progress, n_threads)
+        cov_type = self._check_fit(cov_type, n_threads)
         keywords = self._cov_keywords(cov_type, cov_kwds)
         self._check_bias_reduction(bias_reduction, cov_type)
-        return self._fit(cov_type, keywords, bias_reduction, n_threads)
+        with shown(progress, type(self).__name__, self._rows):
+            return self._fit(cov_type, keywords, bias_reduction, n_threads)
 
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> Fitted:
         """The estimate, its options checked."""
@@ -220,9 +224,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
         """Refuse what the model does not have."""
         raise NotImplementedError
 
-    def _check_fit(self, cov_type: str | None, progress: bool, n_threads: int | None) -> str:
-        if progress:
-            raise NotImplementedError(f"fit(progress={progress!r}) is not available in this version")
+    def _check_fit(self, cov_type: str | None, n_threads: int | None) -> str:
         whole = isinstance(n_threads, (int, np.integer)) and not isinstance(n_threads, bool)
         if n_threads is not None and not (whole and n_threads >= 1):
             raise ValueError(f"n_threads={n_threads!r}: a whole number of threads, 1 or more")

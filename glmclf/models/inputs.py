@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -22,11 +22,13 @@ from glmclf.data.groups import label
 from glmclf.data.response import packed
 from glmclf.data.sample import Sample
 from glmclf.data.sources import as_source
-from glmclf.data.streams import StreamSample, read_stream
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.covariance import check
 from glmclf.models.covariances import Keywords, read_keywords
 from glmclf.models.streaming import StreamedRows
+
+if TYPE_CHECKING:
+    from glmclf.data.streams import StreamSample
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,8 @@ class Inputs:
         return read_formula(formula, data, namespace=namespace, response=self._coder(coding), **options)
 
     def _read_stream(self, formula, source, namespace, coding: dict[str, Any], **options) -> StreamSample:
+        from glmclf.data.streams import read_stream
+
         return read_stream(formula, source, namespace=namespace, response=self._coder(coding), **options)
 
     def _read_arrays(self, endog, exog, coding: dict[str, Any], **options) -> Sample:

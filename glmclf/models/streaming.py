@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,14 @@ from glmclf.core.columns import Columns, expandable
 from glmclf.core.streamed import RowsElsewhereError, Streamed
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
+from glmclf.data.sample import Part
 from glmclf.data.sources import Source, of_part
-from glmclf.data.streams import Part, Reader, StreamSample
 from glmclf.errors import DataError, MissingDataError
 
+if TYPE_CHECKING:
+    from glmclf.data.streams import Reader, StreamSample
+
+FEW = 16  # rows of a prototype
 ROWS = 0  # column of counts, beside columns called by words
 
 
@@ -33,7 +37,7 @@ class Stream:
 
     def __init__(self, source: Source, reader: Reader):
         self.source, self.reader = source, reader
-        self.prototype = next(self.parts())
+        self.prototype = tuple(a if a is None else a[:FEW] for a in next(self.parts()))
 
     @property
     def _columns(self) -> list[str] | None:

@@ -11,7 +11,6 @@ from numpy import ndarray
 
 from glmclf.data import sources
 from glmclf.data.frame import close_to
-from glmclf.data.streams import Outcomes
 from glmclf.errors import DataError, MissingDataError
 from glmclf.inference.margins import Average
 from glmclf.results.margin_rows import Middles, Observed, Rows, averaged, rows_of_fit
@@ -164,6 +163,8 @@ class _Values:
         self._rows = rows
 
     def __getitem__(self, name: str) -> pd.Series:
+        from glmclf.data.streams import Outcomes
+
         found = self._rows.total(lambda rows: Outcomes.of([name], [rows.table[name].dropna()]))
         return pd.Series(dtype=float, name=name) if found is None else found.columns[0].rename(name)
 

@@ -83,8 +83,9 @@ def _told_by_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
     codings = "; ".join(f"{type(res.model).__name__} of {', '.join(coded_levels(res))}" for res in (a, b))
     raise DataError(
         "whether the two fits are of the same observations cannot be told without the rows, which were removed, not "
-        f"saved or in a stream: their responses are coded in two ways ({codings}; the reference, or what is no event, first). "
-        "Compare the fits before they are saved, or fit both by one class of models with the same event= or reference="
+        f"saved or in a stream: their responses are coded in two ways ({codings}; the reference, or what is no event, "
+        "first). Compare the fits before they are saved, or fit both by one class of models with the same event= or "
+        "reference="
     )
 
 
@@ -117,8 +118,8 @@ def matching(a: Any, b: Any) -> list[int] | None:
 
 
 def fingerprint(res: Any) -> dict[str, Any]:
-    """A digest of each thing that models compared must share, response, trials, weights and offset of all rows; and sums
-    of the columns."""
+    """A digest of each thing that models compared must share, response, trials, weights and offset of all rows; and
+    sums of the columns."""
     alike, digests, start = counts_alike(res), [_Digest() for _ in range(4)], 0
     sums: dict[str, ndarray] = {}
     for X, y, trials, offset, weights in res.model._rows.parts():
