@@ -58,6 +58,8 @@ def approach(
     """
     if not isinstance(objective, MultinomialObjective) or maxiter < FEWEST or not is_dear(objective):
         return None
+    if objective.blocks.streamed:  # each pass reads the rows anew: few are better than quick ones
+        return None
     times = max(1, objective.n // (EACH * len(start)), int(np.ceil(objective.cost / MOST)))
     subsample = Subsample(objective, times) if times >= FEW and objective.n >= EACH * len(start) * times else None
     part: Any = objective if subsample is None else subsample.part
