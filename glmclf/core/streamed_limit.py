@@ -31,12 +31,13 @@ class Farthest:
     objection : (n,) ndarray
     arrays : list of ndarrays or None
         Of these rows.
-    against, decided : int
-        Rows that object, and those that the direction decides, of all that were seen.
+    against, decided, open : int
+        Rows that object, those of which the direction rules some outcome out, and those of which it leaves some that
+        was not seen, of all that were looked at.
     """
 
-    def __init__(self, objection: ndarray, arrays: list[Any], against: int, decided: int):
-        self.against, self.decided = against, decided
+    def __init__(self, objection: ndarray, arrays: list[Any], against: int, decided: int, open: int):
+        self.against, self.decided, self.open = against, decided, open
         most = np.argsort(-objection, kind="stable")[:MOST]
         self.objection, self.arrays = objection[most], [None if a is None else a[most] for a in arrays]
 
@@ -47,6 +48,7 @@ class Farthest:
             _both(self.arrays, other.arrays),
             self.against + other.against,
             self.decided + other.decided,
+            self.open + other.open,
         )
 
 
@@ -74,8 +76,9 @@ def _both(a: list[Any], b: list[Any]) -> list[Any]:
     return [None if x is None else np.concatenate([x, y]) for x, y in zip(a, b, strict=True)]
 
 
-def find_cone_in_stream(objective: Objective, theta: ndarray) -> tuple[Cone | None, int]:
-    """The recession cone of an objective over a stream, None where its maximum is finite, and how many rows it decides.
+def find_cone_in_stream(objective: Objective, theta: ndarray) -> tuple[Cone | None, int, bool]:
+    """The recession cone of an objective over a stream, None where its maximum is finite, of how many rows it rules
+    outcomes out, and whether those are all that were not seen.
 
     Parameters
     ----------
@@ -89,12 +92,12 @@ def find_cone_in_stream(objective: Objective, theta: ndarray) -> tuple[Cone | No
     for _ in range(ROUNDS):
         found = _objecting(objective, direction)
         if cone is not None and not found.against:
-            return cone, found.decided
+            return cone, found.decided, not found.open
         held = _both(held, found.arrays)
         few = Blocks(Dense(np.asfortranarray(held[0])), *held[1:])
         cone, _ = find_cone(type(objective)(objective.likelihood, few, objective.unit))
         if cone is None:
-            return None, 0
+            return None, 0, False
         direction = cone.direction
     raise ArithmeticError("whether the response is separated is undecided")
 
@@ -112,8 +115,10 @@ def _objecting(objective: Objective, direction: ndarray) -> Farthest:
         best = np.where(seen.sum(axis=1) > 1, np.where(seen, Z, -np.inf).max(axis=1), -np.inf)  # of several that tie
         objection = np.maximum(other, best) - worst
         objection /= np.where(size > 0, size, 1.0)
-        against, decided = int((objection > OBJECTION).sum()), int((other - worst < -OBJECTION * size).sum())
-        return Farthest(objection, [A, y, m, offset, weights], against, decided)
+        least = np.where(seen, np.inf, Z).min(axis=1)  # of those that were not seen
+        decided, left = (int((worst - z > OBJECTION * size).sum()) for z in (least, other))
+        against = int((objection > OBJECTION).sum())
+        return Farthest(objection, [A, y, m, offset, weights], against, decided, len(A) - left)
 
     return expandable(objective.blocks).sum(rows)
 

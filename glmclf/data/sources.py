@@ -84,6 +84,7 @@ class Source:
 
     kind: str
     names: list[Any]
+    _again = ""  # what a message says of a source that may be used up
     watch: Callable[[int], None] | None = None
 
     def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
@@ -93,7 +94,7 @@ class Source:
             nothing = False
             yield with_columns(table, self.names if columns is None else columns, place, self.kind), place
         if nothing:
-            raise DataError(f"{self.kind} holds no table")
+            raise DataError(f"{self.kind} holds no table{self._again}")
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         raise NotImplementedError
@@ -153,9 +154,18 @@ class Parquet(Source):
         pyarrow = _needed("pyarrow", "parquet")
         wanted = self.names if columns is None else columns
         batches = self._dataset.to_batches(columns=wanted, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
-        for number, some in enumerate(_together(batches)):
+        for number, some in enumerate(_together(self._decoded(batches))):
             table = pyarrow.Table.from_batches(some).to_pandas(ignore_metadata=bool(self._indices))
             yield table, Place(number, f"part {number + 1}")
+
+    def _decoded(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """The batches; what cannot be read is named."""
+        try:
+            yield from batches
+        except (OSError, ValueError) as error:  # pyarrow's own errors are among these
+            raise DataError(
+                f"{self.kind} cannot be read ({error}): it may be damaged, or have changed since it was opened"
+            ) from None
 
 
 def _pandas_indices(schema: Any) -> list[str]:
@@ -209,6 +219,8 @@ class Calls(Source):
     function : callable
     """
 
+    _again = ": the function must give its tables anew each time it is called"
+
     def __init__(self, function: Callable[[], Iterable[Any]]):
         self._function, self.kind = function, f"{getattr(function, '__name__', type(function).__name__)}()"
         self.names = []
@@ -221,10 +233,20 @@ class Calls(Source):
                 f"data={self.kind} gives {type(found).__name__}: it must give tables, one after another, each time it "
                 "is called (a generator function, say)"
             )
-        for number, table in enumerate(found):
-            frame = as_frame(table, empty=True)
-            wanted = frame if columns is None else frame[[c for c in columns if c in frame.columns]]
-            yield wanted, Place(number, f"part {number + 1}")
+        for number, table in enumerate(self._noted(found)):
+            place = Place(number, f"part {number + 1}")
+            frame = with_columns(table, self.names if columns is None else columns, place, self.kind)
+            yield frame if columns is None else frame[columns], place
+
+    def _noted(self, tables: Iterable[Any]) -> Iterator[Any]:
+        """The tables; an error of the function's own says which was wanted."""
+        number = 1
+        try:
+            for number, table in enumerate(tables, 2):
+                yield table
+        except Exception as error:
+            error.add_note(f"while {self.kind}, given as data=, made part {number}")
+            raise
 
 
 def as_source(data: Any) -> Source | None:

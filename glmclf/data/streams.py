@@ -83,7 +83,9 @@ class Seen:
     @property
     def kind(self) -> str:
         """What it is, for a message."""
-        return "labels" if not self.width else f"{self.width} column{'s' if self.width > 1 else ''} of numbers"
+        if not self.width:
+            return "True and False" if self.levels == [False, True] else "labels"
+        return f"{self.width} column{'s' if self.width > 1 else ''} of numbers"
 
     def value(self, n: int) -> Value:
         """A value of n rows with all levels that have one."""

@@ -486,12 +486,12 @@ class Model(ConstrainedFits, Regularization):
         from glmclf.core.streamed_limit import find_cone_in_stream
 
         try:
-            cone, decided = find_cone_in_stream(objective, found.theta)
+            cone, decided, complete = find_cone_in_stream(objective, found.theta)
         except ArithmeticError as error:
             raise EstimationError(f"{error}: {found.fit.message}. Fit a sample in memory to see more") from None
         if cone is not None:
             cone = wide_cone(cone, omitted, len(self.exog_names), self._likelihood.n_eta)
-            report = separation_report(self, cone, None, decided)
+            report = separation_report(self, cone, None, decided, complete)
             raise PerfectSeparationError(report.message("stream", self._pseudo))
 
     def _report(self, cone, gone: ndarray, omitted) -> Separation:

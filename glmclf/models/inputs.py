@@ -320,7 +320,8 @@ class Inputs:
     def _rows(self) -> Any:
         if self._rows_ is None:
             raise DataError(
-                "this needs the rows of the fit, which were removed or not saved: pass new data, or fit again"
+                "this needs the rows of the fit, which were removed or not saved, or are in a stream, which a pickle does "
+                "not keep: pass new data, or fit again"
             )
         return self._rows_
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -16,43 +17,126 @@ from glmclf.core.streamed import RowsElsewhereError, Streamed
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
 from glmclf.data.sample import Part
-from glmclf.data.sources import Source, of_part
+from glmclf.data.sources import Source, joined, of_part
 from glmclf.errors import DataError, MissingDataError
 
 if TYPE_CHECKING:
     from glmclf.data.streams import Reader, StreamSample
 
 FEW = 16  # rows of a prototype
+ALIKE = 1e-11  # of the terms of a digest, that is rounding
 ROWS = 0  # column of counts, beside columns called by words
 
 
+@dataclass(frozen=True)
+class Digest:
+    """What rows add up to with fixed weights, so that others are noticed; + is that of both.
+
+    Attributes
+    ----------
+    n : int
+    total, size : float
+        The sum, and that of absolute values.
+    """
+
+    n: int = 0
+    total: float = 0.0
+    size: float = 0.0
+
+    def __add__(self, other: Digest) -> Digest:
+        return Digest(self.n + other.n, self.total + other.total, self.size + other.size)
+
+    @classmethod
+    def of(cls, number: int, X: Any, y: ndarray, *beside: ndarray | None) -> Digest:
+        """Of the rows of one part."""
+        n = len(y)
+        u = (1.0 + np.arange(n) % 97) * (1.0 + number % 101)
+        columns = X.values if hasattr(X, "values") else [X @ np.ones(X.shape[1])]
+        columns = [*columns, y, *(a for a in beside if a is not None)]
+        sums = [float(u @ np.nan_to_num(a if a.ndim == 1 else a.sum(axis=1))) for a in columns]
+        return cls(n, float(np.dot(sums, np.sqrt(2.0 + np.arange(len(sums))))), float(np.abs(sums).sum()))
+
+    def like(self, other: Digest) -> bool:
+        """Whether the rows are the same, as far as this tells."""
+        return self.n == other.n and abs(self.total - other.total) <= ALIKE * (self.size + other.size)
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """A sum over rows, and their digest."""
+
+    value: Any
+    digest: Digest
+
+    def __add__(self, other: _Watched) -> _Watched:
+        return _Watched(joined(self.value, other.value), self.digest + other.digest)
+
+
+def _watched(f: Callable, *arrays: Any) -> _Watched:
+    return _Watched(f(*arrays), Digest.of(arrays[-1], *arrays[: len(Part._fields)]))
+
+
 class Stream:
-    """What `core.streamed.Streamed` sums over: a source, read as rows of a model.
+    """What `core.streamed.Streamed` sums over: a source, read as rows of a model, which are the same in each pass.
 
     Parameters
     ----------
     source : Source
     reader : Reader
+    digest : Digest, optional
+        Of the rows; by default that of the first pass.
+
+    Raises
+    ------
+    DataError
+        The source gives other rows than it gave at first.
     """
 
-    def __init__(self, source: Source, reader: Reader):
-        self.source, self.reader = source, reader
-        self.prototype = tuple(a if a is None else a[:FEW] for a in next(self.parts()))
+    def __init__(self, source: Source, reader: Reader, digest: Digest | None = None):
+        self.source, self.reader, self.digest = source, reader, digest
+        first = next((arrays for arrays, _ in self._read()), None)
+        if first is None:
+            raise self._other(Digest())
+        self.prototype = tuple(a if a is None else a[:FEW] for a in first)
 
     @property
     def _columns(self) -> list[str] | None:
         return None if self.reader.subset else self.reader.columns
 
-    def sum(self, f: Callable) -> Any:
-        """Sum of ``f(*arrays)`` over the parts that have rows."""
-        return self.source.sum_of_rows(self.reader, f, self._columns)
-
-    def parts(self) -> Iterator[tuple]:
-        """The arrays of each part that has rows."""
+    def _read(self) -> Iterator[tuple[tuple, int]]:
         for table, place in self.source.tables(self._columns):
             arrays = of_part(self.reader, table, place, self.source.kind)
             if arrays:
-                yield arrays
+                yield arrays, place.number
+
+    def sum(self, f: Callable) -> Any:
+        """Sum of ``f(*arrays, number)`` over the parts that have rows."""
+        found = self.source.sum_of_rows(self.reader, functools.partial(_watched, f), self._columns)
+        self._check(Digest() if found is None else found.digest)
+        return None if found is None else found.value
+
+    def parts(self) -> Iterator[tuple]:
+        """The arrays of each part that has rows."""
+        seen = Digest()
+        for arrays, number in self._read():
+            seen = seen + Digest.of(number, *arrays[: len(Part._fields)])
+            yield arrays
+        self._check(seen)
+
+    def _check(self, seen: Digest) -> None:
+        if self.digest is None:
+            self.digest = seen
+        if not seen.like(self.digest):
+            raise self._other(seen)
+
+    def _other(self, seen: Digest) -> DataError:
+        then = 0 if self.digest is None else self.digest.n
+        what = f"{seen.n} rows for the fit, and {then} at first" if seen.n != then else "other values than at first"
+        what = what if then or seen.n else "no rows when it is read again"
+        return DataError(
+            f"{self.source.kind} gives {what}: it must give the same tables each time it is read, also after the fit. "
+            "Fit again, or use a fit to a table in memory"
+        )
 
 
 @dataclass(frozen=True)
@@ -208,7 +292,7 @@ class StreamedRows:
 
     def grouped(self, names: list[str]) -> Stream:
         """The stream with columns of groups beside the rows."""
-        return Stream(self.stream.source, replace(self.stream.reader, beside=tuple(names)))
+        return Stream(self.stream.source, replace(self.stream.reader, beside=tuple(names)), self.stream.digest)
 
     def beside(self, names: list[str]) -> Streamed:
         """The rows with more columns of the source behind them."""

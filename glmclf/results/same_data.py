@@ -77,9 +77,8 @@ def _told_by_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
     if not differ:
         apart = any(name in y and y.index(name) != i for i, name in enumerate(x))
         return ["levels"] if apart else []
-    alike = coded_levels(a) == coded_levels(b) and type(a.model) is type(b.model)
-    if alike:
-        return differ
+    if coded_levels(a) == coded_levels(b) and hasattr(a.model, "link") == hasattr(b.model, "link"):
+        return differ  # coded alike
     codings = "; ".join(f"{type(res.model).__name__} of {', '.join(coded_levels(res))}" for res in (a, b))
     raise DataError(
         "whether the two fits are of the same observations cannot be told without the rows, which were removed, not "

@@ -145,13 +145,15 @@ def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
         )
 
 
-def separation_report(model: Any, cone: Cone, decided: ndarray | None, count: int | None = None) -> Separation:
+def separation_report(
+    model: Any, cone: Cone, decided: ndarray | None, count: int = 0, complete: bool = False
+) -> Separation:
     """The cone in the terms of a model; `decided` are the places of the rows that it decides, None in a stream, where
-    their `count` is known."""
+    their `count` is known, and whether they are decided in full."""
     n = len(model._rows)
     if decided is None:
-        kind = "complete" if count == n else "quasi-complete"
-        return Separation(kind, *_by_name(model, cone), None, int(count or 0), n, model.endog_names)
+        kind = "complete" if complete else "quasi-complete"
+        return Separation(kind, *_by_name(model, cone), None, count, n, model.endog_names)
     kind, rows = "complete" if cone.complete else "quasi-complete", model._rows.index[decided]
     return Separation(kind, *_by_name(model, cone), rows, len(rows), n, model.endog_names)
 
