@@ -6,10 +6,12 @@ done with data larger than memory is such a sum. Parts are pandas frames.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import queue
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,12 +19,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from glmclf.data.file_types import csv_dtypes, one_schema
 from glmclf.data.frame import as_frame, close_to, quoted
 from glmclf.errors import DataError
 
 ROWS = 2**17  # of a part that is cut out of a file
 AHEAD = 2  # parts that are read while another is worked on
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 
 
 class Place(NamedTuple):
@@ -140,32 +144,77 @@ class Parquet(Source):
     """
 
     def __init__(self, data: Any):
-        dataset = _needed("pyarrow.dataset", "parquet")
         path = isinstance(data, (str, os.PathLike))
         self.kind = f'Parquet "{_short(data)}"' if path else f"the {type(data).__name__}"
+        pyarrow = _needed("pyarrow", "parquet")
         try:
-            self._dataset = dataset.dataset(os.fspath(data), format="parquet", partitioning="hive") if path else data
-        except (OSError, ValueError) as error:
+            self._dataset, alike = self._opened(os.fspath(data)) if path else (data, True)
+        except DataError as error:
+            raise DataError(f"{self.kind}: {error}") from None
+        except (OSError, ValueError, pyarrow.ArrowException) as error:
             raise DataError(f"{self.kind} cannot be read: {error}") from None
         self.names = list(self._dataset.schema.names)
-        self._indices = _pandas_indices(self._dataset.schema)
+        self._plain = not alike or bool(_pandas_indices(self._dataset.schema))  # what pandas noted is of other types
+
+    def _opened(self, path: str) -> tuple[Any, bool]:
+        """The dataset, with a schema of all its files, and whether theirs are the same."""
+        dataset = _needed("pyarrow.dataset", "parquet")
+        if not os.path.isdir(path):
+            return dataset.dataset(path, format="parquet", partitioning="hive"), True
+        from pyarrow.fs import LocalFileSystem
+
+        hive = dataset.HivePartitioning.discover()
+        options = dataset.FileSystemFactoryOptions(partition_base_dir=path, partitioning=hive)
+        format = dataset.ParquetFileFormat()
+        factory = dataset.FileSystemDatasetFactory(LocalFileSystem(), _parquet_files(path), format, options)
+        base = factory.finish()
+        own = {f.path: f.physical_schema for f in base.get_fragments()}
+        schema = one_schema(list(own.values()), [_short(file) for file in own])
+        for field in base.schema:
+            if schema.get_field_index(field.name) < 0:
+                schema = schema.append(field)  # named by folders
+        return factory.finish(schema), all(one.equals(next(iter(own.values()))) for one in own.values())
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         pyarrow = _needed("pyarrow", "parquet")
         wanted = self.names if columns is None else columns
         batches = self._dataset.to_batches(columns=wanted, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
         for number, some in enumerate(_together(self._decoded(batches))):
-            table = pyarrow.Table.from_batches(some).to_pandas(ignore_metadata=bool(self._indices))
+            table = pyarrow.Table.from_batches(some).to_pandas(ignore_metadata=self._plain)
             yield table, Place(number, f"part {number + 1}")
 
     def _decoded(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The batches; what cannot be read is named."""
+        pyarrow = _needed("pyarrow", "parquet")
         try:
             yield from batches
-        except (OSError, ValueError) as error:  # pyarrow's own errors are among these
+        except (OSError, ValueError, pyarrow.ArrowException) as error:
             raise DataError(
-                f"{self.kind} cannot be read ({error}): it may be damaged, or have changed since it was opened"
+                f"{self.kind} cannot be read ({error}): it may be damaged, have changed since it was opened, or have a "
+                "schema= that its files do not fit"
             ) from None
+
+
+def _parquet_files(folder: str) -> list[str]:
+    """The Parquet files of a folder and those in it; others that lie there are passed over.
+
+    Raises
+    ------
+    DataError
+        There are none.
+    """
+    inside = [(at, name) for at, _, names in sorted(os.walk(folder)) for name in sorted(names)]
+    inside = [(at, name) for at, name in inside if not _hidden(os.path.relpath(at, folder)) and name[0] not in "._"]
+    found = [os.path.join(at, name) for at, name in inside if _suffix(name) in ("", *SUFFIXES)]
+    found = [file for file in found if SUFFIXES.get(_suffix(file)) != "csv"]
+    if not found:
+        others = f"; it has {quoted([name for _, name in inside], 4)}" if inside else ""
+        raise DataError(f"the folder holds no Parquet file (.parquet){others}")
+    return found
+
+
+def _hidden(folder: str) -> bool:
+    return any(name[0] in "._" and name != "." for name in folder.split(os.sep))
 
 
 def _pandas_indices(schema: Any) -> list[str]:
@@ -190,7 +239,7 @@ def _together(batches: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 class Csv(Source):
-    """A CSV file, read in parts of `ROWS` rows.
+    """A CSV file, read in parts of `ROWS` rows; columns have the types that the whole file has at once.
 
     Parameters
     ----------
@@ -199,16 +248,28 @@ class Csv(Source):
 
     def __init__(self, path: Any):
         self.path, self.kind = os.fspath(path), f'CSV "{_short(path)}"'
-        try:
+        self._dtypes: dict[Any, Any] | None = None
+        with self._named():
             self.names = list(pd.read_csv(self.path, nrows=0).columns)
-        except (OSError, ValueError) as error:
-            raise DataError(f"{self.kind} cannot be read: {error}") from None
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
-        wanted = None if columns is None else columns
-        with pd.read_csv(self.path, usecols=wanted, chunksize=ROWS, low_memory=False) as parts:
-            for number, table in enumerate(parts):
-                yield table, Place(number, f"part {number + 1} (rows from {number * ROWS})")
+        if self._dtypes is None:  # of all columns, which also refuses lines with too many fields
+            self._dtypes = csv_dtypes(self._read())
+        wanted = None if columns is None else set(columns).__contains__  # a list would shift columns beside an index
+        for number, table in enumerate(self._read(usecols=wanted, dtype=self._dtypes)):
+            yield table, Place(number, f"part {number + 1} (rows from {number * ROWS})")
+
+    def _read(self, **how: Any) -> Iterator[pd.DataFrame]:
+        with self._named(), pd.read_csv(self.path, chunksize=ROWS, low_memory=False, **how) as parts:
+            yield from parts
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """What cannot be read is named."""
+        try:
+            yield
+        except (OSError, ValueError, EOFError, OverflowError, zlib.error) as error:
+            raise DataError(f"{self.kind} cannot be read: {' '.join(str(error).split())}") from None
 
 
 class Calls(Source):
@@ -242,8 +303,9 @@ class Calls(Source):
         """The tables; an error of the function's own says which was wanted."""
         number = 1
         try:
-            for number, table in enumerate(tables, 2):
+            for table in tables:
                 yield table
+                number += 1
         except Exception as error:
             error.add_note(f"while {self.kind}, given as data=, made part {number}")
             raise
@@ -294,18 +356,23 @@ def check_beside(source: Source, **given: Any) -> None:
 
 
 def _of_path(path: str) -> Source:
-    suffixes = [s.lower() for s in Path(path).suffixes]
-    if suffixes and SUFFIXES.get(suffixes[0] if len(suffixes) == 2 else suffixes[-1]) == "csv":
-        return Csv(path)
-    remote = "://" in path
-    if not remote and not os.path.exists(path):
+    kind = SUFFIXES.get(_suffix(path))
+    if "://" not in path and not os.path.exists(path):
         raise DataError(f'data="{path}": there is no such file or folder. A table is passed as a DataFrame.')
-    if not remote and not os.path.isdir(path) and not (suffixes and SUFFIXES.get(suffixes[-1]) == "parquet"):
+    if kind == "csv" and not os.path.isdir(path):
+        return Csv(path)
+    if "://" not in path and not os.path.isdir(path) and kind != "parquet":
         raise DataError(
             f'data="{path}": files are read from Parquet (.parquet, or a folder) and CSV (.csv). Others: a function '
             "without arguments that yields DataFrames."
         )
     return Parquet(path)
+
+
+def _suffix(path: str) -> str:
+    """The last suffix of a file's name, before that of a compressed CSV."""
+    *before, last = ["", *(s.lower() for s in Path(path).suffixes)]
+    return ".csv" if last in COMPRESSED and before[-1] == ".csv" else last
 
 
 def _short(path: Any) -> str:

@@ -72,7 +72,7 @@ class Seen:
                 f'"{self.code}" is {what[0]} in {self.place} and {what[1]} in {other.place}: give it one type '
                 "throughout"
             )
-        if self.categories == other.categories:
+        if self.categories == other.categories and _types(self.categories) == _types(other.categories):
             return replace(self, used=self.used | other.used)
         both = _united(self.categories, other.categories, self.code)
         used = np.zeros(len(both), dtype=bool)
@@ -97,9 +97,15 @@ class Seen:
         return Value(pd.Categorical.from_codes(codes, categories=categories), self.contrast, self.levels)
 
 
+def _types(levels: list[Any]) -> set[type]:
+    return set(map(type, levels))
+
+
 def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
-    """Levels of two parts, sorted."""
+    """Levels of two parts, sorted; whole numbers beside others as such, as in one column of both."""
     found = list(dict.fromkeys([*a, *b]))
+    if _types([*a, *b]) == {int, float}:
+        found = list(dict.fromkeys(map(float, found)))
     try:
         return sorted(found)
     except TypeError:

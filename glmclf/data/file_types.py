@@ -1,0 +1,89 @@
+"""Types of the columns of files that are read in parts: one for all parts, as if the whole had been read at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glmclf.errors import DataError
+
+BOOLS = {"bools", "bools and none"}
+
+
+# ----------------------------------------------------------------------------------------------------------- CSV
+def csv_dtypes(parts: Iterable[pd.DataFrame]) -> dict[Any, Any]:
+    """The dtype of each column of all parts together; none of True and False, which each part shows by itself."""
+    kinds: dict[Any, set[str]] = {}
+    for table in parts:
+        for name, column in table.items():
+            kinds.setdefault(name, set()).add(_kind(column))
+    return {name: dtype for name, found in kinds.items() if (dtype := _dtype(found)) is not None}
+
+
+def _kind(column: pd.Series) -> str:
+    """What the fields of one part were taken for."""
+    kind = column.dtype.kind
+    if kind in "iu":
+        return "large" if kind == "u" else "negative" if len(column) and column.min() < 0 else "whole"
+    if kind == "f":
+        return "float" if column.notna().any() else "none"
+    if kind == "b":
+        return "bools"
+    inferred = pd.api.types.infer_dtype(column, skipna=True)
+    return {"boolean": "bools and none", "integer": "float"}.get(inferred, "text")  # integers beyond 64 bits
+
+
+def _dtype(kinds: set[str]) -> Any:
+    numbers = kinds - BOOLS - {"none", "text"}
+    bools = bool(kinds & BOOLS)
+    if "text" in kinds or (bools and numbers) or numbers == {"negative", "large"} | (numbers & {"whole"}):
+        return str
+    if bools:
+        return None
+    if not numbers or "float" in numbers or "none" in kinds:
+        return np.float64
+    return np.uint64 if "large" in numbers else np.int64
+
+
+# ------------------------------------------------------------------------------------------------------- Parquet
+def one_schema(schemas: list[Any], places: list[str]) -> Any:
+    """The schema that has the columns of all, each of a type that holds those of all.
+
+    Parameters
+    ----------
+    schemas : list of pyarrow.Schema
+    places : list of str
+        What a message calls the files they are of.
+
+    Raises
+    ------
+    DataError
+        A column of types that no one type holds, such as text and numbers.
+    """
+    import pyarrow
+
+    fields: dict[str, dict[Any, str]] = {}  # where each type of a column is first
+    for schema, place in zip(schemas, places, strict=True):
+        for field in schema:
+            fields.setdefault(field.name, {}).setdefault(field.type, place)
+    types = [pyarrow.field(name, _one_type(name, found)) for name, found in fields.items()]
+    return pyarrow.schema(types, metadata=schemas[0].metadata)
+
+
+def _one_type(name: str, found: dict[Any, str]) -> Any:
+    import pyarrow
+
+    if len(found) == 1:
+        return next(iter(found))
+    places = {getattr(t, "value_type", t) if pyarrow.types.is_dictionary(t) else t: p for t, p in found.items()}
+    if any(map(pyarrow.types.is_decimal, places)) and not all(map(pyarrow.types.is_decimal, places)):
+        places = {pyarrow.float64() if pyarrow.types.is_decimal(t) else t: p for t, p in places.items()}
+    schemas = [pyarrow.schema([(name, t)]) for t in places]
+    try:
+        return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pyarrow.ArrowException:
+        which = " and ".join(f"{t} in {place}" for t, place in list(places.items())[:2])
+        raise DataError(f'column "{name}" is {which}: write it with one type in all files') from None

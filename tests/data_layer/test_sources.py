@@ -1,0 +1,154 @@
+"""Files in parts are the tables that pandas reads of the whole: types of columns, folders of many files, and errors."""
+
+import decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from glmclf import Logit, MNLogit
+from glmclf.data import sources
+from glmclf.errors import DataError
+
+N = 300
+
+
+@pytest.fixture(scope="module")
+def table():
+    g = np.random.default_rng(4)
+    t = pd.DataFrame({"x": g.normal(size=N), "i": g.integers(0, 4, N), "b": g.random(N) < 0.4})
+    t["g"] = g.choice(list("abc"), N)
+    t["y"] = (g.random(N) < 1 / (1 + np.exp(-t.x))).astype(int)
+    t["id"] = g.integers(0, 30, N)
+    return t
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch, tmp_path):
+    monkeypatch.setattr(sources, "ROWS", 100)
+    monkeypatch.chdir(tmp_path)
+
+
+def same(formula, data, whole, model=Logit, fit=None, **options):
+    a, b = (model.from_formula(formula, d, **options).fit(**(fit or {})) for d in (data, whole))
+    np.testing.assert_allclose(a.params, b.params, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(a.bse, b.bse, rtol=1e-8)
+    assert list(a.params.index) == list(b.params.index)
+    assert a.nobs == b.nobs
+
+
+def parts(*tables):
+    return lambda: iter(tables)
+
+
+def folder(*tables):
+    pytest.importorskip("pyarrow")
+    for name, part in zip("abcd", tables, strict=False):
+        part.to_parquet(f"{name}.parquet")
+    return "."
+
+
+# ----------------------------------------------------------------------------------------------------------- CSV
+def test_a_column_of_a_csv_file_has_one_type(table):
+    t = table.astype({"id": object, "i": object, "b": object})
+    t["id"] = ["0" + str(v) if k % 7 == 0 else str(v) for k, v in enumerate(t.id)]
+    t.loc[120, "id"], t.loc[250, "i"] = "A1", "2.0"
+    t["b"] = [v if k < 200 else int(v) for k, v in enumerate(t.b)]
+    t["c"] = table.b.astype(object).where(t.index > 100)
+    t["n"] = table.i.astype(object).where(t.index != 150)
+    t.to_csv("t.csv", index=False)
+    whole = pd.read_csv("t.csv", low_memory=False)
+    clustered = {"cov_type": "cluster", "cov_kwds": {"groups": "id"}}
+    same("y ~ x", "t.csv", whole, subset="id != '7'", fit=clustered)
+    for formula in ("y ~ C(i)", "y ~ b", "y ~ c", "y ~ C(n)"):
+        same(formula, "t.csv", whole)
+    same("C(i) ~ x", "t.csv", whole, MNLogit)
+
+
+def test_integers_of_a_csv_file_beyond_64_bits(table):
+    t = table.assign(i=table.i.astype(object))
+    t.loc[100:199, "i"] = 2**64
+    t.to_csv("t.csv", index=False)
+    same("y ~ C(i)", "t.csv", pd.read_csv("t.csv", low_memory=False))
+
+
+def test_a_line_with_more_fields(table):
+    table.to_csv("t.csv", index=False)
+    head, *lines = open("t.csv").read().splitlines()
+    open("t.csv", "w").write("\n".join([head, *lines[:150], lines[150] + ",3", *lines[151:]]))
+    with pytest.raises(DataError, match="Expected 6 fields in line 152, saw 7"):
+        Logit.from_formula("y ~ x", "t.csv")
+    open("t.csv", "w").write("\n".join([head, *(f"r{k},{line}" for k, line in enumerate(lines))]))
+    for formula in ("y ~ x", "y ~ x + i + b + g + id"):  # all columns, too
+        same(formula, "t.csv", pd.read_csv("t.csv"))
+
+
+def test_a_csv_file_that_breaks_off_or_is_of_another_encoding(table):
+    table.to_csv("t.csv.gz", index=False)
+    raw = open("t.csv.gz", "rb").read()
+    open("t.csv.gz", "wb").write(raw[: len(raw) // 2])
+    table.to_csv("t.csv", index=False)
+    open("t.csv", "ab").write(b"\xff\xfe,1,1,a,0,0\n")
+    for name, word in (("t.csv.gz", "ended before"), ("t.csv", "utf-8")):
+        with pytest.raises(DataError, match=f'CSV "{name}" cannot be read: .*{word}'):
+            Logit.from_formula("y ~ x", name)
+
+
+@pytest.mark.parametrize("name", ["my.data.csv", "my.data.csv.gz", "b.parquet.csv", "A.CSV", "q.csv.parquet"])
+def test_the_last_suffix_counts(name, table):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+        table.to_parquet(name)
+    else:
+        table.to_csv(name, index=False)
+    same("y ~ x", name, table)
+
+
+# ------------------------------------------------------------------------------------------------------- Parquet
+def test_types_of_files_in_a_folder_are_united(table):
+    a, b = table.iloc[:140].astype({"i": "int8"}), table.iloc[140:]
+    b = b.assign(i=b.i + 1000.5, id=b.id.map(decimal.Decimal), g=b.g.astype("category"))
+    same("y ~ x + C(i) + g + id", folder(a, b), pd.concat([a, b.astype({"g": object, "id": int})]))
+
+
+def test_a_column_that_the_first_file_of_a_folder_lacks(table):
+    same("y ~ x + g", folder(table.iloc[:100].drop(columns="g"), table.iloc[100:]), table.iloc[100:])
+
+
+def test_other_files_in_a_folder(table, tmp_path):
+    folder(table.iloc[:100], table.iloc[100:])
+    for name in ("_SUCCESS", "b.crc", ".a.parquet.crc", "notes.txt"):
+        (tmp_path / name).write_text("no table")
+    same("y ~ x", tmp_path, table)
+    (tmp_path / "c.parquet").write_text("no table")
+    with pytest.raises(DataError, match="cannot be read: .*c.parquet"):
+        Logit.from_formula("y ~ x", tmp_path)
+
+
+def test_types_of_files_that_have_none_in_common(table):
+    with pytest.raises(DataError, match='column "b" is bool in a.parquet and int64 in b.parquet'):
+        Logit.from_formula("y ~ x", folder(table, table.astype({"b": int})))
+
+
+def test_a_folder_without_parquet_files(table, tmp_path):
+    pytest.importorskip("pyarrow")
+    table.to_csv("a.csv")
+    with pytest.raises(DataError, match='no Parquet file .*"a.csv"'):
+        Logit.from_formula("y ~ x", tmp_path)
+
+
+def test_a_parquet_file_damaged_within(table):
+    pytest.importorskip("pyarrow")
+    table.to_parquet("t.parquet", row_group_size=50)
+    raw = open("t.parquet", "rb").read()
+    third = len(raw) // 3
+    open("t.parquet", "wb").write(raw[:third] + bytes(2000) + raw[third + 2000 :])
+    with pytest.raises(DataError, match='Parquet "t.parquet" cannot be read'):
+        Logit.from_formula("y ~ x + i + g", "t.parquet").fit()
+
+
+# --------------------------------------------------------------------------------------------------------- parts
+def test_whole_numbers_in_some_parts_and_others_in_others(table):
+    a, b = table.iloc[:140], table.iloc[140:].astype({"i": float})
+    same("y ~ C(i) + x", parts(a, b), pd.concat([a, b]))
+    same("y ~ C(i) + x", parts(b, a), pd.concat([a, b]))
