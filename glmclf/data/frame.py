@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import numbers
+import sys
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import lru_cache
@@ -123,6 +124,8 @@ def _from_mapping(data: Mapping[Any, Any], scalars: bool) -> pd.DataFrame:
 def _through_narwhals(data: Any) -> pd.DataFrame:
     import narwhals
 
+    if type(data).__name__ == "RecordBatch":  # pyarrow's, which narwhals does not read
+        data = sys.modules["pyarrow"].Table.from_batches([data])
     try:
         frame: Any = narwhals.from_native(data)
     except TypeError:

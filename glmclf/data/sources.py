@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import os
 import queue
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,7 +62,14 @@ def of_rows(f: Callable, arrays: tuple, place: Place) -> Any:
 
 def with_columns(table: Any, columns: list[Any], place: Place, kind: str) -> pd.DataFrame:
     """A part as a pandas frame that has these columns."""
-    frame = as_frame(table, empty=True)
+    try:
+        frame = as_frame(table, empty=True)
+    except NotImplementedError:
+        raise DataError(
+            f"{place} of {kind} is no table (found {type(table).__name__}): each part is one, such as a DataFrame"
+        ) from None
+    except DataError as error:
+        raise DataError(f"{place} of {kind}: {error}") from None
     absent = [name for name in columns if name not in frame.columns]
     if absent:
         raise DataError(
@@ -284,18 +292,26 @@ class Calls(Source):
 
     def __init__(self, function: Callable[[], Iterable[Any]]):
         self._function, self.kind = function, f"{getattr(function, '__name__', type(function).__name__)}()"
-        self.names = []
-        self.names = list(next(self.tables())[0].columns)
+        _refuse_arguments(function)
+        self.names, self._like = [], pd.DataFrame()
+        for table, _ in self.tables():
+            if len(table.columns):
+                break
+        self.names, self._like = list(table.columns), table.iloc[:0]
+        if not self.names:
+            raise DataError(f"{self.kind} gives tables without columns")
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         found = self._function()
-        if isinstance(found, (pd.DataFrame, str)) or not isinstance(found, Iterable):
+        one = isinstance(found, (str, bytes, Mapping)) or hasattr(found, "columns") or hasattr(found, "dtype")
+        if one or not isinstance(found, Iterable):
             raise DataError(
                 f"data={self.kind} gives {type(found).__name__}: it must give tables, one after another, each time it "
                 "is called (a generator function, say)"
             )
         for number, table in enumerate(self._noted(found)):
             place = Place(number, f"part {number + 1}")
+            table = self._like if _is_nothing(table) else table
             frame = with_columns(table, self.names if columns is None else columns, place, self.kind)
             yield frame if columns is None else frame[columns], place
 
@@ -311,6 +327,43 @@ class Calls(Source):
             raise
 
 
+def _is_nothing(table: Any) -> bool:
+    """Whether it is a table without rows and columns."""
+    return isinstance(table, pd.DataFrame) and table.shape == (0, 0)
+
+
+def _refuse_arguments(function: Callable) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of some that are not written in Python
+        return
+    try:
+        signature.bind()
+    except TypeError as error:
+        raise DataError(
+            f"data= is a function that needs arguments ({error}): pass one without, such as "
+            f"functools.partial({getattr(function, '__name__', 'function')}, ...)"
+        ) from None
+
+
+def _refuse_others(data: Any) -> None:
+    """Refuse what is neither a table nor a source but near one."""
+    if isinstance(data, type):
+        raise DataError(
+            f"data= is the class {data.__name__}: pass a table, a path, or a function without arguments that gives "
+            "tables, one after another"
+        )
+    if isinstance(data, bytes):
+        raise DataError("data= is of type bytes: a path is passed as text, as by os.fsdecode, or as a pathlib.Path")
+    if isinstance(data, (list, tuple)) and any(hasattr(table, "columns") for table in data):
+        raise DataError(f"data= is a {type(data).__name__} of tables: pass a function that gives it, lambda: tables")
+    if isinstance(data, Iterator):
+        raise DataError(
+            f"data= of type {type(data).__name__} is read once, but a fit takes several passes: pass a function without "
+            "arguments that gives its tables anew, such as a generator function"
+        )
+
+
 def as_source(data: Any) -> Source | None:
     """The source that `data=` is; None for a table in memory.
 
@@ -322,6 +375,7 @@ def as_source(data: Any) -> Source | None:
         A package that reads it is not installed; the message names it.
     """
     module = type(data).__module__.partition(".")[0]
+    _refuse_others(data)
     if isinstance(data, (str, os.PathLike)):
         return _of_path(os.fspath(data))
     if module == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "schema") and hasattr(data, "scanner"):
@@ -330,7 +384,7 @@ def as_source(data: Any) -> Source | None:
         from glmclf.data.dask import Dask
 
         return Dask(data)
-    return Calls(data) if callable(data) and not isinstance(data, type) else None
+    return Calls(data) if callable(data) else None
 
 
 def by_part(method: Callable) -> Callable:

@@ -28,6 +28,8 @@ from glmclf.data.terms import Variable
 from glmclf.errors import DataError, MissingDataError
 
 MOST_CLASSES = 10_000  # distinct values of a response that are kept
+TRUTH = "True and False"
+OUTCOMES = {TRUTH, "numbers", "numbers as labels"}  # kinds of a response that are numbers where parts have several
 
 
 @dataclass
@@ -44,6 +46,8 @@ class Seen:
         As of a `Value`.
     place : str
         Where it was first seen.
+    left : bool
+        Whether it is of the left side, where True and False may stand beside numbers.
     """
 
     width: int
@@ -53,23 +57,25 @@ class Seen:
     levels: list[Any] | None
     place: Place
     code: str
+    left: bool = False
 
     @classmethod
-    def of(cls, value: Value, code: str, place: Place) -> Seen | None:
+    def of(cls, value: Value, code: str, place: Place, left: bool = False) -> Seen | None:
         """Of one part; None without rows."""
         if not len(value.data):
             return None
         if not value.labelled:
-            return cls(value.data.shape[1], [], np.zeros(0, dtype=bool), None, None, place, code)
+            return cls(value.data.shape[1], [], np.zeros(0, dtype=bool), None, None, place, code, left)
         categories = value.data.categories.tolist()
         used = np.bincount(np.asarray(value.data.codes), minlength=len(categories)) > 0
-        return cls(0, categories, used, value.contrast, value.levels, place, code)
+        return cls(0, categories, used, value.contrast, value.levels, place, code, left)
 
     def __add__(self, other: Seen) -> Seen:
         if self.width != other.width or (self.levels is None) != (other.levels is None):
-            what = [s.kind for s in (self, other)]
+            if self.left and {self.kind, other.kind} <= OUTCOMES:
+                return self if self.width else other
             raise DataError(
-                f'"{self.code}" is {what[0]} in {self.place} and {what[1]} in {other.place}: give it one type '
+                f'"{self.code}" is {self.kind} in {self.place} and {other.kind} in {other.place}: give it one type '
                 "throughout"
             )
         if self.categories == other.categories and _types(self.categories) == _types(other.categories):
@@ -83,9 +89,13 @@ class Seen:
     @property
     def kind(self) -> str:
         """What it is, for a message."""
-        if not self.width:
-            return "True and False" if self.levels == [False, True] else "labels"
-        return f"{self.width} column{'s' if self.width > 1 else ''} of numbers"
+        if self.width:
+            return "numbers" if self.width == 1 else f"{self.width} columns of numbers"
+        if self.levels == [False, True] or set(map(type, self.categories)) == {bool}:
+            return TRUTH
+        if self.levels is not None:
+            return f"labels with the levels {quoted(self.levels, 4)}"
+        return "numbers as labels" if _types(self.categories) <= {int, float} else "labels"
 
     def value(self, n: int) -> Value:
         """A value of n rows with all levels that have one."""
@@ -127,9 +137,10 @@ class SeenColumn:
     low: float
     high: float
     place: Place
+    left: bool = False
 
     @classmethod
-    def of(cls, column: Column, name: str, place: Place) -> SeenColumn | None:
+    def of(cls, column: Column, name: str, place: Place, left: bool) -> SeenColumn | None:
         """Of one part; None where it is missing throughout."""
         n = len(column.values)
         if not n or (column.missing is not None and column.missing.all()):
@@ -140,12 +151,14 @@ class SeenColumn:
             low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
         elif column.kind == "category":
             categories, ordered = column.values.categories.tolist(), bool(column.values.ordered)
-        return cls(name, column.kind, categories, ordered, low, high, place)
+        return cls(name, column.kind, categories, ordered, low, high, place, left)
 
     def __add__(self, other: SeenColumn) -> SeenColumn:
         labels = ("label", "category")
+        if self.left and {self.kind, other.kind} == {"number", "bool"}:
+            return replace(self, kind="number", **self._range(other))
         if self.kind != other.kind and not (self.kind in labels and other.kind in labels):
-            words = {"number": "numbers", "bool": "True and False", "label": "text", "category": "categories"}
+            words = {"number": "numbers", "bool": TRUTH, "label": "text", "category": "categories"}
             kinds = [words.get(s.kind, "dates or other values") for s in (self, other)]
             raise DataError(
                 f'column "{self.name}" holds {kinds[0]} in {self.place} and {kinds[1]} in {other.place}: give it one '
@@ -169,6 +182,12 @@ class SeenColumn:
         return Variable(self.kind, self.categories, self.ordered)
 
 
+def _alike(a: pd.Series, b: pd.Series) -> list[pd.Series]:
+    """Both; True and False as 1 and 0 beside numbers, which they are equal to."""
+    truth = [pd.api.types.infer_dtype(c) == "boolean" for c in (a, b)]
+    return [c.astype(np.int64) if is_truth and not all(truth) else c for c, is_truth in zip((a, b), truth, strict=True)]
+
+
 @dataclass
 class Outcomes:
     """Rows of the left side that tell all its values, or of many numbers the ends and one that is not whole."""
@@ -184,7 +203,7 @@ class Outcomes:
 
     def __add__(self, other: Outcomes) -> Outcomes:
         pairs = zip(self.columns, other.columns, strict=True)
-        return Outcomes(self.names, [pd.concat([a, b], ignore_index=True) for a, b in pairs])._few()
+        return Outcomes(self.names, [pd.concat(_alike(a, b), ignore_index=True) for a, b in pairs])._few()
 
     def _few(self) -> Outcomes:
         if len(self.columns) == 1:
@@ -320,8 +339,9 @@ class Reader:
         values: dict[str, Value], place: Place,
     ) -> Survey:  # fmt: skip
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left if c in values]
-        seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place)) is not None}
-        columns = {n: own for n, c in table.items() if (own := SeenColumn.of(c, n, place)) is not None}
+        seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place, c in self.left)) is not None}
+        right = {name for c, e in self.bound.items() if c not in self.left for name in e.columns}
+        columns = {n: own for n, c in table.items() if (own := SeenColumn.of(c, n, place, n not in right)) is not None}
         return Survey(
             len(given), len(frame), int(rows.keep.sum()), rows.n_dropped(), rows.n_absent, rows.no_trials,
             rows.dropped(), seen, columns,
@@ -463,6 +483,8 @@ def surveyed(source: Source, reader: Reader) -> Survey:
     columns = _wanted(reader)
     memories = reader.memories()
     survey = source.sum(lambda table, place: reader.survey(table, place, "before"), columns)
+    if not survey.given:
+        raise DataError(f"{source.kind} has no rows (columns: {quoted(source.names)}).")
     if not survey.used:
         why = ", ".join(f'"{name}" ({count} rows)' for name, count in survey.masks.items())
         gone = "all have weight 0 or no trials" if survey.cut else "subset= leaves none"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from glmclf.core.streamed import RowsElsewhereError
+from glmclf.data.sources import as_source
 from glmclf.models.base import Model
 from glmclf.models.binary import CLogLog, Logit, Probit
 from glmclf.models.multinomial import MNLogit
@@ -43,6 +45,8 @@ def detect_separation(
     ------
     DataError
         Input that the model cannot use.
+    NotImplementedError
+        Data in a stream, whose fits say it.
     ValueError
         Another `model`.
 
@@ -63,6 +67,11 @@ def detect_separation(
     quasi-complete separation of GRADE: "Intercept" (-inf), "above[T.True]" (inf); 8 of 32 rows
     """
     cls = _class(model)
+    if isinstance(formula, str) and as_source(data) is not None:
+        raise RowsElsewhereError(
+            "detect_separation() is for tables in memory: a fit to data in a stream, "
+            f"{cls.__name__}.from_formula(formula, data).fit(), says itself which estimates are infinite"
+        )
     if not isinstance(formula, str):
         return cls(formula, data, **keywords)._detect()  # type: ignore[call-arg]
     frame = sys._getframe(1 + keywords.pop("eval_env", 0))

@@ -147,8 +147,8 @@ class InParts(Rows):
 
     def medians(self, names: list[str]) -> NoReturn:
         raise NotImplementedError(
-            'at="median" of rows in a stream, whose medians are no sums: use at="mean", or set the values, as '
-            'at="zero", atexog={...}'
+            'at="median" of rows in a stream, whose medians are no sums: use at="mean", or give the values, as in '
+            'at=pd.DataFrame({"x": [1.5]})'
         )
 
     def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:

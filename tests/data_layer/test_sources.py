@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import glmclf
 from glmclf import Logit, MNLogit
 from glmclf.data import sources
 from glmclf.errors import DataError
@@ -152,3 +153,79 @@ def test_whole_numbers_in_some_parts_and_others_in_others(table):
     a, b = table.iloc[:140], table.iloc[140:].astype({"i": float})
     same("y ~ C(i) + x", parts(a, b), pd.concat([a, b]))
     same("y ~ C(i) + x", parts(b, a), pd.concat([a, b]))
+
+
+@pytest.mark.parametrize("part", [0, 1])
+@pytest.mark.parametrize("formula", ["y ~ x", "C(y) ~ x + g"])
+def test_a_response_of_true_and_false_in_some_parts(part, formula, table):
+    cut = [table.iloc[:140], table.iloc[140:]]
+    cut[part] = cut[part].assign(y=cut[part].y.astype(bool))
+    same(formula, parts(*cut), pd.concat(cut))
+    fits = [Logit.from_formula(formula, data).fit() for data in (parts(*cut), pd.concat(cut))]
+    assert [str(fit.summary()).splitlines()[0].strip() for fit in fits] == [
+        "Logit Regression Results: P(y = 1)" if formula == "y ~ x" else "Logit Regression Results: P(C(y) = 1)"
+    ] * 2
+
+
+def test_kinds_of_parts_are_told_apart(table):
+    a, b = table.iloc[:140], table.iloc[140:].astype({"b": int})
+    for formula, words in (
+        ("y ~ b", '"b" is True and False in part 1 and numbers in part 2'),
+        ("y ~ C(b)", r'"C\(b\)" is True and False in part 1 and numbers as labels in part 2'),
+        ("y ~ np.where(b, 'u', 'v')", 'column "b" holds True and False in part 1 and numbers in part 2'),
+    ):
+        with pytest.raises(DataError, match=words):
+            Logit.from_formula(formula, parts(a, b))
+
+
+def test_parts_without_columns(table):
+    nothing = pd.DataFrame()
+    data = parts(nothing, table.iloc[:140], nothing, table.iloc[140:], nothing)
+    same("y ~ x + g", data, table, subset="x > -1 and g != 'c'")
+    assert [len(part) for part in Logit.from_formula("y ~ x", data).fit().augment(data)] == [0, 140, 0, 160, 0]
+    with pytest.raises(DataError, match="tables without columns"):
+        Logit.from_formula("y ~ x", parts(nothing))
+
+
+def test_parts_that_are_record_batches(table):
+    pyarrow = pytest.importorskip("pyarrow")
+    whole = pyarrow.Table.from_pandas(table)
+    same("y ~ x + g", lambda: whole.to_batches(max_chunksize=70), table)
+    same("y ~ x + g", lambda: whole.to_reader(max_chunksize=70), table)
+
+
+def test_no_rows_at_all(table):
+    with pytest.raises(DataError, match=r'has no rows \(columns: "x"'):
+        Logit.from_formula("y ~ x", parts(table.iloc[:0], table.iloc[:0]))
+
+
+REFUSED = {
+    "dict": (lambda t: lambda: t.to_dict("list"), "gives dict: it must give tables"),
+    "array": (lambda t: lambda: t.to_numpy(), "gives ndarray: it must give tables"),
+    "series": (lambda t: lambda: t.y, "gives Series: it must give tables"),
+    "lines": (lambda t: lambda: ["t.csv"], r"part 1 of <lambda>\(\) is no table \(found str\)"),
+    "none": (lambda t: lambda: [t, None], r"part 2 of <lambda>\(\): data= needs a table .* found NoneType"),
+    "arguments": (lambda t: lambda a: [t], "needs arguments .*'a'.*partial"),
+    "class": (lambda t: dict, "is the class dict: pass a table"),
+    "bytes": (lambda t: b"t.csv", "of type bytes: a path is passed as text"),
+    "list": (lambda t: [t, t], "list of tables: pass a function"),
+    "generator": (lambda t: (part for part in [t]), "of type generator is read once"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_source_is_told_what_is(case, table):
+    made, words = REFUSED[case]
+    with pytest.raises(DataError, match=words):
+        Logit.from_formula("y ~ x", made(table))
+
+
+def test_what_is_for_tables_in_memory_names_what_is_for_streams(table):
+    data = parts(table)
+    with pytest.raises(NotImplementedError, match=r"MNLogit.from_formula\(formula, data\).fit\(\)"):
+        glmclf.detect_separation("g ~ x", data, "mnlogit")
+    fit = Logit.from_formula("y ~ x", data).fit()
+    for averages in (fit.get_margeff, fit.predictions):
+        with pytest.raises(NotImplementedError, match="at=pd.DataFrame"):
+            averages(at="median")
+        averages(at=pd.DataFrame({"x": [1.5]}))
