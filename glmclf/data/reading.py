@@ -287,13 +287,16 @@ ALONE = 20  # rows that are evaluated one by one
 
 
 def looks_across(e: Expression, table: Mapping[str, Column], n: int) -> bool:
-    """Whether the value of a row is another where other rows are gone; what cannot be evaluated without them, too."""
+    """Whether the value of a row is another where other rows are gone; what cannot be evaluated without them, too.
+
+    What cannot be evaluated with all of them is an error of its own.
+    """
     if not e.foreign:
         return False
     everything = np.arange(n)
     parts = [everything[::2], everything[1::2], *np.unique(np.linspace(0, n - 1, ALONE).astype(np.intp))[:, None]]
+    whole = value_of(e, table, n)
     try:
-        whole = value_of(e, table, n)
         for part in (p for p in parts if len(p)):
             cut = {name: column.take(part) for name, column in table.items()}
             if not _alike(value_of(e, cut, len(part)), whole.take(part)):

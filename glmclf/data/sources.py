@@ -25,6 +25,7 @@ from glmclf.data.frame import as_frame, close_to, quoted
 from glmclf.errors import DataError
 
 ROWS = 2**17  # of a part that is cut out of a file
+ENOUGH = 20  # rows that tell whether the value of one depends on others
 AHEAD = 2  # parts that are read while another is worked on
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
@@ -112,11 +113,20 @@ class Source:
         raise NotImplementedError
 
     def first(self, columns: list[str] | None = None) -> pd.DataFrame:
-        """The first table that has rows; where none has, the last."""
+        """The first table of `ENOUGH` rows, or as many of shorter ones if they are alike; else the longest."""
+        short: list[pd.DataFrame] = []
         for table, _ in self.tables(columns):
-            if len(table):
+            if len(table) >= ENOUGH:
+                return table
+            if short and not len(short[-1]):
+                short.pop()
+            if len(table) or not short:
+                short.append(table)
+            if sum(map(len, short)) >= ENOUGH:
                 break
-        return table
+        if all(table.dtypes.equals(short[0].dtypes) for table in short):
+            return pd.concat(short)
+        return max(short, key=len)
 
     def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
         """Sum of ``f(table, place)`` over the parts, added in their order; the next ones are read meanwhile."""
@@ -359,8 +369,8 @@ def _refuse_others(data: Any) -> None:
         raise DataError(f"data= is a {type(data).__name__} of tables: pass a function that gives it, lambda: tables")
     if isinstance(data, Iterator):
         raise DataError(
-            f"data= of type {type(data).__name__} is read once, but a fit takes several passes: pass a function without "
-            "arguments that gives its tables anew, such as a generator function"
+            f"data= of type {type(data).__name__} is read once, but a fit takes several passes: pass a function "
+            "without arguments that gives its tables anew, such as a generator function"
         )
 
 

@@ -29,7 +29,8 @@ from glmclf.errors import DataError, MissingDataError
 
 MOST_CLASSES = 10_000  # distinct values of a response that are kept
 TRUTH = "True and False"
-OUTCOMES = {TRUTH, "numbers", "numbers as labels"}  # kinds of a response that are numbers where parts have several
+ONE = "1 column of numbers"
+OUTCOMES = {TRUTH, ONE, "numbers as labels"}  # kinds of a response that are numbers where parts have several
 
 
 @dataclass
@@ -90,7 +91,7 @@ class Seen:
     def kind(self) -> str:
         """What it is, for a message."""
         if self.width:
-            return "numbers" if self.width == 1 else f"{self.width} columns of numbers"
+            return ONE if self.width == 1 else f"{self.width} columns of numbers"
         if self.levels == [False, True] or set(map(type, self.categories)) == {bool}:
             return TRUTH
         if self.levels is not None:
@@ -467,10 +468,10 @@ def bound_to(
     """The fields of a Reader that the first table tells."""
     caller = {} if restricted or namespace is None else namespace
     bound = {code: bind_code(code, first, caller, restricted) for code in dict.fromkeys([*left, *right])}
-    _refuse_across([e for e in bound.values() if not e.remembers], first)
     if subset is not None and not isinstance(subset, str):
         raise DataError(f"subset= of data in a stream is a query, such as \"age > 20\"; found {type(subset).__name__}")
     caller, columns = caller if subset else {}, _columns_of(extras, first)
+    _refuse_across([e for e in bound.values() if not e.remembers], first, subset, caller)
     return {"left": list(left), "bound": bound, "subset": subset, "caller": caller, "extras": columns}
 
 
@@ -499,7 +500,7 @@ def surveyed(source: Source, reader: Reader) -> Survey:
                 return source.sum(lambda table, place: reader.memorised(table, place, g, some), columns)
 
             memorise_all(some, total)
-        _refuse_across(list(itertools.chain(*memories)), source.first(columns))
+        _refuse_across(list(itertools.chain(*memories)), source.first(columns), reader.subset, reader.caller)
         survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
     return survey
 
@@ -539,10 +540,15 @@ def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:
     return all(name in (e.bare, e.categorised) for e in uses)
 
 
-def _refuse_across(expressions: list[Expression], first: pd.DataFrame) -> None:
+def _refuse_across(
+    expressions: list[Expression], first: pd.DataFrame, subset: str | None, caller: Mapping[str, Any]
+) -> None:
     """Refuse code that looks across rows, which are in other parts."""
-    some = first.iloc[:2000]
+    expressions = [e for e in expressions if e.foreign]
+    cut = subset_mask(subset, first, caller, False, part=True) if expressions else None
+    used = (first if cut is None else first[cut]).iloc[:2000]
     for e in expressions:
+        some = used[list(e.columns)].dropna() if e.remembers else used  # what it remembers is of complete rows
         table = {name: read_column(some[name], name) for name in e.columns}
         if len(some) and looks_across(e, table, len(some)):
             raise NotImplementedError(

@@ -459,3 +459,14 @@ def test_arrays_come_back_from_a_network_as_they_were(table):
     buffers = []
     again = pickle.loads(pickle.dumps(kept, protocol=5, buffer_callback=buffers.append), buffers=buffers)
     assert not buffers and again[0][0].flags.f_contiguous and (again[0][0] == 1).all()
+
+
+def test_an_error_of_a_function_is_its_own(table):
+    def small(x):
+        if (x > 1).any():
+            raise ValueError("too large")
+        return x
+
+    lazy = Logit.from_formula("y ~ small(x)", table[table.x < 1]).fit().predict(parted(table))
+    with pytest.raises(DataError, match=r"partition \d of .* cannot be evaluated: ValueError: too large"):
+        lazy.compute()

@@ -170,7 +170,7 @@ def test_a_response_of_true_and_false_in_some_parts(part, formula, table):
 def test_kinds_of_parts_are_told_apart(table):
     a, b = table.iloc[:140], table.iloc[140:].astype({"b": int})
     for formula, words in (
-        ("y ~ b", '"b" is True and False in part 1 and numbers in part 2'),
+        ("y ~ b", '"b" is True and False in part 1 and 1 column of numbers in part 2'),
         ("y ~ C(b)", r'"C\(b\)" is True and False in part 1 and numbers as labels in part 2'),
         ("y ~ np.where(b, 'u', 'v')", 'column "b" holds True and False in part 1 and numbers in part 2'),
     ):
@@ -229,3 +229,30 @@ def test_what_is_for_tables_in_memory_names_what_is_for_streams(table):
         with pytest.raises(NotImplementedError, match="at=pd.DataFrame"):
             averages(at="median")
         averages(at=pd.DataFrame({"x": [1.5]}))
+
+
+def positive(x):
+    if (x <= 0).any():
+        raise ValueError("not positive")
+    return x + 1
+
+
+def lag(x):
+    return x.shift(1).fillna(0)
+
+
+@pytest.mark.parametrize("formula", ["y ~ positive(x)", "y ~ bs(positive(x), df=4)"])
+def test_an_error_of_a_function_is_its_own(formula, table):
+    with pytest.raises(DataError, match="cannot be evaluated: ValueError: not positive"):
+        Logit.from_formula(formula, parts(table))
+    positives = table[table.x > 0]
+    data, whole = ((Logit.from_formula(formula, d, subset="x > 0").fit()) for d in (parts(table), positives))
+    np.testing.assert_allclose(data.params, whole.params, rtol=1e-8)
+
+
+@pytest.mark.parametrize("ends", [[0, 1, N], [0, 1, 2, 2, 3, N], list(range(N + 1))])
+def test_a_lag_is_seen_though_the_first_parts_are_short(ends, table):
+    data = parts(*(table.iloc[a:b] for a, b in zip(ends, ends[1:], strict=False)))
+    for formula in ("y ~ lag(x)", "y ~ I(x - x.mean())", *(["y ~ bs(lag(x), df=4)"] if len(ends) < N else [])):
+        with pytest.raises(NotImplementedError, match="depends on other rows"):
+            Logit.from_formula(formula, data)
