@@ -240,12 +240,13 @@ class Calls(Source):
 
     def _noted(self, tables: Iterable[Any]) -> Iterator[Any]:
         """The tables; an error of the function's own says which was wanted."""
-        number = 1
+        made = 0
         try:
-            for number, table in enumerate(tables, 2):
+            for table in tables:
+                made += 1
                 yield table
         except Exception as error:
-            error.add_note(f"while {self.kind}, given as data=, made part {number}")
+            error.add_note(f"while {self.kind}, given as data=, made part {made + 1}")
             raise
 
 

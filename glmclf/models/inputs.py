@@ -92,6 +92,10 @@ class Rows:
         """Largest absolute value of each column."""
         return self.patterns.largest()
 
+    def spans_constant(self) -> int:
+        """1 where a constant is in the span of the columns, else 0."""
+        return constant(self.X)
+
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
         X, n = self.X, len(self)
@@ -320,8 +324,8 @@ class Inputs:
     def _rows(self) -> Any:
         if self._rows_ is None:
             raise DataError(
-                "this needs the rows of the fit, which were removed or not saved, or are in a stream, which a pickle does "
-                "not keep: pass new data, or fit again"
+                "this needs the rows of the fit, which were removed or not saved, or are in a stream, which a pickle "
+                "does not keep: pass new data, or fit again"
             )
         return self._rows_
 
@@ -375,7 +379,7 @@ class Inputs:
         """1 if the columns hold or span a constant, else 0."""
         if self._design.k_constant or self.formula is None:
             return int(self._design.k_constant)
-        return constant(self._rows.X)  # columns of a formula may add up to one by their values
+        return self._rows.spans_constant()  # columns of a formula may add up to one by their values
 
     def _check_covariance(self, cov_type: str) -> None:
         """Refuse a type that is unknown or that the model has not; warn of one that a pseudo-likelihood has not."""
