@@ -154,7 +154,8 @@ class Parquet(Source):
         wanted = self.names if columns is None else columns
         batches = self._dataset.to_batches(columns=wanted, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
         for number, some in enumerate(_together(batches)):
-            table = pyarrow.Table.from_batches(some).to_pandas(ignore_metadata=bool(self._indices))
+            whole = pyarrow.Table.from_batches(some)
+            table = whole.to_pandas(ignore_metadata=bool(self._indices), split_blocks=True)  # columns are not copied
             yield table, Place(number, f"part {number + 1}")
 
 
