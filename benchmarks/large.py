@@ -34,8 +34,9 @@ TOGETHER = 2**17  # rows of a row group
 MODELS = ("Logit", "LDA", "NaiveBayes")
 NAMES = [f"x{j}" for j in range(1, COLUMNS)]
 FORMULA = f"y ~ {' + '.join(NAMES)}"
-PARTITION = "64MB"  # of what is read of a file, for Dask
+PARTITION = 4  # row groups, for Dask
 WORKERS = 2
+PATIENCE = 50  # seconds that a program is waited for
 
 Found = dict[str, Any]
 
@@ -56,7 +57,7 @@ def write(path: str, n: int) -> Found:
 
     groups = [min(TOGETHER, n - start) for start in range(0, n, TOGETHER)]
     first = pa.Table.from_pandas(table(groups[0], 0), preserve_index=False)
-    with pq.ParquetWriter(path, first.schema) as file:
+    with pq.ParquetWriter(path, first.schema, use_dictionary=False) as file:
         for seed, rows in enumerate(groups):
             file.write_table(pa.Table.from_pandas(table(rows, seed), preserve_index=False))
     return {"bytes": pathlib.Path(path).stat().st_size}
@@ -111,10 +112,10 @@ def parquet(model: str, path: str, n: int) -> Found:
 
 def decoding(model: str, path: str, n: int) -> Found:
     """The file is read to Arrow's memory, part by part, and thrown away."""
-    import pyarrow.dataset
+    from glmclf.data.sources import Parquet
 
     start = time.perf_counter()
-    for _ in pyarrow.dataset.dataset(path).to_batches(batch_size=TOGETHER, batch_readahead=2, fragment_readahead=1):
+    for _ in Parquet(path)._dataset.to_batches(batch_size=TOGETHER, batch_readahead=2, fragment_readahead=1):
         pass
     seconds = time.perf_counter() - start
     return {"seconds": seconds, "passes": [seconds]}
@@ -141,21 +142,18 @@ def dask(model: str, path: str, n: int) -> Found:
 
     passes: list[float] = []
     timed(Dask, "_total", passes, lambda source: True)
-    return with_workers(
-        lambda: fitted(model, dd.read_parquet(path, split_row_groups="adaptive", blocksize=PARTITION), passes)
-    )
+    return with_workers(lambda: fitted(model, dd.read_parquet(path, split_row_groups=PARTITION), passes))
 
 
 def dask_ml(model: str, path: str, n: int) -> Found:
     """dask-ml's LogisticRegression of columns that the workers hold."""
-    import dask
     import dask.dataframe as dd
     from dask_ml.linear_model import LogisticRegression
 
     def run() -> Found:
-        frame = dd.read_parquet(path, split_row_groups="adaptive", blocksize=PARTITION)
         start = time.perf_counter()
-        X, y = dask.persist(frame[NAMES].to_dask_array(lengths=True), frame["y"].to_dask_array(lengths=True))
+        frame = dd.read_parquet(path, split_row_groups=PARTITION).persist()
+        X, y = (frame[columns].to_dask_array(lengths=True) for columns in (NAMES, "y"))
         res = LogisticRegression(solver="newton", max_iter=50).fit(X, y)
         return {"seconds": time.perf_counter() - start, "params": [float(res.intercept_), *map(float, res.coef_)]}
 
@@ -169,7 +167,7 @@ PROGRAMS = {
     "Dask, two workers": dask,
     "dask-ml, two workers": dask_ml,
 }
-FOR_LOGIT = ("decoding alone", "dask-ml, two workers")
+FOR_LOGIT = ("decoding alone", "Dask, two workers", "dask-ml, two workers")
 
 
 def one(program: str, model: str, path: str, n: int) -> Found:
@@ -182,7 +180,7 @@ def one(program: str, model: str, path: str, n: int) -> Found:
     try:
         found = PROGRAMS[program](model, path, n)
     except ImportError as error:
-        return {"missing": str(error)}
+        return {"missing": f"not installed ({error.name})"}
     return found | {"peak": peak() + found.pop("workers", 0), "before": before}
 
 
@@ -192,7 +190,12 @@ def peak() -> int:
 
 def apart(*what: Any) -> Found:
     """`one` in a process of its own."""
-    found = subprocess.run([sys.executable, __file__, "--one", json.dumps(what)], capture_output=True, text=True)
+    command = [sys.executable, __file__, "--one", json.dumps(what)]
+    try:
+        patience = None if what[0] == "write" else PATIENCE
+        found = subprocess.run(command, capture_output=True, text=True, timeout=patience)
+    except subprocess.TimeoutExpired:
+        return {"missing": f"not finished after {PATIENCE} s"}
     if found.returncode:
         raise RuntimeError(found.stderr)
     return json.loads(found.stdout.splitlines()[-1])
@@ -229,7 +232,7 @@ def run_all(scale: float, only: str) -> list[Found]:
 # --------------------------------------------------------------------------------------------------------- report
 def cells(found: Found) -> str:
     if "missing" in found:
-        return "not installed | | | | "
+        return f"{found['missing']} | | | | "
     passes = found.get("passes", [])
     each = f"{statistics.median(passes):.3g}" if passes else ""
     off = f"{found['off']:.0e}" if "off" in found else ""

@@ -16,7 +16,7 @@ from glmclf.core.streamed import RowsElsewhereError, Streamed
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
 from glmclf.data.sample import Part
-from glmclf.data.sources import Source, of_part
+from glmclf.data.sources import AGAIN, Source, of_part
 from glmclf.errors import DataError, MissingDataError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Stream:
 
     def __init__(self, source: Source, reader: Reader):
         self.source, self.reader = source, reader
-        self.prototype = tuple(a if a is None else a[:FEW] for a in next(self.parts()))
+        self.prototype = source.first_of_rows(reader, FEW, self._columns)
 
     @property
     def _columns(self) -> list[str] | None:
@@ -119,7 +119,7 @@ class StreamedRows:
         if len(self) != len(sample):
             raise DataError(
                 f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {len(self)} when it was read "
-                "again: it must give the same tables each time"
+                f"again: {AGAIN}"
             )
         self._of: Callable[..., tuple] | None = None
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
