@@ -175,7 +175,7 @@ class Parquet(Source):
 
 
 def _opened(path: str) -> Any:
-    """The dataset of a path. Files on this machine are not read ahead of what is decoded, which would hold all of them."""
+    """The dataset of a path. Files on this machine are not read ahead of what is decoded: it would hold all of them."""
     dataset = _needed("pyarrow.dataset", "parquet")
     reading = dataset.ParquetFragmentScanOptions(pre_buffer="://" in path)
     format = dataset.ParquetFileFormat(default_fragment_scan_options=reading)
@@ -183,8 +183,8 @@ def _opened(path: str) -> Any:
 
 
 def _pieces(dataset: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """What is scanned at a time, with the options of that: row groups of about `ROWS` rows, as a scan of them all fetches
-    up to a gigabyte that nobody has asked for; a dataset with a filter, which pyarrow does not take apart, whole."""
+    """What is scanned at a time, with the options of that: row groups of about `ROWS` rows, as a scan of them all runs
+    ahead by up to a gigabyte; a dataset with a filter, which pyarrow does not take apart, whole."""
     options = {"batch_size": ROWS, "batch_readahead": 2, "fragment_readahead": 1}
     try:
         fragments = dataset.get_fragments()
