@@ -22,6 +22,7 @@ from glmclf.errors import DataError
 
 ROWS = 2**17  # of a part that is cut out of a file
 AHEAD = 2  # parts that are read while another is worked on
+AGAIN = "it must give the same tables each time"
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 
 
@@ -53,6 +54,11 @@ def of_part(f: Callable, part: Any, place: Place, kind: str) -> Any:
 def of_rows(f: Callable, arrays: tuple, place: Place) -> Any:
     """``f(*arrays, number)``; nothing where there are no rows."""
     return f(*arrays, place.number) if arrays else None
+
+
+def some_of(arrays: tuple, most: int) -> tuple:
+    """The first rows of arrays, of which some may be None."""
+    return tuple(None if a is None else a[:most] for a in arrays)
 
 
 def with_columns(table: Any, columns: list[Any], place: Place, kind: str) -> pd.DataFrame:
@@ -100,11 +106,18 @@ class Source:
         raise NotImplementedError
 
     def first(self, columns: list[str] | None = None) -> pd.DataFrame:
-        """The first table that has rows; where none has, the last."""
+        """The first table that has rows, or some of them; where none has, the last."""
         for table, _ in self.tables(columns):
             if len(table):
                 break
         return table
+
+    def first_of_rows(self, reader: Callable, most: int, columns: list[str] | None = None) -> tuple:
+        """The first rows, `most` at most, of the first part of which the reader finds some."""
+        for table, place in self.tables(columns):
+            if arrays := of_part(reader, table, place, self.kind):
+                return some_of(arrays, most)
+        raise DataError(f"{self.kind} gave rows at first and none when it was read again: {AGAIN}")
 
     def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
         """Sum of ``f(table, place)`` over the parts, added in their order; the next ones are read meanwhile."""
@@ -140,11 +153,10 @@ class Parquet(Source):
     """
 
     def __init__(self, data: Any):
-        dataset = _needed("pyarrow.dataset", "parquet")
         path = isinstance(data, (str, os.PathLike))
         self.kind = f'Parquet "{_short(data)}"' if path else f"the {type(data).__name__}"
         try:
-            self._dataset = dataset.dataset(os.fspath(data), format="parquet", partitioning="hive") if path else data
+            self._dataset = _opened(os.fspath(data)) if path else data
         except (OSError, ValueError) as error:
             raise DataError(f"{self.kind} cannot be read: {error}") from None
         self.names = list(self._dataset.schema.names)
@@ -153,19 +165,51 @@ class Parquet(Source):
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         pyarrow = _needed("pyarrow", "parquet")
         wanted = self.names if columns is None else columns
-        batches = self._dataset.to_batches(columns=wanted, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
-        for number, some in enumerate(_together(self._decoded(batches))):
-            table = pyarrow.Table.from_batches(some).to_pandas(ignore_metadata=bool(self._indices))
-            yield table, Place(number, f"part {number + 1}")
-
-    def _decoded(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The batches; what cannot be read is named."""
+        batches = (b for piece, given in _pieces(self._dataset) for b in piece.to_batches(columns=wanted, **given))
         try:
-            yield from batches
-        except (OSError, ValueError) as error:  # pyarrow's own errors are among these
-            raise DataError(
-                f"{self.kind} cannot be read ({error}): it may be damaged, or have changed since it was opened"
-            ) from None
+            for number, some in enumerate(_together(batches)):
+                whole = pyarrow.Table.from_batches(some)
+                table = whole.to_pandas(ignore_metadata=bool(self._indices), split_blocks=True)  # columns not copied
+                yield table, Place(number, f"part {number + 1}")
+        except (OSError, ValueError) as error:
+            raise DataError(f"{self.kind} cannot be read ({error}). While a result is in use {AGAIN}") from error
+
+
+def _opened(path: str) -> Any:
+    """The dataset of a path. Files on this machine are not read ahead of what is decoded: it would hold all of them."""
+    dataset = _needed("pyarrow.dataset", "parquet")
+    reading = dataset.ParquetFragmentScanOptions(pre_buffer="://" in path)
+    format = dataset.ParquetFileFormat(default_fragment_scan_options=reading)
+    return dataset.dataset(path, format=format, partitioning="hive")
+
+
+def _pieces(dataset: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """What is scanned at a time, with the options of that: row groups of about `ROWS` rows, as a scan of them all runs
+    ahead by up to a gigabyte; a dataset with a filter, which pyarrow does not take apart, whole."""
+    options = {"batch_size": ROWS, "batch_readahead": 2, "fragment_readahead": 1}
+    try:
+        fragments = dataset.get_fragments()
+    except ValueError:
+        yield dataset, options
+        return
+    for fragment in fragments:
+        groups = getattr(fragment, "row_groups", None)
+        pieces = [fragment] if groups is None else [fragment.subset(row_group_ids=run) for run in _runs(groups)]
+        yield from ((piece, {"schema": dataset.schema, **options}) for piece in pieces)
+
+
+def _runs(groups: list[Any]) -> Iterator[list[int]]:
+    """Numbers of row groups, side by side, of `ROWS` rows or of one that has more."""
+    run: list[int] = []
+    rows = 0
+    for group in groups:
+        if run and rows + group.num_rows > ROWS:
+            yield run
+            run, rows = [], 0
+        run.append(group.id)
+        rows += group.num_rows
+    if run:
+        yield run
 
 
 def _pandas_indices(schema: Any) -> list[str]:

@@ -18,7 +18,7 @@ from glmclf.core.streamed import RowsElsewhereError, Streamed
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
 from glmclf.data.sample import Part
-from glmclf.data.sources import Source, joined, of_part
+from glmclf.data.sources import AGAIN, Source, joined, of_part
 from glmclf.errors import DataError, MissingDataError
 
 if TYPE_CHECKING:
@@ -96,10 +96,7 @@ class Stream:
 
     def __init__(self, source: Source, reader: Reader, digest: Digest | None = None):
         self.source, self.reader, self.digest = source, reader, digest
-        first = next((arrays for arrays, _ in self._read()), None)
-        if first is None:
-            raise self._other(Digest())
-        self.prototype = tuple(a if a is None else a[:FEW] for a in first)
+        self.prototype = source.first_of_rows(reader, FEW, self._columns)
 
     @property
     def _columns(self) -> list[str] | None:
@@ -205,7 +202,7 @@ class StreamedRows:
         if len(self) != len(sample):
             raise DataError(
                 f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {len(self)} when it was read "
-                "again: it must give the same tables each time"
+                f"again: {AGAIN}"
             )
         self._of: Callable[..., tuple] | None = None
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays

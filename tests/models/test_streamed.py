@@ -153,6 +153,18 @@ def test_files(kind, tmp_path, monkeypatch):
     assert "Data:" in str(res.summary())
 
 
+def test_a_file_is_held_in_part_only(tmp_path, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    monkeypatch.setattr(sources, "ROWS", 2**13)
+    path, n = tmp_path / "t.parquet", 2**18
+    rng = np.random.default_rng(1)
+    pd.DataFrame({name: rng.normal(size=n) for name in "abcd"}).to_parquet(path, row_group_size=2**13)
+    before = pyarrow.total_allocated_bytes()
+    held = [pyarrow.total_allocated_bytes() - before for _ in sources.Parquet(path).tables()]
+    assert len(held) == 32
+    assert max(held) < path.stat().st_size / 2
+
+
 def test_categories_keep_their_order_where_parts_agree_on_it():
     d = TABLE.assign(g=pd.Categorical(TABLE.g, categories=list("dcba")))
     same(Logit.from_formula("y ~ g", parts(d)).fit(), Logit.from_formula("y ~ g", d).fit())
@@ -222,7 +234,10 @@ def test_one_row_that_overlaps_is_found():
 
 @pytest.mark.parametrize(
     "formula",
-    ["y ~ x - 1", "y ~ 0 + one + x", "y ~ g:x - 1", "y ~ 0 + bs(x, df=4, include_intercept=True)", "y ~ 0 + cr(x, df=4)"],
+    [
+        *("y ~ x - 1", "y ~ 0 + one + x", "y ~ g:x - 1", "y ~ 0 + bs(x, df=4, include_intercept=True)"),
+        "y ~ 0 + cr(x, df=4)",
+    ],
 )
 def test_a_constant_is_found_in_the_span(formula):
     d = TABLE.assign(one=2.0)
@@ -353,6 +368,27 @@ def test_a_source_that_is_used_up_is_named():
     tables = iter([TABLE.iloc[:1000], TABLE.iloc[1000:]])
     with pytest.raises(DataError, match="anew|no table|same tables"):
         Logit.from_formula("y ~ x", lambda: tables)
+
+
+def test_a_file_that_was_written_anew_is_named(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "t.parquet"
+    TABLE.to_parquet(path, row_group_size=500)
+    res = Logit.from_formula("y ~ x", path).fit()
+    path.write_bytes(path.read_bytes()[4000:])
+    with pytest.raises(DataError, match=r'(?s)t.parquet" cannot be read .* the same tables each time'):
+        res.pred_table()
+
+
+def test_filters_and_hive_partitions(tmp_path, monkeypatch):
+    dataset = pytest.importorskip("pyarrow.dataset")
+    monkeypatch.setattr(sources, "ROWS", 500)
+    d = TABLE.assign(firm=TABLE.firm.astype(int))
+    d.to_parquet(tmp_path / "t", partition_cols=["g"], row_group_size=90)
+    whole = Logit.from_formula("y ~ x + g", d).fit()
+    same(Logit.from_formula("y ~ x + g", tmp_path / "t").fit(), whole)
+    some = dataset.dataset(tmp_path / "t", partitioning="hive").filter(dataset.field("firm") < 40)
+    same(Logit.from_formula("y ~ x + g", some).fit(), Logit.from_formula("y ~ x + g", d[d.firm < 40]).fit())
 
 
 def test_a_source_that_gives_other_rows_is_named():
