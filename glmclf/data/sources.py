@@ -6,6 +6,7 @@ done with data larger than memory is such a sum. Parts are pandas frames.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import queue
@@ -384,11 +385,9 @@ class _Ahead:
     def __exit__(self, *_: Any) -> None:
         self._stop.set()
         while self._thread.is_alive():
-            try:
-                self._queue.get(timeout=0.05)
-            except queue.Empty:
-                pass
-        self._thread.join()
+            with contextlib.suppress(queue.Empty):
+                self._queue.get_nowait()  # it may wait for room
+            self._thread.join(0.001)
 
     def _given(self) -> Iterator[Any]:
         while True:
