@@ -62,9 +62,9 @@ def _fill(piece: Piece, out: ndarray) -> None:
     for j, (a, b) in enumerate(zip(piece.num, piece.cat, strict=True)):
         column = out[:, j]
         if piece.codes is None:
-            column[:] = 1.0
-        else:
-            np.take(piece.contrast[:, b], piece.codes, out=column, mode="wrap")
+            column[:] = 1.0 if piece.numbers is None else piece.numbers[:, a]
+            continue
+        np.take(piece.contrast[:, b], piece.codes, out=column, mode="wrap")
         if piece.numbers is not None:
             column *= piece.numbers[:, a]
 

@@ -10,7 +10,7 @@ from numpy import ndarray
 from glmclf.core.objective import Evaluation, Objective
 
 ROWS, EACH, SHARE = 3_000, 250, 100  # of the part: rows at least, for each parameter, and one in so many of a whole
-MOST = 1_000_000  # rows of it, unless the parameters need more: a stream's are gathered in memory
+MOST = 250_000  # of the share: rows of a stream are held in memory for it, and more tell little more
 LARGE = 8  # parts of which a whole has at least so many is helped by one
 CHORDS = 8  # steps to the maximum of the stand-in
 NEGLIGIBLE = 1e-6  # of the stand-in's correction, squared

@@ -20,12 +20,13 @@ import pandas as pd
 
 from glmclf.core.blocks import alone
 from glmclf.data.frame import close_to, quoted
-from glmclf.data.sources import Place, Source, joined, of_part, of_rows, with_columns
+from glmclf.data.sources import AGAIN, Place, Source, joined, of_part, of_rows, some_of, with_columns
 from glmclf.errors import DataError
 
 KIND = "the Dask DataFrame"
 TOGETHER = 2**17  # rows of small partitions that are one task
 A_WORKER = 4  # tasks that a worker has at the least, if there are so many partitions
+FEW = 2000  # rows that show what the others are like
 LEVELS = 3  # of the tree of sums that are one task
 
 Range = tuple[int, int]
@@ -56,6 +57,27 @@ class Dask(Source):
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         for number, part in enumerate(self._partitions(columns)):
             yield self._computed(part), place_of(number)
+
+    def first(self, columns: list[str] | None = None) -> pd.DataFrame:
+        """Some rows of the first partition that has any; the others stay where they are."""
+        import dask
+
+        for number, part in enumerate(self._partitions(columns)):
+            few = self._computed(dask.delayed(_few)(part))
+            table = with_columns(few, self.names if columns is None else columns, place_of(number), KIND)
+            if len(table):
+                break
+        return table
+
+    def first_of_rows(self, reader: Callable, most: int, columns: list[str] | None = None) -> tuple:
+        """The first rows, `most` at most, of the first partition of which the reader finds some."""
+        import dask
+
+        work = self._sent(functools.partial(_read_few, reader, self.names if columns is None else columns, most))
+        for number, part in enumerate(self._partitions(columns)):
+            if arrays := _loaded(self._computed(dask.delayed(_sum)(work, number, [part]))):
+                return arrays
+        raise DataError(f"{KIND} gave rows at first and none when it was computed again: {AGAIN}")
 
     def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
         """Sum of ``f(table, place)`` over the partitions, each in a task."""
@@ -341,6 +363,14 @@ def _of_arrays(f: Callable, arrays: tuple, place: Place) -> Any:
 
 def _read(reader: Callable, columns: list[Any], table: Any, place: Place) -> tuple:
     return reader(with_columns(_aligned(table), columns, place, KIND), place)
+
+
+def _few(table: Any) -> Any:
+    return table.iloc[:FEW]
+
+
+def _read_few(reader: Callable, columns: list[Any], most: int, table: Any, place: Place) -> tuple:
+    return some_of(_read(reader, columns, table, place), most)
 
 
 def _under(state: dict[str, Any], f: Callable, part: Any, number: int) -> Any:

@@ -95,6 +95,8 @@ def _beside(variable: Any, table: pd.DataFrame | None, given_index: pd.Index, cu
 def _labels(variable: Any, frame: pd.DataFrame) -> ndarray:
     """One label a row; objects need no common order, as levels of a factor do."""
     series = matched(variable, name="groups", frame=frame)
+    if not isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu" and series.isna().any():
+        return series.astype(object).to_numpy()  # floats beside missing ones would be equal above 2**53
     if series.dtype == object and series.map(pd.api.types.is_hashable).all():
         return series.to_numpy()
     return align(variable, name="groups", frame=frame)

@@ -27,6 +27,7 @@ from glmclf.errors import DataError
 ROWS = 2**17  # of a part that is cut out of a file
 ENOUGH = 20  # rows that tell whether the value of one depends on others
 AHEAD = 2  # parts that are read while another is worked on
+AGAIN = "it must give the same tables each time"
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 
@@ -59,6 +60,11 @@ def of_part(f: Callable, part: Any, place: Place, kind: str) -> Any:
 def of_rows(f: Callable, arrays: tuple, place: Place) -> Any:
     """``f(*arrays, number)``; nothing where there are no rows."""
     return f(*arrays, place.number) if arrays else None
+
+
+def some_of(arrays: tuple, most: int) -> tuple:
+    """The first rows of arrays, of which some may be None."""
+    return tuple(None if a is None else a[:most] for a in arrays)
 
 
 def with_columns(table: Any, columns: list[Any], place: Place, kind: str) -> pd.DataFrame:
@@ -128,6 +134,13 @@ class Source:
             return pd.concat(short)
         return max(short, key=len)
 
+    def first_of_rows(self, reader: Callable, most: int, columns: list[str] | None = None) -> tuple:
+        """The first rows, `most` at most, of the first part of which the reader finds some."""
+        for table, place in self.tables(columns):
+            if arrays := of_part(reader, table, place, self.kind):
+                return some_of(arrays, most)
+        raise DataError(f"{self.kind} gave rows at first and none when it was read again: {AGAIN}")
+
     def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
         """Sum of ``f(table, place)`` over the parts, added in their order; the next ones are read meanwhile."""
         return self._added(lambda table, place: table, f, columns)
@@ -178,13 +191,12 @@ class Parquet(Source):
         """The dataset, with a schema of all its files, and whether theirs are the same."""
         dataset = _needed("pyarrow.dataset", "parquet")
         if not os.path.isdir(path):
-            return dataset.dataset(path, format="parquet", partitioning="hive"), True
+            return dataset.dataset(path, format=_format(path), partitioning="hive"), True
         from pyarrow.fs import LocalFileSystem
 
         hive = dataset.HivePartitioning.discover()
         options = dataset.FileSystemFactoryOptions(partition_base_dir=path, partitioning=hive)
-        format = dataset.ParquetFileFormat()
-        factory = dataset.FileSystemDatasetFactory(LocalFileSystem(), _parquet_files(path), format, options)
+        factory = dataset.FileSystemDatasetFactory(LocalFileSystem(), _parquet_files(path), _format(path), options)
         base = factory.finish()
         own = {f.path: f.physical_schema for f in base.get_fragments()}
         schema = one_schema(list(own.values()), [_short(file) for file in own])
@@ -196,21 +208,53 @@ class Parquet(Source):
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         pyarrow = _needed("pyarrow", "parquet")
         wanted = self.names if columns is None else columns
-        batches = self._dataset.to_batches(columns=wanted, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
-        for number, some in enumerate(_together(self._decoded(batches))):
-            table = pyarrow.Table.from_batches(some).to_pandas(ignore_metadata=self._plain)
-            yield table, Place(number, f"part {number + 1}")
-
-    def _decoded(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The batches; what cannot be read is named."""
-        pyarrow = _needed("pyarrow", "parquet")
+        batches = (b for piece, given in _pieces(self._dataset) for b in piece.to_batches(columns=wanted, **given))
         try:
-            yield from batches
+            for number, some in enumerate(_together(batches)):
+                whole = pyarrow.Table.from_batches(some)
+                table = whole.to_pandas(ignore_metadata=self._plain, split_blocks=True)  # columns not copied
+                yield table, Place(number, f"part {number + 1}")
         except (OSError, ValueError, pyarrow.ArrowException) as error:
             raise DataError(
-                f"{self.kind} cannot be read ({error}): it may be damaged, have changed since it was opened, or have a "
-                "schema= that its files do not fit"
-            ) from None
+                f"{self.kind} cannot be read ({error}). It may be damaged or have a schema= that its files do not fit; "
+                f"while a result is in use {AGAIN}"
+            ) from error
+
+
+def _format(path: str) -> Any:
+    """How a path is read. Files on this machine are not read ahead of what is decoded: it would hold all of them."""
+    dataset = _needed("pyarrow.dataset", "parquet")
+    reading = dataset.ParquetFragmentScanOptions(pre_buffer="://" in path)
+    return dataset.ParquetFileFormat(default_fragment_scan_options=reading)
+
+
+def _pieces(dataset: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """What is scanned at a time, with the options of that: row groups of about `ROWS` rows, as a scan of them all runs
+    ahead by up to a gigabyte; a dataset with a filter, which pyarrow does not take apart, whole."""
+    options = {"batch_size": ROWS, "batch_readahead": 2, "fragment_readahead": 1}
+    try:
+        fragments = dataset.get_fragments()
+    except ValueError:
+        yield dataset, options
+        return
+    for fragment in fragments:
+        groups = getattr(fragment, "row_groups", None)
+        pieces = [fragment] if groups is None else [fragment.subset(row_group_ids=run) for run in _runs(groups)]
+        yield from ((piece, {"schema": dataset.schema, **options}) for piece in pieces)
+
+
+def _runs(groups: list[Any]) -> Iterator[list[int]]:
+    """Numbers of row groups, side by side, of `ROWS` rows or of one that has more."""
+    run: list[int] = []
+    rows = 0
+    for group in groups:
+        if run and rows + group.num_rows > ROWS:
+            yield run
+            run, rows = [], 0
+        run.append(group.id)
+        rows += group.num_rows
+    if run:
+        yield run
 
 
 def _parquet_files(folder: str) -> list[str]:
@@ -327,13 +371,13 @@ class Calls(Source):
 
     def _noted(self, tables: Iterable[Any]) -> Iterator[Any]:
         """The tables; an error of the function's own says which was wanted."""
-        number = 1
+        made = 0
         try:
             for table in tables:
+                made += 1
                 yield table
-                number += 1
         except Exception as error:
-            error.add_note(f"while {self.kind}, given as data=, made part {number}")
+            error.add_note(f"while {self.kind}, given as data=, made part {made + 1}")
             raise
 
 
@@ -470,11 +514,9 @@ class _Ahead:
     def __exit__(self, *_: Any) -> None:
         self._stop.set()
         while self._thread.is_alive():
-            try:
-                self._queue.get(timeout=0.05)
-            except queue.Empty:
-                pass
-        self._thread.join()
+            with contextlib.suppress(queue.Empty):
+                self._queue.get_nowait()  # it may wait for room
+            self._thread.join(0.001)
 
     def _given(self) -> Iterator[Any]:
         while True:

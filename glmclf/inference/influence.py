@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,20 +118,21 @@ def adjusted_meat(objective: Objective, theta: ndarray, root: ndarray, frequency
     MacKinnon & White (1985), Journal of Econometrics 29, 305-325.
     """
     p, q = len(theta), objective.likelihood.n_eta
-    blocks, total, parts = objective.blocks, np.zeros((p, p)), []
-    size = max(16, min(blocks.size, ENTRIES // (p * q)))
-    for X, y, m, offset, weights in blocks.resized(size):
+    blocks = objective.blocks
+
+    def rows(X, y, m, offset, weights) -> _Meat:
         A = X.toarray()
         u, W = _score_and_weight(objective.likelihood, A, y, m, offset, theta)
         if weights is not None and not frequency:
             u, W = weights[:, None] * u, weights[:, None, None] * W
         Z = np.tensordot(A, root.reshape(q, A.shape[1], p), axes=(1, 1))
         v, single = _left(u, W, Z @ Z.transpose(0, 2, 1), kind)
-        parts.append(single)
         S = (v[:, :, None] * A[:, None, :]).reshape(len(A), p) / (1.0 if frequency else objective.unit)
-        total += (S.T if weights is None or not frequency else S.T * weights) @ S
-    ones = np.flatnonzero(np.concatenate(parts))
-    if len(ones):
+        meat = (S.T if weights is None or not frequency else S.T * weights) @ S
+        return _Meat(meat, len(A), np.flatnonzero(np.broadcast_to(single, len(A))))
+
+    found = blocks.resized(max(16, min(blocks.size, ENTRIES // (p * q)))).sum(rows)
+    if len(ones := found.ones):
         w = None if blocks.streamed else blocks.arrays[4]
         n = blocks.n if w is None or not frequency else w.sum()
         raise RowsError(
@@ -138,7 +140,20 @@ def adjusted_meat(objective: Objective, theta: ndarray, root: ndarray, frequency
             f'Use "{instead(float(n), p)}", or leave such a coefficient out',
             ones,
         )
-    return total
+    return found.total
+
+
+@dataclass(frozen=True)
+class _Meat:
+    """Outer products of scores, rows, and the places of those of leverage one; + is of more rows."""
+
+    total: ndarray
+    n: int
+    ones: ndarray
+
+    def __add__(self, other: _Meat) -> _Meat:
+        ones = np.concatenate([self.ones, self.n + other.ones])
+        return _Meat(self.total + other.total, self.n + other.n, ones)
 
 
 def _left(u: ndarray, W: ndarray, G: ndarray, kind: str) -> tuple[ndarray, Any]:

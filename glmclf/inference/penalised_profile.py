@@ -133,7 +133,8 @@ class PenalisedProfile(Profile):
         Q, origin, back = self._subspace(c)
         rng, p, d = np.random.default_rng(Q.shape[0]), *Q.shape
         etas = [back @ (self.theta - origin) + size * rng.standard_normal(d) for size in np.repeat(SIZES, DRAWS)]
-        X = self.objective.objective.blocks.arrays[0]
+        blocks = self.objective.objective.blocks
+        X = blocks.thinned(max(1, blocks.n // ROWS)).arrays[0] if blocks.streamed else blocks.arrays[0]
         if X.shape[1] == p and d:
             rows = X[:].toarray() if X.shape[0] <= ROWS else X[: X.shape[0] : X.shape[0] // ROWS].toarray()
             for _ in range(SUBSETS):

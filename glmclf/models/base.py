@@ -318,7 +318,8 @@ class Model(ConstrainedFits, Regularization):
         TypeError
             A keyword of "sgd" with another `method`.
         NotImplementedError
-            `refine` with `bias_reduction`.
+            `refine` with `bias_reduction`. Of data in parts what needs rows one by one: "sgd", "HAC", "bootstrap",
+            "jackknife".
 
         Warns
         -----

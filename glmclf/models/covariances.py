@@ -122,10 +122,17 @@ def row_covariance(
         return found
     except RowsError as refusal:
         at = refusal.rows if rows is None else rows[refusal.rows]
-        labels = list(model._rows.index[at[:FIRST]])
-        more = ", ..." if len(at) > FIRST else ""
-        words = f"row {labels[0]!r}" if len(at) == 1 else f"{len(at)} rows ({', '.join(map(repr, labels))}{more})"
-        raise EstimationError(str(refusal).replace("{rows}", words)) from None
+        raise EstimationError(str(refusal).replace("{rows}", _named(model, at))) from None
+
+
+def _named(model: Any, at: ndarray) -> str:
+    """Some rows, with the labels of the first unless they are in a stream."""
+    count = f"{len(at)} row{'' if len(at) == 1 else 's'}"
+    if model._rows.streamed:
+        return count
+    labels = list(model._rows.index[at[:FIRST]])
+    more = ", ..." if len(at) > FIRST else ""
+    return f"row {labels[0]!r}" if len(at) == 1 else f"{count} ({', '.join(map(repr, labels))}{more})"
 
 
 def _lost_spread(found: Covariance, context: Context) -> str:

@@ -209,6 +209,8 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
             NaiveBayes: values that a feature's family cannot have; the message names them.
         EstimationError
             NaiveBayes: a feature that a class never shows.
+        NotImplementedError
+            Of data in parts what needs rows one by one: "HAC", "bootstrap", "jackknife".
         """
         cov_type = self._check_fit(cov_type, n_threads)
         keywords = self._cov_keywords(cov_type, cov_kwds)

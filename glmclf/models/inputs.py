@@ -92,6 +92,10 @@ class Rows:
         """Largest absolute value of each column."""
         return self.patterns.largest()
 
+    def spans_constant(self) -> int:
+        """1 where a constant is in the span of the columns, else 0."""
+        return constant(self.X)
+
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
         X, n = self.X, len(self)
@@ -180,17 +184,20 @@ class Inputs:
         ----------
         formula : str
             A patsy formula, ``"y ~ x1 + C(g)"``; counts on the left side as the class takes them.
-        data : DataFrame
-            pandas, polars, pyarrow, or a mapping of columns.
+        data : DataFrame, path, pyarrow Dataset, callable or dask DataFrame
+            A table: pandas, polars, pyarrow, or a mapping of columns. Or rows that are read in parts and need not fit
+            in memory: the path of a Parquet file, of a folder of them or of a CSV file; a pyarrow dataset; a function
+            without arguments that yields tables, the same in each call; a Dask DataFrame. Fits equal those in memory
+            to rounding.
         subset : array_like of bool or str, optional
-            Rows to use: a mask, or a query such as ``"age > 20"``.
+            Rows to use: a mask, or a query such as ``"age > 20"``; of data in parts a query.
         missing : str
             What to do with rows in which a variable of the model is missing: "drop", "raise" or "none"; NaiveBayes also
             "skip", its default, and "level".
         eval_env : int
             How many callers up the formula's functions and variables are looked up: 0 is the caller of this method.
         **keywords
-            The keywords of the class. Those that are variables are a column's name or one value a row.
+            The keywords of the class. Those that are variables are a column's name or, beside a table, one value a row.
 
         Returns
         -------
@@ -199,7 +206,13 @@ class Inputs:
         Raises
         ------
         DataError, FormulaError, MissingDataError
-            Input that the model cannot use; the message names the column, the values and the rows.
+            Input that the model cannot use; the message names the column, the values and the rows, of data in parts the
+            part or partition as well. A source that gives other rows when it is read again.
+        NotImplementedError
+            Of data in parts: a term whose value in a row depends on other rows, but for the transforms that remember
+            their rows; a stateful transform of the caller's.
+        ImportError
+            The package that reads such data is not installed.
         TypeError
             A keyword that the class does not have.
         """
@@ -320,8 +333,8 @@ class Inputs:
     def _rows(self) -> Any:
         if self._rows_ is None:
             raise DataError(
-                "this needs the rows of the fit, which were removed or not saved, or are in a stream, which a pickle does "
-                "not keep: pass new data, or fit again"
+                "this needs the rows of the fit, which were removed or not saved, or are in a stream, which a pickle "
+                "does not keep: pass new data, or fit again"
             )
         return self._rows_
 
@@ -375,7 +388,7 @@ class Inputs:
         """1 if the columns hold or span a constant, else 0."""
         if self._design.k_constant or self.formula is None:
             return int(self._design.k_constant)
-        return constant(self._rows.X)  # columns of a formula may add up to one by their values
+        return self._rows.spans_constant()  # columns of a formula may add up to one by their values
 
     def _check_covariance(self, cov_type: str) -> None:
         """Refuse a type that is unknown or that the model has not; warn of one that a pseudo-likelihood has not."""

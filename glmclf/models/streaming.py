@@ -13,16 +13,18 @@ from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Columns, expandable
+from glmclf.core.objective import Largest
 from glmclf.core.streamed import RowsElsewhereError, Streamed
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
 from glmclf.data.sample import Part
-from glmclf.data.sources import Source, joined, of_part
+from glmclf.data.sources import AGAIN, Source, joined, of_part
 from glmclf.errors import DataError, MissingDataError
 
 if TYPE_CHECKING:
     from glmclf.data.streams import Reader, StreamSample
 
+ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
 FEW = 16  # rows of a prototype
 ALIKE = 1e-11  # of the terms of a digest, that is rounding
 ROWS = 0  # column of counts, beside columns called by words
@@ -94,10 +96,7 @@ class Stream:
 
     def __init__(self, source: Source, reader: Reader, digest: Digest | None = None):
         self.source, self.reader, self.digest = source, reader, digest
-        first = next((arrays for arrays, _ in self._read()), None)
-        if first is None:
-            raise self._other(Digest())
-        self.prototype = tuple(a if a is None else a[:FEW] for a in first)
+        self.prototype = source.first_of_rows(reader, FEW, self._columns)
 
     @property
     def _columns(self) -> list[str] | None:
@@ -203,7 +202,7 @@ class StreamedRows:
         if len(self) != len(sample):
             raise DataError(
                 f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {len(self)} when it was read "
-                "again: it must give the same tables each time"
+                f"again: {AGAIN}"
             )
         self._of: Callable[..., tuple] | None = None
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
@@ -252,6 +251,23 @@ class StreamedRows:
         if self.facts.outcomes is None:
             return self.blocks().over_parts(lambda X, y, trials, offset, weights: f(y, trials, weights))
         return self.facts.outcomes  # of what models ask for
+
+    def spans_constant(self) -> int:
+        """1 where a constant is in the span of the columns, else 0: by the combination that is nearest to one."""
+        if self.constant_column() is not None:
+            return 1
+        size, columns, n = self.largest(), self.columns(), len(self)
+        scale = np.where(size > 0, size, 1.0)
+        G = columns.sum(lambda X: X.gram(np.ones(X.shape[0]))) / scale / scale[:, None]
+        found = np.zeros(len(scale))
+        for _ in range(3):
+            w = found / scale
+            rest = columns.sum(lambda X, w=w: X.times(1.0 - X @ w)) / scale
+            found = found + np.linalg.lstsq(G, rest, rcond=None)[0]
+            if n - 2.0 * (found @ rest) + found @ G @ found > ALMOST * n and not w.any():
+                return 0
+        w = found / scale
+        return int(columns.sum(lambda X: Largest(np.abs(X @ w - 1.0).max(initial=0.0))) < 1e-8)
 
     def constant_column(self) -> tuple[int, float] | None:
         """Place of a column that is one number other than 0 throughout, and the number."""
@@ -318,6 +334,12 @@ class StreamedRows:
             raise DataError(f'groups="{absent[0]}": no such column. {close_to(absent[0], source.names)}')
         stream = self.grouped(list(names))
         found = stream.sum(_Distinct.of).table
+        for name in names:
+            if len(types := {type(v).__name__ for v in found[name] if v is not None and isinstance(v, str | int)}) > 1:
+                raise DataError(
+                    f'groups="{name}" holds values of types {", ".join(sorted(types))} in different parts: give it one '
+                    "type throughout"
+                )
         if (lost := int(found[ROWS][found[names].isna().any(axis=1)].sum())) > 0:
             raise MissingDataError(
                 f"{' or '.join(names)}: the group is missing in {lost} row{'' if lost == 1 else 's'} of the fit. Drop "
@@ -335,8 +357,9 @@ class _Distinct:
 
     @classmethod
     def of(cls, *arrays: Any) -> _Distinct:
-        groups = [pd.Series(_plain(g)) for g in arrays[len(Part._fields) : -1]]
-        return cls(_counted(pd.DataFrame({str(g.name): g for g in groups} | {ROWS: 1})))
+        groups = {str(g.name): g for g in arrays[len(Part._fields) : -1]}
+        found = _counted(pd.DataFrame(groups | {ROWS: 1}))
+        return cls(found.assign(**{name: _plain(found[name]) for name in groups}))
 
     def __add__(self, other: _Distinct) -> _Distinct:
         return _Distinct(_counted(pd.concat([self.table, other.table], ignore_index=True)))
@@ -344,12 +367,17 @@ class _Distinct:
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in table.columns if name != ROWS]
-    return table.groupby(names, sort=False, dropna=False, as_index=False)[ROWS].sum()
+    return table.groupby(names, sort=False, dropna=False, as_index=False, observed=True)[ROWS].sum()
 
 
 def _plain(column: pd.Series) -> pd.Series:
-    """Labels themselves, not the codes of a part's own categories."""
-    return column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
+    """Labels as objects, which no type that parts differ in changes: whole numbers stay whole, also beside missing
+    ones."""
+    values = column.astype(object)
+    if column.dtype.kind == "f":  # as whole numbers beside missing ones are read
+        whole = np.asarray(column) % 1 == 0
+        values[whole] = [int(v) for v in np.asarray(column)[whole]]
+    return values.where(column.notna(), None)
 
 
 @dataclass(frozen=True)
@@ -374,7 +402,7 @@ class StreamedCodes:
     def of(cls, stream: Stream, found: pd.DataFrame, names: list[str], which: list[str]) -> StreamedCodes:
         """Clusters of some of the columns."""
         distinct = found[which].drop_duplicates()
-        labels = pd.Index(distinct[which[0]]) if len(which) == 1 else pd.MultiIndex.from_frame(distinct)
+        labels = pd.Index(distinct[which[0]], dtype=object) if len(which) == 1 else pd.MultiIndex.from_frame(distinct)
         return cls(stream, [names.index(name) for name in which], labels)
 
     def max(self) -> int:
@@ -392,9 +420,10 @@ class StreamedCodes:
         labels, at = self.labels, self.at
 
         def number(*groups: pd.Series) -> ndarray:
-            columns = [_plain(groups[i]) for i in at]
-            wanted = columns[0] if len(at) == 1 else pd.MultiIndex.from_arrays(columns)
-            return labels.get_indexer(pd.Index(wanted))
+            if len(at) > 1:
+                return labels.get_indexer(pd.MultiIndex.from_arrays([_plain(groups[i]) for i in at]))
+            codes, found = pd.factorize(groups[at[0]])
+            return labels.get_indexer(pd.Index(_plain(pd.Series(found)), dtype=object))[codes]
 
         return number
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -949,10 +950,9 @@ class Results(
         "_units",
     )
 
-    def remove_data(self) -> None:
-        """Drop every array with one entry a row, and the table: predictions and inference remain."""
+    def _remember(self) -> None:
         _ = self._null_penalised
-        super().remove_data()
+        super()._remember()
 
     def _drop_rows(self) -> None:
         super()._drop_rows()
@@ -1013,3 +1013,9 @@ class Results(
         self._restore_constraint(stored["fit"].get("constraint"))
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self
+
+
+def saturated_sum(saturated: Callable, X: Any, y: ndarray, trials: Any, offset: Any, weights: ndarray | None) -> float:
+    """Log-likelihood of the saturated model, without the coefficients of counts."""
+    found = saturated(y, trials)
+    return float(np.sum(found if weights is None else weights * found))

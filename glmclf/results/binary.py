@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from glmclf.inference import gof, residuals
 from glmclf.inference.accuracy import is_number
 from glmclf.inference.prediction import Prediction, linear_se
 from glmclf.results import frames
-from glmclf.results.base import Results
+from glmclf.results.base import Results, saturated_sum
 from glmclf.results.estimates import row_property
 from glmclf.results.inverse import InversePredictions
 from glmclf.results.judging import JudgedRegression
@@ -45,8 +45,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
     def _saturated_value(self) -> float:
         if self.model._likelihood.binary:
             return 0.0
-        r = self.model._rows
-        return float(np.sum(self.model._weighted(self.model._likelihood.saturated(r.y, r.trials))))
+        return self.model._rows.blocks().over_parts(partial(saturated_sum, self.model._likelihood.saturated))
 
     @cached_property
     def _event_share(self) -> float:

@@ -486,6 +486,18 @@ class Kept(Estimates):
         """Facts for the summary's table beyond statsmodels'."""
         return self.model._header() + self._fit_header()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds: of a fit to a stream, whose rows stay behind, all that needs them."""
+        rows = self.model._rows_
+        if rows is not None and rows.streamed:
+            self._remember()
+        return self.__dict__
+
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
     def remove_data(self) -> None:
         """Drop every array with one entry a row, and the table: predictions and inference remain."""
         self._remember()

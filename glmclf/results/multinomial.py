@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference import gof, iia, level_residuals
 from glmclf.inference.influence import Influences
 from glmclf.results import decisions
-from glmclf.results.base import Results
+from glmclf.results.base import Results, saturated_sum
 from glmclf.results.constrained import said
 from glmclf.results.estimates import row_property
 from glmclf.results.judging import JudgedRegression
@@ -59,8 +59,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
 
     @cached_property
     def _saturated_value(self) -> float:
-        r = self.model._rows
-        return float(np.sum(self.model._weighted(level_residuals.saturated(r.y, r.trials))))
+        return self.model._rows.blocks().over_parts(partial(saturated_sum, level_residuals.saturated))
 
     @property
     def deviance(self) -> float:

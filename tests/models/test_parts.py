@@ -136,3 +136,17 @@ def test_the_unit_of_weights_is_nothing_to_the_last_step():
     for unit in (1e-12, 1e6):
         res = Logit(y, X, weights=np.full(N, unit)).fit(cov_type="nonrobust")
         np.testing.assert_allclose(res.bse * np.sqrt(unit), se, rtol=1e-8)
+
+
+@pytest.mark.parametrize("n", [10**6, 10**8, 10**10])
+def test_the_part_is_of_a_size_that_memory_holds(n):
+    """A hundredth of the rows, up to a quarter of a million: of a stream they are the only rows that are kept."""
+
+    class Rows:
+        def __init__(self, n, times=1):
+            self.n, self.times = -(-n // times), times
+
+        def thinned(self, times):
+            return Rows(self.n, times)
+
+    assert Subsample.of(Rows(n), 10).part.n == pytest.approx(min(n / 100, 250_000), rel=1e-3)

@@ -153,6 +153,18 @@ def test_files(kind, tmp_path, monkeypatch):
     assert "Data:" in str(res.summary())
 
 
+def test_a_file_is_held_in_part_only(tmp_path, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    monkeypatch.setattr(sources, "ROWS", 2**13)
+    path, n = tmp_path / "t.parquet", 2**18
+    rng = np.random.default_rng(1)
+    pd.DataFrame({name: rng.normal(size=n) for name in "abcd"}).to_parquet(path, row_group_size=2**13)
+    before = pyarrow.total_allocated_bytes()
+    held = [pyarrow.total_allocated_bytes() - before for _ in sources.Parquet(path).tables()]
+    assert len(held) == 32
+    assert max(held) < path.stat().st_size / 2
+
+
 def test_categories_keep_their_order_where_parts_agree_on_it():
     d = TABLE.assign(g=pd.Categorical(TABLE.g, categories=list("dcba")))
     same(Logit.from_formula("y ~ g", parts(d)).fit(), Logit.from_formula("y ~ g", d).fit())
@@ -220,6 +232,98 @@ def test_one_row_that_overlaps_is_found():
         same(Logit.from_formula("y ~ x", parts(d)).fit(), whole, tol=1e-7)
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [
+        *("y ~ x - 1", "y ~ 0 + one + x", "y ~ g:x - 1", "y ~ 0 + bs(x, df=4, include_intercept=True)"),
+        "y ~ 0 + cr(x, df=4)",
+    ],
+)
+def test_a_constant_is_found_in_the_span(formula):
+    d = TABLE.assign(one=2.0)
+    streamed, whole = (Logit.from_formula(formula, data).fit() for data in (parts(d), d))
+    assert streamed.model.k_constant == whole.model.k_constant == int("x - 1" not in formula)
+    same(streamed, whole)
+
+
+def test_clusters_are_told_by_their_values_whatever_the_type_of_their_column():
+    types = ["int64", "uint64", "Int64", "float64", "category"]
+    cuts = [0, 500, 1000, 1500, 2000, N]
+
+    def typed(d):
+        for start, stop, kind in zip(cuts[:-1], cuts[1:], types, strict=True):
+            yield d.iloc[start:stop].astype({"year": kind})
+
+    options = {"cov_type": "cluster", "cov_kwds": {"groups": "year"}}
+    whole = Logit.from_formula("y ~ x", TABLE).fit(**options)
+    same(Logit.from_formula("y ~ x", lambda: typed(TABLE)).fit(**options), whole)
+    types[3] = "int64"  # no float tells whole numbers above 2**53 apart
+    same(Logit.from_formula("y ~ x", lambda: typed(TABLE.assign(year=TABLE.year + 2**60))).fit(**options), whole)
+
+
+def test_ids_beside_missing_ones_stay_apart():
+    d = TABLE.assign(year=(TABLE.year + 2**60).astype("Int64"))
+    d.loc[5, ["year", "x"]] = pd.NA, np.nan
+    options = {"cov_type": "cluster", "cov_kwds": {"groups": "year"}}
+    whole = Logit.from_formula("y ~ x", TABLE.drop(index=5)).fit(**options)
+    for data in (d, parts(d)):
+        same_errors = Logit.from_formula("y ~ x", data).fit(**options).bse
+        np.testing.assert_allclose(same_errors, whole.bse, rtol=1e-12)
+
+
+def test_groups_of_two_types_are_refused():
+    with pytest.raises(DataError, match="int, str in different parts"):
+        Logit.from_formula("y ~ x", changed(year="2001")).fit(cov_type="cluster", cov_kwds={"groups": "year"})
+
+
+# -------------------------------------------------------------------------------------- rows that are not the same
+@pytest.mark.parametrize("kind", ["fewer parts", "fewer rows", "other values", "another order"])
+@pytest.mark.parametrize("after", ["in the fit", "after the fit"])
+def test_a_source_that_changes_is_named(kind, after):
+    state = {"calls": 0, "from": 10**9}
+
+    def tables():
+        state["calls"] += 1
+        now = state["calls"] > state["from"]
+        order = [0, 1, 2, 4, 3] if now and kind == "another order" else range(5)
+        all_parts = list(parts()())
+        for i in order:
+            table = all_parts[i]
+            if now and i == 3 and kind == "fewer parts":
+                continue
+            if now and i == 3 and kind == "fewer rows":
+                table = table.iloc[1:]
+            yield table.assign(x=2 * table.x) if now and i == 3 and kind == "other values" else table
+
+    model = Logit.from_formula("y ~ x + g", tables)
+    state["from"] = state["calls"] + 1 if after == "in the fit" else 10**9
+    words = "same tables each time it is read, also after the fit"
+    if after == "in the fit":
+        with pytest.raises(DataError, match=words):
+            model.fit()
+        return
+    res = model.fit()
+    state["from"] = state["calls"]
+    with pytest.raises(DataError, match=words):
+        res.with_cov("HC0")
+
+
+def test_a_pickle_has_what_needs_the_rows(tmp_path):
+    import pickle
+
+    for formula, fit in (("y ~ x + g", {}), ("s + t ~ x", {}), ("y ~ x", {"bias_reduction": "firth"})):
+        res = Logit.from_formula(formula, parts()).fit(**fit)
+        other = pickle.loads(pickle.dumps(Logit.from_formula(formula, parts()).fit(**fit)))
+        assert str(other.summary()) == str(res.summary()) and other.llnull == res.llnull
+        res.save(tmp_path / "r.json")
+
+
+def test_firth_of_separated_rows_has_a_summary():
+    d = TABLE.assign(q=(TABLE.g == "c") | (TABLE.w > 1.2))
+    streamed, whole = (Logit.from_formula("q ~ g", data).fit(bias_reduction="firth") for data in (parts(d), d))
+    same(streamed, whole)
+
+
 # -------------------------------------------------------------------------------------------------- bad input
 def changed(**columns):
     """Parts of which the third has other columns."""
@@ -264,6 +368,27 @@ def test_a_source_that_is_used_up_is_named():
     tables = iter([TABLE.iloc[:1000], TABLE.iloc[1000:]])
     with pytest.raises(DataError, match="anew|no table|same tables"):
         Logit.from_formula("y ~ x", lambda: tables)
+
+
+def test_a_file_that_was_written_anew_is_named(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "t.parquet"
+    TABLE.to_parquet(path, row_group_size=500)
+    res = Logit.from_formula("y ~ x", path).fit()
+    path.write_bytes(path.read_bytes()[4000:])
+    with pytest.raises(DataError, match=r'(?s)t.parquet" cannot be read .* the same tables each time'):
+        res.pred_table()
+
+
+def test_filters_and_hive_partitions(tmp_path, monkeypatch):
+    dataset = pytest.importorskip("pyarrow.dataset")
+    monkeypatch.setattr(sources, "ROWS", 500)
+    d = TABLE.assign(firm=TABLE.firm.astype(int))
+    d.to_parquet(tmp_path / "t", partition_cols=["g"], row_group_size=90)
+    whole = Logit.from_formula("y ~ x + g", d).fit()
+    same(Logit.from_formula("y ~ x + g", tmp_path / "t").fit(), whole)
+    some = dataset.dataset(tmp_path / "t", partitioning="hive").filter(dataset.field("firm") < 40)
+    same(Logit.from_formula("y ~ x + g", some).fit(), Logit.from_formula("y ~ x + g", d[d.firm < 40]).fit())
 
 
 def test_a_source_that_gives_other_rows_is_named():
