@@ -340,7 +340,12 @@ def array_names(X: ndarray) -> list[str]:
 
 
 def unmasked(values: Any) -> Any:
-    """A masked array with NaN for what it masks; anything else as it is."""
+    """A masked array with NaN for what it masks; anything else in memory as it is."""
+    if type(values).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        raise DataError(
+            f"found a Dask {type(values).__name__} where values in memory are needed: pass the Dask DataFrame to "
+            'from_formula("y ~ x", ddf), or what .compute() gives'
+        )
     if not isinstance(values, np.ma.MaskedArray):
         return values
     plain = np.array(values.data, dtype=float if values.dtype.kind in "biuf" else object)

@@ -1,17 +1,23 @@
 """Dask DataFrames: sums over partitions as tasks that are added in a fixed order.
 
-The shape of the tree by which sums are added depends on the number of partitions alone, and what is summed lies in
-memory as if it had never been sent, so that results are the same to the last bit whatever the workers do and however
-small partitions are taken together. Workers keep nothing that Dask cannot make again: one may be lost in mid-fit.
+A first pass is over partitions; then neighbours of few rows and equal types are one table. Which ones, and the shape of
+the tree by which sums are added, depends on the partitions alone, and what is summed lies in memory as if it had never
+been sent, so that results are the same to the last bit whatever the workers do and however much is one task. Workers
+keep nothing that Dask cannot make again: one may be lost in mid-fit.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import itertools
 import pickle
+import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +26,18 @@ import pandas as pd
 
 from glmclf.core.blocks import alone
 from glmclf.data.frame import close_to, quoted
-from glmclf.data.sources import AGAIN, Place, Source, joined, of_part, of_rows, some_of, with_columns
+from glmclf.data.sources import (
+    AGAIN,
+    ROWS,
+    Place,
+    Source,
+    first_of,
+    joined,
+    of_part,
+    of_rows,
+    some_of,
+    with_columns,
+)
 from glmclf.errors import DataError
 
 KIND = "the Dask DataFrame"
@@ -28,6 +45,9 @@ TOGETHER = 2**17  # rows of small partitions that are one task
 A_WORKER = 4  # tasks that a worker has at the least, if there are so many partitions
 FEW = 2000  # rows that show what the others are like
 LEVELS = 3  # of the tree of sums that are one task
+JOINED = 2**13  # rows of neighbouring partitions that are one table, at the least
+TABLES = 64  # of joined partitions, at the least
+ROOM = 2**28  # bytes of arrays that are kept in this process
 
 Range = tuple[int, int]
 
@@ -51,75 +71,107 @@ class Dask(Source):
         self._data = frame_of(data)
         self.names = list(data.columns)
         self._parts: dict[tuple | None, list[Any]] = {}
-        self._counts: list[int] | None = None
-        self._kept: dict[int, tuple[str, dict[Range, Any]]] = {}
+        self._joined: list[Range] | None = None
+        self._rows: list[int] = []
+        self._kept: dict[int, tuple[str, Any]] = {}
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
-        for number, part in enumerate(self._partitions(columns)):
-            yield self._computed(part), place_of(number)
+        parts = self._partitions(columns)
+        for number, run in enumerate(self._runs(len(parts))):
+            yield _table(columns, self._computed(*parts[slice(*run)]), run), place_of(number, run)
 
     def first(self, columns: list[str] | None = None) -> pd.DataFrame:
-        """Some rows of the first partition that has any; the others stay where they are."""
+        """Some rows of the first partitions; the others stay where they are."""
         import dask
 
-        for number, part in enumerate(self._partitions(columns)):
-            few = self._computed(dask.delayed(_few)(part))
-            table = with_columns(few, self.names if columns is None else columns, place_of(number), KIND)
-            if len(table):
-                break
-        return table
+        few = dask.delayed(_few)
+        parts = enumerate(self._partitions(columns))
+        return first_of(_table(columns, self._computed(few(part)), (i, i + 1)) for i, part in parts)
 
     def first_of_rows(self, reader: Callable, most: int, columns: list[str] | None = None) -> tuple:
         """The first rows, `most` at most, of the first partition of which the reader finds some."""
         import dask
 
-        work = self._sent(functools.partial(_read_few, reader, self.names if columns is None else columns, most))
-        for number, part in enumerate(self._partitions(columns)):
-            if arrays := _loaded(self._computed(dask.delayed(_sum)(work, number, [part]))):
+        parts = self._partitions(columns)
+        runs = [(i, i + 1) for i in range(len(parts))]
+        work = self._sent(functools.partial(_read_few, reader, columns or self.names, runs, most))
+        for number, part in enumerate(parts):
+            (arrays,) = self._computed(dask.delayed(_sum)(work, number, [[part]]))
+            if arrays := _loaded(arrays):
                 return arrays
         raise DataError(f"{KIND} gave rows at first and none when it was computed again: {AGAIN}")
 
     def sum(self, f: Callable[[pd.DataFrame, Place], Any], columns: list[str] | None = None) -> Any:
-        """Sum of ``f(table, place)`` over the partitions, each in a task."""
+        """Sum of ``f(table, place)`` over the tables; the first time, these are the partitions."""
         parts = self._partitions(columns)
-        wanted = self.names if columns is None else columns
-        inputs: dict[Range, Any] = {(i, j): [part.key for part in parts[i:j]] for i, j in self._leaves(len(parts))}
-        found = self._total(functools.partial(_of_table, f, wanted), inputs, parts[0].dask, len(parts))
-        self._counts = found.rows
+        runs = self._runs(len(parts))
+        g = functools.partial(_of_table, f, columns or self.names, runs, self._joined is None)
+        found = self._total(g, self._inputs(parts, runs), parts[0].dask, runs)
+        if self._joined is None:
+            self._joined = _alike(found.shapes)
+            self._rows = [sum(rows for rows, _ in found.shapes[i:j]) for i, j in self._joined]
         return found.value
 
     def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
-        """Sum of ``f(*reader(table, place), place.number)`` over the partitions; a cluster keeps the arrays."""
-        client = self._client()
-        if client is None:
-            return self.sum(lambda table, place: of_rows(f, reader(table, place), place), columns)
-        n = len(self._partitions(columns))
+        """Sum of ``f(*reader(table, place), place.number)`` over the tables; what the reader makes is kept by a
+        cluster, or in this process while there is room."""
         try:
-            kept = self._arrays(client, reader, columns)
-            inputs = {run: arrays.key for run, arrays in kept.items()}
-            graph = {key: value for arrays in kept.values() for key, value in dict(arrays.dask).items()}
-            return self._total(functools.partial(_of_arrays, f), inputs, graph, n)
+            return self._sum_of_kept(reader, f, columns)
+        except CancelledError:  # what a cluster kept is gone, as when it was restarted
+            self._kept.pop(id(reader), None)
+            return self._sum_of_kept(reader, f, columns)
+
+    def _sum_of_kept(self, reader: Callable, f: Callable, columns: list[str] | None) -> Any:
+        runs = self._runs(len(self._partitions(columns)))
+        g = functools.partial(_of_arrays, f, runs)
+        try:
+            client = self._client()
+            if client is not None:
+                kept = self._arrays(client, reader, columns)
+                inputs = {run: arrays.key for run, arrays in kept.items()}
+                graph = {key: value for arrays in kept.values() for key, value in dict(arrays.dask).items()}
+                return self._total(g, inputs, graph, runs)
+            room = self._room(reader)
+            if room is not None and len(room.arrays) == len(runs):
+                graph = {("kept", *run): (functools.partial(room.of, *run),) for run in self._leaves(len(runs))}
+                return self._total(g, {key[1:]: key for key in graph}, graph, runs)
+            return self.sum(functools.partial(_of_read, reader, f, room), columns)
         except BaseException:  # an interrupt, too: what is kept, or about to be, is given back
             self._kept.pop(id(reader), None)
             raise
 
     def _arrays(self, client: Any, reader: Callable, columns: list[str] | None) -> dict[Range, Any]:
-        """What the reader makes of the partitions, kept by the workers as long as the reader lives."""
+        """What the reader makes of the tables, kept by the workers as long as the reader lives."""
         import dask
 
-        name, kept = self._kept.get(id(reader), ("", {}))
-        if name == client.id:
-            return kept
-        if not name:
-            weakref.finalize(reader, self._kept.pop, id(reader), None).atexit = False
+        if self._kept.get(id(reader), ("",))[0] == client.id:
+            return self._kept[id(reader)][1]
         parts, new = self._partitions(columns), _named("rows")
-        runs = self._leaves(len(parts))
-        layer: dict[Any, Any] = {(new, i, j): (Kept.of, new, i, [part.key for part in parts[i:j]]) for i, j in runs}
-        layer[new] = self._sent(functools.partial(_read, reader, columns or self.names))
+        runs = self._runs(len(parts))
+        inputs = self._inputs(parts, runs)
+        layer: dict[Any, Any] = {(new, *leaf): (Kept.of, new, leaf[0], keys) for leaf, keys in inputs.items()}
+        layer[new] = self._sent(functools.partial(_read, reader, columns or self.names, runs))
         made = dask.persist(*_tasks(list(layer)[:-1], new, layer, parts[0].dask))
-        kept = dict(zip(runs, made, strict=True))
-        self._kept[id(reader)] = client.id, kept
+        kept = dict(zip(inputs, made, strict=True))
+        self._keep(reader, client.id, kept)
         return kept
+
+    def _room(self, reader: Callable) -> Room | None:
+        """Where this process keeps what the reader makes; None where tasks are in other processes."""
+        if not self._here():
+            return None
+        name, room = self._kept.get(id(reader), ("", None))
+        if name != "here":
+            taken = sum(other.taken for name, other in list(self._kept.values()) if name == "here")
+            room = Room(ROOM - taken)
+            self._keep(reader, "here", room)
+        return room
+
+    def _keep(self, reader: Callable, where: str, kept: Any) -> None:
+        """Keep something as long as the reader lives."""
+        if id(reader) not in self._kept:
+            weakref.finalize(reader, self._kept.pop, id(reader), None).atexit = False
+        self._kept[id(reader)] = where, kept
 
     # ---------------------------------------------------------------------------------------------------- tasks
     def _partitions(self, columns: list[str] | None) -> list[Any]:
@@ -129,14 +181,23 @@ class Dask(Source):
             absent = [name for name in columns or [] if name not in self.names]
             if absent:
                 raise DataError(f"{KIND} has no column {quoted(absent)}. {close_to(str(absent[0]), self.names)}")
-            self._parts[key] = (self._data if columns is None else self._data[columns]).to_delayed()
+            self._parts[key] = (self._data if columns is None else chosen(self._data, columns)).to_delayed()
         return self._parts[key]
 
+    def _runs(self, n: int) -> list[Range]:
+        """Runs of the n partitions that are one table each."""
+        return [(i, i + 1) for i in range(n)] if self._joined is None else self._joined
+
+    def _inputs(self, parts: list[Any], runs: list[Range]) -> dict[Range, Any]:
+        """Keys of the partitions of each table of a task."""
+        keys = [[part.key for part in parts[i:j]] for i, j in runs]
+        return {(i, j): keys[i:j] for i, j in self._leaves(len(runs))}
+
     def _leaves(self, n: int) -> list[Range]:
-        """Runs of partitions that are one task each: subtrees of few rows, once the rows are known."""
-        if self._counts is None:
+        """Runs of tables that are one task each: subtrees of few rows, once the rows are known."""
+        if self._joined is None:
             return [(i, i + 1) for i in range(n)]
-        ends = np.cumsum([0, *self._counts])
+        ends = np.cumsum([0, *self._rows])
         most = min(TOGETHER, ends[-1] // (A_WORKER * self._workers()))
         leaves, waiting = [], [(0, n)]
         while waiting:
@@ -147,8 +208,8 @@ class Dask(Source):
                 waiting += [(_middle(i, j), j), (i, _middle(i, j))]
         return leaves
 
-    def _total(self, f: Callable, inputs: dict[Range, Any], graph: Any, n: int) -> Any:
-        """Sum of ``f(input, place)`` over the n partitions; inputs are keys of the graph."""
+    def _total(self, f: Callable, inputs: dict[Range, Any], graph: Any, runs: list[Range]) -> Any:
+        """Sum of ``f(input, number)`` over the tables; inputs are keys of the graph."""
         name = _named("sum")
         layer: dict[Any, Any] = {name: self._sent(f)}
 
@@ -162,17 +223,17 @@ class Dask(Source):
                 layer[name, i, j] = (_added, sums(i, j, LEVELS))
             return name, i, j
 
-        found = _loaded(self._computed(*_tasks([sums(0, n, 0)], name, layer, graph)))
+        found = _loaded(self._computed(*_tasks([sums(0, len(runs), 0)], name, layer, graph))[0])
         if self.watch is not None:
-            self.watch(n - 1)
+            self.watch(len(runs) - 1)
         return found
 
-    def _computed(self, task: Any) -> Any:
-        """What a task gives; its own error where it has one."""
+    def _computed(self, *tasks: Any) -> Any:
+        """What tasks give; their own error where they have one."""
         import dask
 
         try:
-            return dask.compute(task)[0]
+            return dask.compute(*tasks)
         except PartitionError as failed:
             error = failed.error
         except Exception as failed:
@@ -206,11 +267,15 @@ class Dask(Source):
 
     def _sent(self, f: Callable) -> Any:
         """A function as tasks get it: as it is in this process, else as bytes, which are sent once and not a task."""
+        f = functools.partial(_under, dict(np.geterr()), f)
+        return f if self._here() else _pickled(f)
+
+    def _here(self) -> bool:
+        """Whether tasks are in this process."""
         import dask.local
         import dask.threaded
 
-        f = functools.partial(_under, dict(np.geterr()), f)
-        return f if self._get() in (dask.threaded.get, dask.local.get_sync) else _pickled(f)
+        return self._get() in (dask.threaded.get, dask.local.get_sync)
 
 
 def _tasks(keys: list[Any], name: str, layer: dict[Any, Any], graph: Any) -> list[Any]:
@@ -228,12 +293,35 @@ def _named(what: str) -> str:
 
 
 def _middle(i: int, j: int) -> int:
-    """Where partitions from i up to j are parted: after the largest power of two of them."""
+    """Where tables from i up to j are parted: after the largest power of two of them."""
     return i + (1 << (j - i - 1).bit_length() - 1)
 
 
-def place_of(number: int) -> Place:
-    return Place(number, f"partition {number}")
+def place_of(number: int, run: Range | None = None) -> Place:
+    """Of a table by its number, and the partitions that it has."""
+    i, j = run or (number, number + 1)
+    return Place(number, f"partition {i}" if j - i == 1 else f"partitions {i} to {j - 1}")
+
+
+def _alike(shapes: list[tuple[int, str]]) -> list[Range]:
+    """Runs of partitions that are one table: of few rows, and of the same types."""
+    most = max(JOINED, min(ROWS, sum(rows for rows, _ in shapes) // TABLES))
+    starts, together, now = [0], 0, ""
+    for number, (rows, types) in enumerate(shapes):
+        if together and rows and (types != now or together + rows > most):
+            starts.append(number)
+            together = 0
+        now = types if rows else now
+        together += rows
+    return list(itertools.pairwise([*starts, len(shapes)]))
+
+
+def chosen(data: Any, columns: list[str]) -> Any:
+    """Some columns, where a reader of files sees that; otherwise left to the tasks, whose errors name the partition."""
+    expression = data[columns].optimize(fuse=False).expr
+    while type(expression).__name__ == "Projection":
+        expression = expression.frame
+    return type(data)(expression)
 
 
 def is_dask(data: Any) -> bool:
@@ -308,21 +396,51 @@ class PartitionError(Exception):
 
 @dataclass
 class Counted:
-    """A sum over partitions, and how many rows each of them has."""
+    """A sum over tables, and how many rows each of them has, of which types."""
 
     value: Any
-    rows: list[int]
+    shapes: list[tuple[int, str]]
 
     def __add__(self, other: Counted) -> Counted:
-        return Counted(joined(self.value, other.value), self.rows + other.rows)
+        return Counted(joined(self.value, other.value), self.shapes + other.shapes)
+
+
+class Room:
+    """Arrays of tables by number, in this process; none once they are too large.
+
+    Parameters
+    ----------
+    size : int
+        Bytes.
+    """
+
+    def __init__(self, size: int):
+        self.arrays: dict[int, tuple] = {}
+        self.taken, self._size, self._lock = 0, size, threading.Lock()
+
+    def offer(self, number: int, arrays: tuple) -> None:
+        """Keep arrays of a table, if they fit."""
+        if self._size < 0:
+            return
+        size = Kept([arrays]).__sizeof__()
+        with self._lock:
+            if number not in self.arrays and self._size >= 0:
+                self.arrays[number] = arrays
+                self.taken += size
+            if self.taken > self._size:
+                self.arrays, self.taken, self._size = {}, 0, -1
+
+    def of(self, i: int, j: int) -> Kept:
+        """Arrays of the tables from i up to j."""
+        return Kept(self.arrays[number] for number in range(i, j))
 
 
 class Kept(list):
-    """Arrays of a run of partitions on a worker."""
+    """Arrays of a run of tables."""
 
     @classmethod
     def of(cls, work: bytes, first: int, parts: list[Any]) -> Kept:
-        """``f(part, place)`` of each."""
+        """``f(part, number)`` of each."""
         f = _loaded(work)
         return cls(f(part, first + i) for i, part in enumerate(parts))
 
@@ -353,33 +471,78 @@ def _starts_right(column: pd.Series) -> bool:
     return isinstance(column.dtype, (pd.CategoricalDtype, pd.StringDtype))
 
 
-def _of_table(f: Callable, columns: list[Any], table: Any, place: Place) -> Counted:
-    return Counted(f(with_columns(_aligned(table), columns, place, KIND), place), [len(table)])
+def _table(columns: list[Any] | None, tables: Any, run: Range) -> pd.DataFrame:
+    """Partitions as one table of these columns."""
+
+    def f(table: Any, place: Place) -> pd.DataFrame:
+        frame = with_columns(_aligned(table), columns or [], place, KIND)
+        return frame if columns is None or list(frame.columns) == columns else frame[columns]
+
+    return _stacked([of_part(f, table, place_of(number), KIND) for number, table in zip(range(*run), tables)])
 
 
-def _of_arrays(f: Callable, arrays: tuple, place: Place) -> Any:
+def _stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """Tables one below another; of columns of unequal types, the values stay as they are."""
+    some = [table for table in tables if len(table)] or tables[:1]
+    if len(some) == 1:
+        return some[0]
+    first = some[0].dtypes
+    unequal = [name for name in first.index if any(table[name].dtype != first[name] for table in some[1:])]
+    return pd.concat([table.astype(dict.fromkeys(unequal, object)) for table in some] if unequal else some)
+
+
+def _types(table: pd.DataFrame) -> str:
+    """A digest of what tables have in common that become one without a change of types."""
+    types = [table.index.dtype, *table.dtypes]
+    levels = [t.categories.tolist() if isinstance(t, pd.CategoricalDtype) else None for t in types]
+    told = repr((list(table.columns), list(map(str, types)), levels, table.index.names))
+    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+
+
+def _of_table(f: Callable, columns: list[Any], runs: list[Range], first: bool, tables: Any, number: int) -> Counted:
+    table = _table(columns, tables, runs[number])
+    shapes = [(len(table), _types(table))] if first else []
+    return Counted(of_part(f, table, place_of(number, runs[number]), KIND), shapes)
+
+
+def _of_read(reader: Callable, f: Callable, room: Room | None, table: pd.DataFrame, place: Place) -> Any:
+    arrays = reader(table, place)
+    if room is not None:
+        room.offer(place.number, arrays)
     return of_rows(f, arrays, place)
 
 
-def _read(reader: Callable, columns: list[Any], table: Any, place: Place) -> tuple:
-    return reader(with_columns(_aligned(table), columns, place, KIND), place)
+def _of_arrays(f: Callable, runs: list[Range], arrays: tuple, number: int) -> Any:
+    return of_part(functools.partial(of_rows, f), arrays, place_of(number, runs[number]), KIND)
+
+
+def _read(reader: Callable, columns: list[Any], runs: list[Range], tables: Any, number: int) -> tuple:
+    return of_part(reader, _table(columns, tables, runs[number]), place_of(number, runs[number]), KIND)
 
 
 def _few(table: Any) -> Any:
     return table.iloc[:FEW]
 
 
-def _read_few(reader: Callable, columns: list[Any], most: int, table: Any, place: Place) -> tuple:
-    return some_of(_read(reader, columns, table, place), most)
+def _read_few(reader: Callable, columns: list[Any], runs: list[Range], most: int, tables: Any, number: int) -> tuple:
+    return some_of(_read(reader, columns, runs, tables, number), most)
 
 
 def _under(state: dict[str, Any], f: Callable, part: Any, number: int) -> Any:
-    """``f(part, place)`` with numpy's error state of the caller, alone in its thread."""
-    with alone(), np.errstate(**state):
-        try:
-            return of_part(f, part, place_of(number), KIND)
-        except Exception as error:
-            raise PartitionError(error.with_traceback(None)) from None
+    """``f(part, number)`` with numpy's error state of the caller, alone in its thread."""
+    with alone(), np.errstate(**state), _carried():
+        return f(part, number)
+
+
+@contextmanager
+def _carried() -> Iterator[None]:
+    """Carry errors out of a task as they are."""
+    try:
+        yield
+    except PartitionError:
+        raise
+    except Exception as error:
+        raise PartitionError(error.with_traceback(None)) from None
 
 
 def _loaded(value: Any) -> Any:
@@ -388,7 +551,7 @@ def _loaded(value: Any) -> Any:
 
 
 def _sum(work: Any, first: int, parts: list[Any]) -> Any:
-    """The subtree of a run of partitions."""
+    """The subtree of a run of tables."""
     f = _loaded(work)
 
     def total(i: int, j: int) -> Any:
@@ -396,13 +559,15 @@ def _sum(work: Any, first: int, parts: list[Any]) -> Any:
             return f(parts[i], first + i)
         return joined(total(i, _middle(i, j)), total(_middle(i, j), j))
 
-    found = total(0, len(parts))
+    with _carried():
+        found = total(0, len(parts))
     return pickle.dumps(found) if isinstance(work, bytes) else found
 
 
 def _added(sums: list[Any]) -> Any:
     """The sum of a tree of sums, in pairs of pairs."""
-    found = _pair(sums)
+    with _carried():
+        found = _pair(sums)
     first = sums
     while isinstance(first, list):
         first = first[0]

@@ -86,6 +86,23 @@ def with_columns(table: Any, columns: list[Any], place: Place, kind: str) -> pd.
     return frame
 
 
+def first_of(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The first table of `ENOUGH` rows, or as many of shorter ones if they are alike; else the longest."""
+    short: list[pd.DataFrame] = []
+    for table in tables:
+        if len(table) >= ENOUGH:
+            return table
+        if short and not len(short[-1]):
+            short.pop()
+        if len(table) or not short:
+            short.append(table)
+        if sum(map(len, short)) >= ENOUGH:
+            break
+    if all(table.dtypes.equals(short[0].dtypes) for table in short):
+        return pd.concat(short)
+    return max(short, key=len)
+
+
 class Source:
     """Tables that come one after another, the same each time.
 
@@ -119,20 +136,8 @@ class Source:
         raise NotImplementedError
 
     def first(self, columns: list[str] | None = None) -> pd.DataFrame:
-        """The first table of `ENOUGH` rows, or as many of shorter ones if they are alike; else the longest."""
-        short: list[pd.DataFrame] = []
-        for table, _ in self.tables(columns):
-            if len(table) >= ENOUGH:
-                return table
-            if short and not len(short[-1]):
-                short.pop()
-            if len(table) or not short:
-                short.append(table)
-            if sum(map(len, short)) >= ENOUGH:
-                break
-        if all(table.dtypes.equals(short[0].dtypes) for table in short):
-            return pd.concat(short)
-        return max(short, key=len)
+        """Rows that show what the others are like; see `first_of`."""
+        return first_of(table for table, _ in self.tables(columns))
 
     def first_of_rows(self, reader: Callable, most: int, columns: list[str] | None = None) -> tuple:
         """The first rows, `most` at most, of the first part of which the reader finds some."""

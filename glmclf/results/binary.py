@@ -210,7 +210,8 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         ----------
         newdata : DataFrame, array_like, optional
             Rows to predict: a table with the variables of the formula, rows of the design (scipy.sparse, too), or one
-            row as a vector or list; by default the rows of the fit. Of a Dask DataFrame, predictions are lazy.
+            row as a vector or list; by default the rows of the fit. Of a Dask DataFrame, predictions are lazy;
+            classes that are whole numbers, or True and False, are nullable there (Int64, boolean).
         which : {"mean", "linear", "var", "class"}
             P(event), x'b + offset, P(event) (1 - P(event)), or the label: the event where P(event) > `threshold`.
         threshold : float

@@ -309,7 +309,8 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         ----------
         newdata : DataFrame, array_like, optional
             Rows to predict, columns by name; by default the rows of the fit. A row is judged by the features that it
-            has; one without any by the priors. Of a Dask DataFrame, predictions are lazy.
+            has; one without any by the priors. Of a Dask DataFrame, predictions are lazy;
+            classes that are whole numbers, or True and False, are nullable there (Int64, boolean).
         which : {"mean", "class", "linear", "joint"}
             Posterior probabilities; the class decided on; log-odds against the reference, 0 for it; or
             log pi_k f_k(x), whose density has the units of the features.

@@ -181,7 +181,8 @@ class Settings:
                 raise ValueError("at= is a DataFrame, a setting a row: give no over=, atexog= and newdata= beside it")
             return cls._of_frame(res, source, at)
         if not (isinstance(at, str) and at in ("overall", *TYPICAL)) and not isinstance(at, Mapping):
-            raise ValueError(f'at={at!r}: "overall", "mean", "median", "zero", a dict or a DataFrame')
+            found = repr(at) if isinstance(at, str) else type(at).__name__
+            raise ValueError(f'at={found}: "overall", "mean", "median", "zero", a dict or a DataFrame in memory')
         observed, labels = rows_to_average(source, newdata), None
         if over is not None and isinstance(observed, InParts):
             observed, labels = observed.by(over)

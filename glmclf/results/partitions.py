@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glmclf.data.dask import KIND, Sent, frame_of, is_dask, place_of
+from glmclf.data.dask import KIND, Sent, chosen, frame_of, is_dask, place_of
 from glmclf.data.frame import read_column
-from glmclf.data.sources import Place, of_part
+from glmclf.data.sources import Place, of_part, with_columns
 from glmclf.errors import DataError
 
 LOOKED_AT = 2000  # rows of a partition
@@ -33,7 +33,10 @@ def by_partition(predict: Callable) -> Callable:
     def wrapper(self: Any, newdata: Any = None, *args: Any, **options: Any) -> Any:
         if not is_dask(newdata):
             return predict(self, newdata, *args, **options)
-        given = signature.bind(self, newdata, *args, **options).arguments
+        try:
+            given = signature.bind(self, newdata, *args, **options).arguments
+        except TypeError:
+            return predict(self, newdata, *args, **options)  # whose own error names the method
         return _lazy(self, frame_of(newdata), {n: v for n, v in given.items() if n not in ("self", "newdata")})
 
     return wrapper
@@ -44,12 +47,23 @@ def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
 
     _refuse_rows(options)
     needed = _columns(results.model, options.get("offset"))
-    if needed and set(needed) <= set(data.columns):
-        data = data[needed]
-    meta = results.predict(_without_categories(data._meta), **options)
+    meta = data._meta
+    needed = needed if set(needed) <= set(data.columns) else []
+    if needed:
+        meta, data = meta[needed], chosen(data, needed)
+    meta = _with_missing(results.predict(_without_categories(meta), **options))
     small = copy.copy(results)  # it has what a first prediction needed of the rows of the fit
     small._drop_rows()
-    return data.map_partitions(_predicted, dask.delayed(Sent(small), traverse=False), options, meta=meta)
+    dtype = meta.dtype if isinstance(meta, pd.Series) else None
+    sent = dask.delayed(Sent(small), traverse=False)
+    return data.map_partitions(_predicted, sent, needed, options, dtype, meta=meta)
+
+
+def _with_missing(found: Any) -> Any:
+    """Predictions whose whole numbers, or True and False, can be missing in any partition."""
+    if isinstance(found, pd.Series) and isinstance(found.dtype, np.dtype) and found.dtype.kind in "iub":
+        return found.convert_dtypes()
+    return found
 
 
 def _refuse_rows(options: dict[str, Any]) -> None:
@@ -75,10 +89,15 @@ def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype(loose)
 
 
-def _predicted(table: pd.DataFrame, sent: Sent, options: dict[str, Any], partition_info: Any = None) -> Any:
-    def f(table: pd.DataFrame, place: Place) -> Any:
+def _predicted(
+    table: Any, sent: Sent, needed: list[str], options: dict[str, Any], dtype: Any, partition_info: Any = None
+) -> Any:
+    def f(table: Any, place: Place) -> Any:
+        table = with_columns(table, needed, place, KIND)
+        table = table[needed] if needed else table
         _refuse_across(sent.value.model._design, table.iloc[:LOOKED_AT])
-        return sent.value.predict(table, **options)
+        found = sent.value.predict(table, **options)
+        return found if dtype is None or found.dtype == dtype else found.astype(dtype)
 
     return of_part(f, table, place_of((partition_info or {"number": 0})["number"]), KIND)
 

@@ -39,6 +39,12 @@ def table():
     return t
 
 
+@pytest.fixture(autouse=True)
+def apart(monkeypatch):
+    """Partitions of few rows stay tables of their own."""
+    monkeypatch.setattr(sums, "JOINED", 0)
+
+
 def parted(table, sizes=(100,) * PARTS, **types):
     """A Dask DataFrame of partitions of these sizes, its divisions unknown."""
     ends = np.cumsum([0, *sizes])
@@ -194,11 +200,105 @@ def test_a_partition_that_cannot_be_made(table):
         Logit.from_formula("y ~ x", parted(table).map_partitions(fails, meta=table.iloc[:0]))
 
 
-def test_a_partition_of_other_columns(table):
-    frames = [table, table.rename(columns={"x": "u"})]
-    ddf = dd.from_delayed([dask.delayed(f) for f in frames], meta=table.iloc[:0], verify_meta=False)
-    with pytest.raises(DataError, match=r"partition 1 of the Dask DataFrame has no column \"x\"|not in index|'x'"):
+def of_frames(frames):
+    """A Dask DataFrame whose description is that of the first."""
+    parts = [dask.delayed(frame) for frame in frames]
+    return dd.from_delayed(parts, meta=frames[0].iloc[:0], verify_meta=False)
+
+
+@pytest.mark.parametrize("joined", [0, 10**6])
+@pytest.mark.parametrize("what", ["columns", "Series", "None"])
+def test_a_partition_of_other_columns(table, what, joined, monkeypatch):
+    monkeypatch.setattr(sums, "JOINED", joined)
+    other = {"columns": table.rename(columns={"x": "u"}), "Series": table.x, "None": None}[what]
+    ddf = of_frames([table, other, table])
+    lacks = r'partition 1 of the Dask DataFrame has no column "x"'
+    match = lacks if what == "columns" else rf"partition 1 of the Dask DataFrame: .* found {type(other).__name__}"
+    fit = Logit.from_formula("y ~ x", table).fit()
+    with pytest.raises(DataError, match=match):
         Logit.from_formula("y ~ x", ddf)
+    with pytest.raises(DataError, match=match.replace(", which the first one has", "")):
+        fit.predict(ddf).compute()
+    if what == "columns":
+        with pytest.raises(DataError, match="^" + lacks):
+            Logit.from_formula("y ~ z", ddf).fit(cov_type="cluster", cov_kwds={"groups": "x"})
+
+
+@pytest.mark.parametrize("n", [2, 20])
+def test_what_partitions_are_together_is_told_as_it_is(table, n):
+    """Types that differ are seen where sums are added, within a task and among them."""
+    frames = [table] * (n - 1) + [table.astype({"x": str})]
+    with pytest.raises(DataError, match=r'^"x" is 1 column of numbers in partition \d+ and labels in partition'):
+        Logit.from_formula("y ~ x", of_frames(frames))
+    with pytest.raises(DataError, match=r'^"C\(x\)" mixes values of types float, str'):
+        Logit.from_formula("y ~ C(x)", of_frames(frames))
+
+
+def test_columns_are_chosen_where_files_are_read(table, tmp_path):
+    pytest.importorskip("pyarrow")
+    table.to_parquet(tmp_path / "a.parquet")
+    ddf = dd.read_parquet(tmp_path)
+    for some in (ddf, ddf[ddf.x > 0]):
+        (part,) = sums.Dask(some)._partitions(["y", "x"])
+        assert set(part.compute().columns) == {"x", "y"}
+
+
+# ---------------------------------------------------------------------------------------- partitions of few rows
+def test_partitions_of_few_rows_are_joined(table, monkeypatch):
+    monkeypatch.setattr(sums, "JOINED", 250)
+    ddf = parted(table, (25,) * 4 + (0, 0, 100, 100, 300, 300, 0))
+    source, places = sums.Dask(ddf), []
+    assert source.sum(lambda frame, place: 1) == 11
+    source.sum(lambda frame, place: places.append((place.number, place.name, len(frame))), ["x"])
+    joined = [(0, "partitions 0 to 6", 200), (1, "partition 7", 100), (2, "partition 8", 300)]
+    assert sorted(places) == [*joined, (3, "partitions 9 to 10", 300)]
+    assert [(p.number, str(p), len(t)) for t, p in source.tables()] == sorted(places)
+    for options in ({}, {"cov_type": "cluster", "cov_kwds": {"groups": "c"}}):
+        whole = Logit.from_formula("y ~ center(x) + g", table).fit(**options)
+        assert_equal(Logit.from_formula("y ~ center(x) + g", ddf).fit(**options), whole)
+
+
+def test_which_partitions_are_joined_depends_on_them_alone(table, monkeypatch):
+    monkeypatch.setattr(sums, "JOINED", 150)
+    runs = set()
+    for workers in (1, 2, 7):
+        with dask.config.set(num_workers=workers):
+            runs.add(numbers(Logit.from_formula("y ~ x + g", parted(table, (50,) * 18)).fit(cov_type="HC1")))
+    assert len(runs) == 1
+
+
+def test_partitions_of_unequal_types_stay_apart(table, monkeypatch):
+    monkeypatch.setattr(sums, "JOINED", 10**6)
+    large = table.assign(c=table.c + 2**53)  # not one number each, as floats
+    parts = np.split(np.arange(900), 3)
+    frames = [large.iloc[i] for i in parts]
+    frames[1] = frames[1].astype({"c": "uint64", "times": "float32"})
+    source = sums.Dask(of_frames(frames))
+    source.sum(lambda frame, place: 0, ["x", "times"])
+    assert source._joined == [(0, 1), (1, 2), (2, 3)]
+    fit = {"cov_type": "cluster", "cov_kwds": {"groups": "c"}}
+    whole = Logit.from_formula("y ~ z", large).fit(**fit)
+    assert_equal(Logit.from_formula("y ~ z", of_frames(frames)).fit(**fit), whole)
+
+
+@pytest.mark.parametrize("room", [0, 2**28])
+def test_arrays_of_small_data_are_kept_in_this_process(table, monkeypatch, room):
+    monkeypatch.setattr(sums, "ROOM", room)
+    made = []
+
+    def look(frame):
+        made.append(len(frame))
+        return frame
+
+    ddf = parted(table).map_partitions(look, meta=table.iloc[:0])
+    model = Logit.from_formula("y ~ x + g", ddf)
+    before = len(made)
+    found = [numbers(model.fit()) for _ in range(2)]
+    assert found[0] == found[1] and (len(made) == before) is (room > 0)
+    source = model._rows.stream.source
+    del model
+    gc.collect()
+    assert not source._kept
 
 
 def test_other_collections_are_refused(table):
@@ -222,7 +322,8 @@ def test_a_lag_is_refused_where_the_first_partition_is_empty(table):
         Logit.from_formula("y ~ x.shift(1).fillna(0)", parted(table, (0, 450, 450)))
 
 
-def test_an_interrupt_leaves_all_as_it_was(table):
+def test_an_interrupt_leaves_all_as_it_was(table, monkeypatch):
+    monkeypatch.setattr(sums, "ROOM", 0)  # each pass is over the partitions
     armed = []
 
     def interrupts(frame):
@@ -254,6 +355,9 @@ PREDICTED = {
 }
 
 
+LAZY = {"int64": "Int64", "bool": "boolean"}  # of classes, which can be missing in any partition
+
+
 @pytest.mark.parametrize("which", ["mean", "linear", "class"])
 @pytest.mark.parametrize("name", PREDICTED)
 def test_predictions_are_lazy(table, name, which):
@@ -261,6 +365,7 @@ def test_predictions_are_lazy(table, name, which):
     fit = Model.from_formula(formula, table, **options).fit()
     some = table if which == "mean" else table.dropna()
     want, lazy = fit.predict(some, which=which), fit.predict(parted(some, (300, 0, len(some) - 300)), which=which)
+    want = want.astype(LAZY.get(str(want.dtype), want.dtype)) if want.ndim == 1 else want
     assert isinstance(lazy, dd.Series if want.ndim == 1 else dd.DataFrame)
     found = lazy.compute()
     (pd.testing.assert_series_equal if want.ndim == 1 else pd.testing.assert_frame_equal)(found, want, rtol=1e-14)
@@ -273,10 +378,25 @@ def test_predictions_are_lazy(table, name, which):
 def test_predictions_for_other_priors_and_thresholds(table):
     fit, ddf = Logit.from_formula("y ~ x", table).fit(), parted(table)
     for options in ({"priors": {0: 0.9, 1: 0.1}}, {"which": "class", "threshold": 0.2}, {"which": "var"}):
-        pd.testing.assert_series_equal(fit.predict(ddf, **options).compute(), fit.predict(table, **options), rtol=1e-14)
+        want = fit.predict(table, **options).astype("Int64" if "which" in options and "threshold" in options else float)
+        pd.testing.assert_series_equal(fit.predict(ddf, **options).compute(), want, rtol=1e-14)
     fit = LDA.from_formula("k ~ x + z", table).fit()
     with pytest.raises(NotImplementedError, match="needs all rows at once"):
         fit.predict(ddf, priors="estimate")
+
+
+@pytest.mark.parametrize("left", ["y", "y == 1", "half", "k"])
+def test_classes_have_one_dtype_throughout(table, left):
+    """In memory it depends on whether one is missing."""
+    table = table.assign(half=table.times / 2)
+    Model = MNLogit if left in ("half", "k") else Logit
+    fit = Model.from_formula(f"{left} ~ x", table).fit()
+    lazy = fit.predict(parted(table), which="class")
+    found = [lazy.partitions[i].compute().dtype for i in range(PARTS)]
+    want = fit.predict(table, which="class")
+    dtype = table[left].dtype if left in table else np.dtype(bool)
+    assert {str(d) for d in (*found, lazy.dtype, lazy.compute().dtype)} == {LAZY.get(str(dtype), str(dtype))}
+    assert lazy.compute().isna().sum() == 100 and lazy.compute().dropna().tolist() == want.dropna().tolist()
 
 
 def test_predictions_of_a_fit_to_partitions(table):
@@ -305,6 +425,8 @@ def test_what_predictions_refuse(table):
         fit.get_prediction(ddf)
     with pytest.raises(DataError, match="where a Dask DataFrame is needed"):
         fit.augment(ddf.x)
+    with pytest.raises(TypeError, match=r"predict\(\) got an unexpected keyword argument 'cost'"):
+        fit.predict(ddf, cost=1)
 
 
 def test_tables_beside_predictions_come_by_partition(table):
@@ -383,6 +505,15 @@ def test_a_worker_killed_in_mid_fit_changes_nothing(client, table, threaded):
     assert killed
     assert numbers(found) == numbers(threaded(Logit, "y ~ x + g", ddf))
     assert _soon(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == 2)
+
+
+def test_what_a_cluster_lost_is_made_again(client, table):
+    from distributed.client import Future
+
+    model = Logit.from_formula("y ~ x + g", parted(table, FEW))
+    whole = numbers(model.fit())
+    client.cancel([Future(key, client=client) for key in list(client.futures)], force=True)
+    assert numbers(model.fit()) == whole
 
 
 def test_errors_of_a_cluster_are_ours(client, table):
@@ -470,3 +601,18 @@ def test_an_error_of_a_function_is_its_own(table):
     lazy = Logit.from_formula("y ~ small(x)", table[table.x < 1]).fit().predict(parted(table))
     with pytest.raises(DataError, match=r"partition \d of .* cannot be evaluated: ValueError: too large"):
         lazy.compute()
+
+
+@pytest.mark.parametrize("Model", [Logit, MNLogit, LDA, QDA, NaiveBayes])
+def test_arrays_of_dask_are_refused(table, Model):
+    ddf = parted(table)
+    arrays = ddf.y.to_dask_array(), ddf[["x"]].to_dask_array()
+    for endog, exog in (arrays, (ddf.k, ddf[["x"]]), (table.k, ddf[["x"]]), (ddf.k, table[["x"]])):
+        with pytest.raises(DataError, match=r"found a Dask \w+ where .* from_formula\("):
+            Model(endog, exog)
+
+
+def test_margins_at_a_dask_frame(table):
+    fit = Logit.from_formula("y ~ x", table).fit()
+    with pytest.raises(ValueError, match='^at=DataFrame: "overall", "mean", .* or a DataFrame in memory$'):
+        fit.get_margeff(at=parted(table))
