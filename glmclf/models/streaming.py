@@ -14,7 +14,6 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Columns, Dense, expandable
 from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, too_many
-from glmclf.data.feature_design import FeatureValues
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
 from glmclf.data.sample import Part
@@ -285,8 +284,8 @@ class StreamedRows:
 
         X, *rest = zip(*self.blocks().over_parts(part), strict=True)  # type: ignore[attr-defined]
         arrays = (None if a[0] is None else np.concatenate(a) for a in rest)
-        if hasattr(self.stream.prototype[0], "values"):
-            columns: Any = FeatureValues([np.concatenate(v) for v in zip(*X, strict=True)])
+        if isinstance(X[0], list):  # features, each as it is
+            columns: Any = type(self.stream.prototype[0])([np.concatenate(v) for v in zip(*X, strict=True)])
         else:
             columns = Dense(np.asfortranarray(np.concatenate(X)))
         return Rows(columns, *arrays, index=pd.RangeIndex(n), positions=slice(None))

@@ -459,9 +459,12 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         """Posterior probabilities of the rows of the fit, a column a level."""
         return self.predict()
 
-    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
+    def _judged_sum(self, f: Callable, newdata, endog, freq_weights, weights, offset) -> Any:
         if offset is not None:
             raise NotImplementedError(f"offset= of {type(self.model).__name__}, which has no linear predictor")
+        return super()._judged_sum(f, newdata, endog, freq_weights, weights, offset)
+
+    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
         values, index = self._values(newdata)
         log_p = self._log_posterior(values)
         return log_p, np.exp(log_p), index

@@ -297,6 +297,18 @@ def test_the_posteriors_of_complete_rows(model, table):
         b.compare_conditional(other)
 
 
+def test_errors_that_no_part_causes_name_none(table):
+    res = LDA.from_formula("y ~ x1 + x2", parts(table)).fit()
+    for data in (None, parts(table)):
+        with pytest.raises(NotImplementedError, match="^threshold= is for two levels"):
+            res.pred_table(0.3, newdata=data)
+        with pytest.raises(NotImplementedError, match="^offset= of LDA"):
+            res.roc(newdata=data, offset=1.0)
+    bayes = NaiveBayes.from_formula("y ~ qcut(x1, 4) + x2", parts(table)).fit()
+    with pytest.warns(DataWarning, match='no effect of "x1" is given: "x1" only chooses levels'):
+        bayes.get_margeff()
+
+
 def test_rows_that_are_too_many_to_hold(table, monkeypatch):
     a, b = (m.from_formula("y ~ x1 + x2", parts(table)).fit() for m in (LDA, MNLogit))
     monkeypatch.setattr(streaming, "MOST_GATHERED", 100)

@@ -428,6 +428,8 @@ def test_what_needs_rows_one_by_one_says_so_by_name(both):
 
 def test_tests_of_several_classes_that_need_rows():
     res = fits(MNLogit, SEVERAL)[1]
+    with pytest.raises(NotImplementedError, match="^threshold= is for two levels"):
+        res.pred_table(0.3)
     for name in ("iia_test", "linktest"):
         with pytest.raises(NotImplementedError, match=rf"^{name}\(\) needs the rows"):
             getattr(res, name)()
