@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pandas.testing import assert_frame_equal
 
 import glmclf
-from glmclf import LDA, CLogLog, Logit, MNLogit, Probit
+from glmclf import LDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
 from glmclf.core import streamed
 from glmclf.data import sources
 from glmclf.errors import DataError, DataWarning
@@ -318,6 +318,33 @@ def test_likelihood_ratio(both):
     other = type(both[0].model).from_formula(formula, new).fit()
     with pytest.raises(ValueError, match="different data"):
         both[1].compare_lr_test(other)
+
+
+def test_fits_of_other_rows_are_told_from_those_of_the_same():
+    t = TABLE.assign(k=np.where(TABLE["k"] == "p", "yes", "no")).dropna()
+    codings = [(Logit, {}), (Logit, {"event": "no"}), (MNLogit, {}), (MNLogit, {"reference": "yes"}), (Probit, {})]
+    expected = Logit.from_formula("k ~ x + z", t).fit().compare_lr_test(Logit.from_formula("k ~ x", t).fit())
+    for model, keywords in codings:
+        small = model.from_formula("k ~ x", lambda: iter([t[:90], t[90:]]), **keywords).fit()
+        other = model.from_formula("k ~ x", lambda: iter([t[::-1]]), **keywords).fit()
+        for data in (t, lambda: iter([t[:50], t[50:]])):
+            large = Logit.from_formula("k ~ x + z", data).fit()
+            with pytest.raises(ValueError, match=r"different data \(their response differ\)"):
+                large.compare_vuong(other)
+            if model is not Probit:
+                assert_allclose(large.compare_lr_test(small), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weights", [{}, {"freq_weights": "f"}])
+def test_models_that_are_not_nested(weights):
+    a, b = fits(Logit, "y ~ x + z", **weights), fits(Probit, "y ~ x + b", **weights)
+    assert_same(a[1].compare_vuong(b[1]), a[0].compare_vuong(b[0]))
+    assert_same(a[0].compare_vuong(b[1]), a[0].compare_vuong(b[0]))
+    c, d = fits(MNLogit, SEVERAL, **weights), fits(MNLogit, "k ~ x + h", **weights)
+    assert_same(c[1].compare_vuong(d[1]), c[0].compare_vuong(d[0]))
+    bayes = {"families": {"z": "gaussian"}, "missing": "drop"}
+    e, f = fits(LDA, "k ~ x + z", **weights, missing="drop"), fits(NaiveBayes, "k ~ x + z", **bayes, **weights)
+    assert_same(e[1].compare_vuong(f[1]), e[0].compare_vuong(f[0]))
 
 
 def test_other_references():
