@@ -282,13 +282,14 @@ class StreamedRows:
         def part(X, *rest: Any) -> Gathered:
             return Gathered([(X.values if hasattr(X, "values") else X[:].toarray(), *rest)])
 
-        X, *rest = zip(*self.blocks().over_parts(part), strict=True)  # type: ignore[attr-defined]
-        arrays = (None if a[0] is None else np.concatenate(a) for a in rest)
+        X, *rest = zip(*self.blocks().over_parts(part), strict=True)
+        arrays = [None if a[0] is None else np.concatenate(a) for a in rest]
+        kind: Any = type(self.stream.prototype[0])
         if isinstance(X[0], list):  # features, each as it is
-            columns: Any = type(self.stream.prototype[0])([np.concatenate(v) for v in zip(*X, strict=True)])
+            columns: Any = kind([np.concatenate(v) for v in zip(*X, strict=True)])
         else:
             columns = Dense(np.asfortranarray(np.concatenate(X)))
-        return Rows(columns, *arrays, index=pd.RangeIndex(n), positions=slice(None))
+        return Rows(*(columns, *arrays, pd.RangeIndex(n), slice(None)))
 
     @property
     def alike(self) -> bool:

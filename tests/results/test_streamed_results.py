@@ -303,6 +303,21 @@ def test_link_test(weighted):
     assert_same(weighted[1].linktest(), weighted[0].linktest())
 
 
+@pytest.mark.parametrize("weights", [{}, {"freq_weights": "f"}])
+def test_link_test_of_several_classes(weights):
+    a, b = fits(MNLogit, SEVERAL, **weights)
+    assert_same(b.linktest(), a.linktest())
+    with pytest.raises(NotImplementedError, match=r"^linktest\(\) needs the rows"):
+        b.linktest(cov_type="cluster", cov_kwds={"groups": "z"})
+
+
+@pytest.mark.parametrize("type", [1, 2, 3])
+@pytest.mark.parametrize("model, formula", [(Probit, BINARY), (MNLogit, SEVERAL)])
+def test_score_tests_of_terms(model, formula, type):
+    a, b = fits(model, formula)
+    assert_same(b.anova(type=type, test="score"), a.anova(type=type, test="score"))
+
+
 def test_fractions():
     memory, stream = fits(Logit, "I(s / 5) ~ x + g")
     assert_same(stream.pseudo_rsquared(), memory.pseudo_rsquared())
@@ -442,8 +457,6 @@ def test_what_needs_rows_one_by_one_says_so_by_name(both):
             getattr(res.model, name)
     with pytest.raises(NotImplementedError, match=r"^score_test\(\) needs the rows"):
         res.score_test("b")
-    with pytest.raises(NotImplementedError, match=r"^anova\(\) needs the rows"):
-        res.anova(test="score")
     for cov_type in ("bootstrap", "jackknife"):
         with pytest.raises(NotImplementedError, match=f'cov_type="{cov_type}" fits the model again to resampled rows'):
             res.with_cov(cov_type)
@@ -457,8 +470,7 @@ def test_tests_of_several_classes_that_need_rows():
     res = fits(MNLogit, SEVERAL)[1]
     with pytest.raises(NotImplementedError, match="^threshold= is for two levels"):
         res.pred_table(0.3)
-    for name in ("iia_test", "linktest"):
-        with pytest.raises(NotImplementedError, match=rf"^{name}\(\) needs the rows"):
-            getattr(res, name)()
+    with pytest.raises(NotImplementedError, match=r"^iia_test\(\) needs the rows"):
+        res.iia_test()
     with pytest.raises(NotImplementedError, match="^resid_misclassified needs the rows"):
         _ = res.resid_misclassified
