@@ -17,6 +17,7 @@ from glmclf import LDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
 from glmclf.core import streamed
 from glmclf.data import sources
 from glmclf.errors import DataError, DataWarning
+from glmclf.results import margin_parts
 
 RTOL, ATOL = 1e-10, 1e-12  # sums in another order
 ENDS = [0, 90, 90, 91, 230, 300]
@@ -247,10 +248,18 @@ def test_far_tails_of_parts():
     assert_same(found, memory.predictions(newdata=new))
 
 
+def test_medians_of_parts(weighted, monkeypatch):
+    memory, stream = weighted
+    assert_same(stream.get_margeff("median"), memory.get_margeff("median"))
+    assert_same(stream.predictions("g", at="median"), memory.predictions("g", at="median"))
+    assert_same(stream.get_margeff("median", over="h"), memory.get_margeff("median", over="h"))
+    monkeypatch.setattr(margin_parts, "MOST_GATHERED", 100)
+    with pytest.raises(NotImplementedError, match=r"^get_margeff\(\) brings numbers of each row into memory"):
+        stream.get_margeff("median")
+
+
 def test_margins_that_parts_do_not_have(weighted):
     res = weighted[1]
-    with pytest.raises(NotImplementedError, match='at="median" of rows in a stream'):
-        res.get_margeff("median")
     with pytest.raises(NotImplementedError, match='vcov="unconditional" of averages over rows in a stream'):
         res.predictions("g", vcov="unconditional")
     with pytest.raises(DataError, match="over= of rows in a stream is the name of one of its columns; found 'nope'"):
