@@ -16,7 +16,6 @@ from glmclf.core.columns import Dense
 from glmclf.core.streamed import Gathered, RowsElsewhereError
 from glmclf.data.arrays import ArrayDesign
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
-from glmclf.results.comparison import with_rows
 
 NAMES = ["_cons", "_hat", "_hatsq"]
 NEEDS_ROWS = ("cluster", "HAC", "bootstrap")
@@ -81,6 +80,8 @@ class LinkTest:
             return _table(res.model, rows, options)
         if res.model._rows.streamed and options["cov_type"] in NEEDS_ROWS:
             raise RowsElsewhereError()
+        from glmclf.results.comparison import with_rows
+
         res = with_rows(res)
         eta, tables = res._eta[:, 1:], {}
         for j, level in enumerate(res.model._equations):
