@@ -31,11 +31,15 @@ class RowsElsewhereError(NotImplementedError, AttributeError):
 
 def _needs_rows() -> str:
     name, asked = _asked_for()
-    new = inspect.isfunction(asked) and not {"newdata", "exog"}.isdisjoint(inspect.signature(asked).parameters)
+    new = "give it new data, or " if _takes_rows(asked) else ""
     return (
-        f"{name} needs the rows of the fit one by one, which are in a stream: {'give it new data, or ' * new}use a fit "
-        "to a sample in memory. augment(source) has predictions of all rows, part by part"
+        f"{name} needs the rows of the fit one by one, which are in a stream: {new}use a fit to a sample in memory. "
+        "augment(source) has predictions of all rows, part by part"
     )
+
+
+def _takes_rows(asked: Any) -> bool:
+    return inspect.isfunction(asked) and not {"newdata", "exog"}.isdisjoint(inspect.signature(asked).parameters)
 
 
 def _asked_for() -> tuple[str, Any]:
@@ -225,10 +229,9 @@ class Streamed(Blocks):
 
 def too_many(n: int) -> str:
     """Why numbers of n rows are not gathered."""
-    return (
-        f"{_asked_for()[0]} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: give "
-        "it some of them as newdata="
-    )
+    name, asked = _asked_for()
+    instead = "give it some of them as newdata=" if _takes_rows(asked) else "use a fit to a sample in memory"
+    return f"{name} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: {instead}"
 
 
 def _of_a_stream() -> Any:

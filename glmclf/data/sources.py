@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from glmclf.core.streamed import RowsElsewhereError
 from glmclf.data.file_types import csv_dtypes, one_schema
 from glmclf.data.frame import as_frame, close_to, quoted
 from glmclf.errors import DataError
@@ -48,9 +49,11 @@ def joined(a: Any, b: Any) -> Any:
 
 
 def of_part(f: Callable, part: Any, place: Place, kind: str) -> Any:
-    """``f(part, place)``, its errors with the place and the kind of source."""
+    """``f(part, place)``, its errors with the place and the kind of source, unless all rows are asked for."""
     try:
         return f(part, place)
+    except RowsElsewhereError:
+        raise
     except (DataError, NotImplementedError) as error:
         if place.name in str(error):
             raise

@@ -64,6 +64,10 @@ class Rows:
         arrays = self.y, self.trials, self.offset, self.weights
         return Blocks(self.X if X is None else X, *arrays, size=size, n_threads=n_threads)
 
+    def held(self) -> Rows:
+        """The rows in memory."""
+        return self
+
     def total(self, f: Callable) -> Any:
         """``f(y, trials, weights)``, a sum over rows."""
         return f(self.y, self.trials, self.weights)

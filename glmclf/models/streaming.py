@@ -12,9 +12,9 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Columns, expandable
+from glmclf.core.columns import Columns, Dense, expandable
 from glmclf.core.objective import Largest
-from glmclf.core.streamed import RowsElsewhereError, Streamed
+from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, too_many
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
 from glmclf.data.sample import Part
@@ -286,6 +286,26 @@ class StreamedRows:
     def parts(self) -> Iterator[tuple]:
         """Columns, response, trials, offset and weights, part by part."""
         return self.blocks().parts()  # type: ignore[attr-defined]
+
+    def held(self) -> Any:
+        """The rows in memory, labelled by their place, if they are not too many."""
+        from glmclf.models.inputs import Rows
+
+        n = len(self)
+        if n * self.X.shape[1] > MOST_GATHERED:
+            raise RowsElsewhereError(too_many(n))
+
+        def part(X, *rest: Any) -> Gathered:
+            return Gathered([(X.values if hasattr(X, "values") else X[:].toarray(), *rest)])
+
+        X, *rest = zip(*self.blocks().over_parts(part), strict=True)
+        arrays = [None if a[0] is None else np.concatenate(a) for a in rest]
+        kind: Any = type(self.stream.prototype[0])
+        if isinstance(X[0], list):  # features, each as it is
+            columns: Any = kind([np.concatenate(v) for v in zip(*X, strict=True)])
+        else:
+            columns = Dense(np.asfortranarray(np.concatenate(X)))
+        return Rows(*(columns, *arrays, pd.RangeIndex(n), slice(None)))
 
     @property
     def alike(self) -> bool:

@@ -612,10 +612,12 @@ class Results(
         theta[kept] = self._maximum(c.smaller)[1]
         if not np.isfinite(theta).all():
             return self._score_at_limit(c)
-        X = reordered(self.model._rows.X, c.smaller, c.tested)
+        own = self.model._objective()
+        chosen = own.blocks.changed(lambda X, *rest: (reordered(X, c.smaller, c.tested), *rest))
         # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
-        R = triangular_factor(Blocks(X))
-        e = self.model._objective_of(X.rotated(R))(into_basis(R, theta), True)
+        R = triangular_factor(chosen.changed(lambda X, *rest: (X,)))
+        blocks = chosen.changed(lambda X, *rest: (X.rotated(R), *rest))
+        e = type(own)(own.likelihood, blocks, own.unit)(into_basis(R, theta), True)
         with suppress(np.linalg.LinAlgError):
             return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic
         warn(

@@ -6,6 +6,7 @@ span the same functions, both estimate the same coefficients, and their differen
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -87,7 +88,7 @@ class ConditionalComparison:
 
 def compare_conditional(res: Any, other: Any) -> ConditionalComparison:
     """See `GenerativeResults.compare_conditional`."""
-    other = _checked(res, other)
+    res, other = _checked(res, other)
     form, values, y = res._logit_form(), res._values(None)[0], res.model._rows.y
     Z = form.functions(values)
     objective = other.model._objective_of(Dense(Z))
@@ -171,8 +172,9 @@ def _few(names: Any) -> str:
     return ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
 
 
-def _checked(res: Any, other: Any) -> Any:
-    """The logit against the same reference, if the two are maxima for the same response, rows and weights."""
+def _checked(res: Any, other: Any) -> tuple[Any, Any]:
+    """Both with their rows in memory, the logit against the same reference, if they are maxima for the same response,
+    rows and weights."""
     kind = type(other.model).__name__
     if kind not in ("MNLogit", "Logit"):
         raise TypeError(f"compare_conditional needs a fit of MNLogit or Logit, found {kind}")
@@ -190,13 +192,23 @@ def _checked(res: Any, other: Any) -> Any:
             f"{res.reference!r}"
             + (", which a Logit must have as the level that is no event" if kind == "Logit" else "")
         )
+    res, other = with_rows(res), with_rows(other)
     other = other if kind == "Logit" else other.rebase(other.levels[levels.index(str(res.reference))])
     a, b = res.model._rows, other.model._rows
     codes = b.y.astype(np.intp) if b.y.ndim == 1 else b.y.argmax(axis=1)
     different = len(a) != len(b) or (a.y != codes).any()
     if b.trials is not None or not _equal(counted(res), counted(other)) or different:
         raise ValueError("the two models were fitted to different rows or weights")
-    return other
+    return res, other
+
+
+def with_rows(res: Any) -> Any:
+    """Results with the rows of the fit in memory."""
+    if not res.model._rows.streamed:
+        return res
+    found, model = copy.copy(res), copy.copy(res.model)
+    model._rows_, found.model = model._rows.held(), model
+    return found
 
 
 def _equal(a: ndarray | None, b: ndarray | None) -> bool:

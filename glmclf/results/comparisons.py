@@ -81,7 +81,9 @@ class NonNested:
                 f"compare_vuong(): {which} the other model, where Vuong's statistic is not normal. Use compare_lr_test"
             )
         first, second = row_loglikelihoods(res), row_loglikelihoods(other)
-        found = vuong(first, second, res.model._rows.weights, (float(res._k_counted), float(other._k_counted)))
+        r = res.model._rows
+        weights = None if r.weights is None else r.blocks().gathered(lambda X, y, trials, offset, weights: weights)
+        found = vuong(first, second, weights, (float(res._k_counted), float(other._k_counted)))
         index = pd.Index(["uncorrected", "AIC", "BIC"], dtype=object)
         return pd.DataFrame({"statistic": found.statistic, "pvalue": found.pvalue}, index=index)
 
@@ -99,11 +101,15 @@ def _check_maximum(res: Any) -> None:
 
 def row_loglikelihoods(res: Any) -> ndarray:
     """Log-likelihood of one observation of each row, (n,); of counts without the binomial coefficients."""
-    r, model = res.model._rows, res.model
-    if is_joint(res):
-        return res._log_joint(res._values(None)[0])[np.arange(len(r.y)), r.y]
-    eta = (res._eta,) if res._eta.ndim == 1 else (res._eta[:, 1:], res._eta[:, :1])
-    return model._likelihood.pointwise(r.y, r.trials, *eta)[0]
+
+    def part(X, y, trials, offset, weights) -> ndarray:
+        if is_joint(res):
+            return res._log_joint(res._values_of(X))[np.arange(len(y)), y]
+        eta = res._eta_of(X, offset)
+        of_classes = (eta,) if eta.ndim == 1 else (eta[:, 1:], eta[:, :1])
+        return res.model._likelihood.pointwise(y, trials, *of_classes)[0]
+
+    return res.model._rows.blocks().gathered(part)
 
 
 def _nested(a: Any, b: Any) -> int:

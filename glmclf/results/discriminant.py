@@ -324,6 +324,9 @@ class DiscriminantResults(GenerativeResults):
         self._check_finite(X, index)
         return X, index
 
+    def _values_of(self, X) -> ndarray:
+        return X.toarray()
+
     def _repeated(self, model) -> Any:
         return model.fit(bias_reduction=None if self._reduced is None else "exact", n_threads=1)
 

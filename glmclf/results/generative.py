@@ -97,6 +97,10 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         """The features of the rows of the fit (None) or of others, and the labels of the rows."""
         raise NotImplementedError
 
+    def _values_of(self, X) -> Any:
+        """The features of rows as the fit reads them."""
+        raise NotImplementedError
+
     def _n_missing(self, values) -> ndarray:
         """How many features each row lacks, (n,)."""
         raise NotImplementedError
@@ -456,17 +460,27 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         """Posterior probabilities of the rows of the fit, a column a level."""
         return self.predict()
 
-    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
+    def _judged_sum(self, f: Callable, newdata, endog, freq_weights, weights, offset) -> Any:
         if offset is not None:
             raise NotImplementedError(f"offset= of {type(self.model).__name__}, which has no linear predictor")
+        return super()._judged_sum(f, newdata, endog, freq_weights, weights, offset)
+
+    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
         values, index = self._values(newdata)
-        with np.errstate(invalid="ignore"):
-            log_p = log_softmax(self._log_scores(values))[:, self.model._order]
+        log_p = self._log_posterior(values)
         return log_p, np.exp(log_p), index
 
-    def _log_p_beside(self, original) -> ndarray:
+    def _log_posterior(self, values) -> ndarray:
+        """log p(k | x) of rows, (n, K), in the order of the levels."""
         with np.errstate(invalid="ignore"):
-            return log_softmax(self._log_scores(original._values(None)[0]))[:, self.model._order]
+            return log_softmax(self._log_scores(values))[:, self.model._order]
+
+    def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
+        log_p = self._log_posterior(self._values_of(X))
+        return log_p, np.exp(log_p), np.eye(len(self.levels))[self.model._as_endog(y)]
+
+    def _log_p_beside(self, original) -> ndarray:
+        return self._log_posterior(original._values(None)[0])
 
     @property
     def _counts(self) -> ndarray:
@@ -499,8 +513,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         return table.assign(**new)
 
     def _log_probabilities(self) -> ndarray:
-        with np.errstate(invalid="ignore"):
-            return log_softmax(self._log_scores(self._values(None)[0]))[:, self.model._order]
+        return self._log_posterior(self._values(None)[0])
 
     def _observed_classes(self) -> tuple[ndarray, ndarray | None]:
         return np.argsort(self.model._order)[self.model._rows.y], None

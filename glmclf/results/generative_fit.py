@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -127,22 +127,47 @@ class PosteriorTests:
         dtype: float64
         """
         res: Any = self
-        counts, p, _ = self._observed_and_fitted()
-        found = gof.from_loglikelihoods(res.llf_conditional, res._conditional_null, float(counts.sum()), 0)
+
+        def part(X, y, trials, offset, weights) -> ndarray:
+            counts, p = self._counts_and_posteriors(X, y, weights)
+            rest = np.column_stack([np.delete(p, k, axis=1).sum(axis=1) for k in range(p.shape[1])])
+            impossible = np.isnan(p[:, 0])
+            sums = gof.class_sums(counts[~impossible], p[~impossible], rest[~impossible])
+            return np.array([impossible.sum(), counts.sum(), *sums])
+
+        impossible, n, *sums = self.model._rows.blocks().over_parts(part)
+        _check_possible(int(impossible))
+        found = gof.from_loglikelihoods(res.llf_conditional, res._conditional_null, float(n), 0)
         del found["adjusted McFadden"]
-        rest = np.column_stack([np.delete(p, k, axis=1).sum(axis=1) for k in range(p.shape[1])])
-        return pd.Series(found | gof.of_class_probabilities(gof.class_sums(counts, p, rest)))
+        return pd.Series(found | gof.of_class_probabilities(np.array(sums)))
 
     def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
         """Observations and posteriors of each class, the reference first, and the posterior of leaving it."""
-        res: Any = self
-        r, K = self.model._rows, len(res.levels)
-        p = res._posterior(res._values(None)[0])
-        if np.isnan(p).any():
-            n = int(np.isnan(p[:, 0]).sum())
-            raise ValueError(f"{n} rows have probability 0 in every class, and no posterior. Use smoothing=.5")
-        counts = (r.y[:, None] == np.arange(K)) * (1.0 if r.weights is None else r.weights[:, None])
+
+        def part(X, y, trials, offset, weights) -> ndarray:
+            return np.hstack(self._counts_and_posteriors(X, y, weights))
+
+        counts, p = np.hsplit(self.model._rows.blocks().gathered(part), 2)
+        _check_possible(int(np.isnan(p[:, 0]).sum()))
         return counts, p, p[:, 1:].sum(axis=1)
+
+    def _counts_and_posteriors(self, X, y: ndarray, weights: ndarray | None) -> tuple[ndarray, ndarray]:
+        """The same of some rows, NaN where no class is possible, (n, K) each."""
+        res: Any = self
+        counts = (y[:, None] == np.arange(len(res.levels))) * (1.0 if weights is None else weights[:, None])
+        return counts, res._posterior(res._values_of(X))
+
+    def _in_blocks(self, size: int) -> Iterator[tuple[Any, slice]]:
+        """Features of up to `size` rows of the fit at once, and the places of these rows."""
+        res: Any = self
+        start = 0
+        for X, y, *_ in self.model._rows.parts():
+            values = res._values_of(X)
+            for i in range(0, len(y), size):
+                own = slice(i, min(i + size, len(y)))
+                part = [v[own] for v in values] if isinstance(values, list) else values[own]
+                yield part, slice(start + own.start, start + own.stop)
+            start += len(y)
 
     def _posterior_test(self, counts: ndarray, indicators: Callable[[Outcomes, slice], ndarray], c: int) -> MomentTest:
         """Test of moments with the covariance that this estimate leaves them."""
@@ -151,21 +176,19 @@ class PosteriorTests:
             res._check_logit_form()
         except (NotImplementedError, ValueError) as error:
             raise type(error)(str(error).replace("compare_conditional()", "gof_test()")) from None
-        form, values = res._logit_form(), res._values(None)[0]
+        form = res._logit_form()
         m, K = form.coefficients.shape[1], counts.shape[1]
         size = max(16, ENTRIES // (K * (c + m * K)))
-        blocks = [slice(i, i + size) for i in range(0, len(counts), size)]
 
-        def block(rows: slice):
-            part = [v[rows] for v in values] if isinstance(values, list) else values[rows]
-            Z = form.functions(part)
-            o = moments.of_levels(Z, Z @ form.coefficients.T)
-            return part, o, indicators(o, rows)
+        def blocks() -> Iterator[tuple[Any, slice, Outcomes, ndarray]]:
+            for part, rows in self._in_blocks(size):
+                Z = form.functions(part)
+                o = moments.of_levels(Z, Z @ form.coefficients.T)
+                yield part, rows, o, indicators(o, rows)
 
-        G = sum(moments.covered(o, d, counts[rows].sum(axis=1)) for rows in blocks for _, o, d in [block(rows)])
+        G = sum(moments.covered(o, d, counts[rows].sum(axis=1)) for _, rows, o, d in blocks())
         found: Any = None
-        for rows in blocks:
-            part, o, d = block(rows)
+        for part, rows, o, d in blocks():
 
             def influence(j: int, part=part, n: int = len(d)) -> ndarray:
                 return form.influence(part, np.full(n, j))
@@ -173,3 +196,9 @@ class PosteriorTests:
             new = moments.estimated_otherwise(counts[rows], o, d, np.asarray(G), influence, float(counts.sum()))
             found = new if found is None else found + new
         return found.test()
+
+
+def _check_possible(n: int) -> None:
+    """ValueError if rows, `n` of them, are possible in no class."""
+    if n:
+        raise ValueError(f"{n} rows have probability 0 in every class, and no posterior. Use smoothing=.5")

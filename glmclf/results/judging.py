@@ -274,11 +274,17 @@ class Judged:
     # ----------------------------------------------------------------------------------------------------- tables
     def _predicted(self, rows: Rows, threshold) -> ndarray:
         """Place of the class that each row is predicted to be of."""
-        K = rows.p.shape[1]
         if threshold is None:
-            if K > 2 or self._most_probable:
+            if rows.p.shape[1] > 2 or self._most_probable:
                 return rows.p.argmax(axis=1)
             threshold = 0.5
+        e = self._event_place
+        return np.where(rows.p[:, e] > threshold, e, 1 - e)
+
+    def _check_threshold(self, threshold) -> None:
+        K = len(self._judged_levels)
+        if threshold is None:
+            return
         if K > 2:
             raise NotImplementedError(
                 f"threshold= is for two levels; {type(self.model).__name__} of {self.model.endog_names!r} has {K} and "
@@ -286,8 +292,6 @@ class Judged:
             )
         if not accuracy.is_number(threshold) or not 0 <= threshold <= 1:
             raise ValueError(f"threshold={threshold!r}: a probability between 0 and 1")
-        e = self._event_place
-        return np.where(rows.p[:, e] > threshold, e, 1 - e)
 
     _most_probable: ClassVar[bool] = True  # the first level of equals is predicted, not that beyond a threshold
 
@@ -323,6 +327,7 @@ class Judged:
         return cross_table(found.cells, self._judged_levels)
 
     def _table(self, threshold, *rows) -> accuracy.Table:
+        self._check_threshold(threshold)
         return self._judged_sum(lambda r: accuracy.Table.of(r.outcomes, self._predicted(r, threshold)), *rows)
 
     def classification_report(

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.columns import Dense
-from glmclf.core.streamed import Gathered
+from glmclf.core.streamed import Gathered, RowsElsewhereError
 from glmclf.data.arrays import ArrayDesign
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 
@@ -78,6 +78,11 @@ class LinkTest:
         if hasattr(res.model, "link"):  # MNLogit has none
             rows = res.model._rows.changed(lambda X, y, m, o, w: (_square(res._eta_of(X, o)), y, m, None, w))
             return _table(res.model, rows, options)
+        if res.model._rows.streamed and options["cov_type"] in NEEDS_ROWS:
+            raise RowsElsewhereError()
+        from glmclf.results.comparison import with_rows
+
+        res = with_rows(res)
         eta, tables = res._eta[:, 1:], {}
         for j, level in enumerate(res.model._equations):
             model, rows = _pair(res.model, j + 1)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.streamed import MOST_GATHERED, RowsElsewhereError, too_many
 from glmclf.data import sources
 from glmclf.data.frame import close_to
 from glmclf.errors import DataError, MissingDataError
 from glmclf.inference.margins import Average
-from glmclf.results.margin_rows import Middles, Observed, Rows, averaged, rows_of_fit
+from glmclf.results.margin_rows import Middles, Observed, Rows, averaged, median, numbers_of, rows_of_fit
 from glmclf.results.margin_sources import Source
 
 Part = Callable[[Observed, pd.Series | None], Any]  # of some rows, and of a column beside them
@@ -145,15 +146,30 @@ class InParts(Rows):
     def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> Middles:
         return self.total(lambda rows: rows.middles(numbers, labels))
 
-    def medians(self, names: list[str]) -> NoReturn:
-        raise NotImplementedError(
-            'at="median" of rows in a stream, whose medians are no sums: use at="mean", or give the values, as in '
-            'at=pd.DataFrame({"x": [1.5]})'
-        )
+    def medians(self, names: list[str]) -> ndarray:
+        def part(rows: Observed) -> _Held:
+            codes = np.zeros(len(rows.weights)) if rows.codes is None else rows.codes
+            columns = [numbers_of(rows.table[name], "median") for name in names]
+            return _Held([np.column_stack([codes, rows.weights, *columns])])
+
+        code, w, *columns = np.concatenate(self.total(part)).T
+        groups = [code == g for g in range(self.groups)]  # one without a row has the medians of all
+        groups = [own if own.any() else np.ones(len(code), dtype=bool) for own in groups]
+        return np.array([[median(v[own], w[own]) for v in columns] for own in groups])
 
     def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
         sums = self.total(lambda rows: rows.sums(kind, name, scaled)[0])
         return averaged(self.source, sums, lambda: self.total(lambda rows: rows.odd(name)))
+
+
+class _Held(list):
+    """Numbers of rows in parts, which are not too many to be held; + is those of both."""
+
+    def __add__(self, other: list[ndarray]) -> _Held:  # type: ignore[override]
+        both = _Held([*self, *other])
+        if sum(part.size for part in both) > MOST_GATHERED:
+            raise RowsElsewhereError(too_many(sum(map(len, both))))
+        return both
 
 
 class _Values:

@@ -259,7 +259,7 @@ class Observed(Rows):
 
         sums = np.zeros((2, G, len(numbers)))
         for j, name in enumerate(numbers):
-            v = _numbers_of(self.table[name], "mean")
+            v = numbers_of(self.table[name], "mean")
             there = ~np.isnan(v)
             sums[:, :, j] = summed(np.where(there, v, 0.0)), summed(there.astype(float))
         levels = []
@@ -274,8 +274,8 @@ class Observed(Rows):
 
     def medians(self, names: list[str]) -> ndarray:
         at = [slice(None) if rows is None else rows for rows in _members(self)]
-        columns = [_numbers_of(self.table[name], "median") for name in names]
-        return np.array([[_median(v[r], self.weights[r]) for v in columns] for r in at])
+        columns = [numbers_of(self.table[name], "median") for name in names]
+        return np.array([[median(v[r], self.weights[r]) for v in columns] for r in at])
 
     def sums(
         self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False
@@ -514,7 +514,7 @@ def _members(rows: Observed) -> list[Any]:
     return out
 
 
-def _numbers_of(column: pd.Series, at: str) -> ndarray:
+def numbers_of(column: pd.Series, at: str) -> ndarray:
     """A column as floats."""
     try:
         if column.dtype.kind in "mM":
@@ -533,7 +533,8 @@ def _codes_of(column: pd.Series, levels: list[Any]) -> ndarray:
     return codes
 
 
-def _median(v: ndarray, w: ndarray) -> float:
+def median(v: ndarray, w: ndarray) -> float:
+    """The median of numbers that weigh w, missing ones aside."""
     there = ~np.isnan(v)
     v, w = v[there], w[there]
     order = np.argsort(v, kind="stable")

@@ -83,6 +83,13 @@ class Source:
         more = " It is a column of the design; margins are by variable." if made else ""
         raise DataError(f'"{name}" is no variable of the model.{more} {hint}')
 
+    def check_slope(self, name: str) -> None:
+        """DerivativeError where nothing can be differentiated in a variable, whatever the rows are."""
+        if hasattr(self.design, "factors"):
+            from glmclf.data.derivatives import refuse_variable  # and with it all that reads formulas
+
+            refuse_variable(name, self.design.columns, self.design.factors.values())
+
     def levels_of(self, name: str, table: pd.DataFrame) -> list[Any] | None:
         """Levels of a variable that is a factor, the base first; None of one that is a number."""
         column = getattr(self.design, "columns", {}).get(name)

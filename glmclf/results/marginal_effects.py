@@ -121,6 +121,7 @@ class _Effects:
     def _slope(self, rows: Rows, name: str) -> list[tuple[str, list[Average]]]:
         """Of a number that has a derivative in all rows; one that was asked for must have."""
         try:
+            self.source.check_slope(name)
             return [(name, rows.averages("log_slope" if self.log else "slope", name, self.scaled, self.keep))]
         except DerivativeError as error:
             if self.named:

@@ -232,6 +232,9 @@ class NaiveBayesResults(GenerativeResults):
         self.model._check_domains(values, index, new=True)
         return values, index
 
+    def _values_of(self, X) -> list[ndarray]:
+        return X.values
+
     def _n_missing(self, values: Sequence[ndarray]) -> ndarray:
         return np.sum([tables.is_missing(v) for v in values], axis=0)
 

@@ -336,12 +336,13 @@ def audit(res: Any, most: int | None) -> pd.DataFrame:
     """The most dependent pairs of each class."""
     if most is not None and (isinstance(most, bool) or not isinstance(most, (int, np.integer)) or most < 1):
         raise ValueError(f"most={most!r}: how many pairs of each class, at least 1, or None for all")
-    model, r = res.model, res.model._rows
+    model, names = res.model, res.model.feature_names
     if len(model.features) < 2:
         raise ValueError("independence_audit() compares features; the model has one")
-    tests = independence.pair_tests(model._families, res.model._values, r.y, r.weights, model.J)
+    r = model._rows.held()
+    tests = independence.pair_tests(model._families, r.X.values, r.y, r.weights, model.J)
     holm = independence.holm(np.array([t.pvalue for t in tests]))
-    names, rows, labels = model.feature_names, [], []
+    rows, labels = [], []
     gains: dict[tuple[int, int], float] = {}
     for k in model._order:
         own = [i for i, t in enumerate(tests) if t.klass == k]
@@ -350,7 +351,7 @@ def audit(res: Any, most: int | None) -> pd.DataFrame:
             t = tests[i]
             pair = (t.first, t.second)
             if pair not in gains:
-                gains[pair] = _gain(res, *pair)
+                gains[pair] = _gain(res, r, *pair)
             labels.append((model._classes[k], names[t.first], names[t.second]))
             rows.append([t.statistic, t.df, t.pvalue, holm[i], gains[pair]])
     index = pd.MultiIndex.from_tuples(labels, names=["level", "feature", "other"])
@@ -363,18 +364,13 @@ def _strength(t: independence.PairTest) -> tuple[float, float]:
     return (2.0, 0.0) if np.isnan(t.pvalue) else (t.pvalue, -t.statistic)
 
 
-def _gain(res: Any, first: int, second: int) -> float:
+def _gain(res: Any, r: Any, first: int, second: int) -> float:
     """Change of the conditional log-likelihood if the pair is modelled jointly."""
-    r = res.model._rows
-    extra = independence.joined(res._fit, res.model._values, r.y, r.weights, first, second)
+    extra = independence.joined(res._fit, r.X.values, r.y, r.weights, first, second)
     if extra is None:
         return np.nan
-    own = log_softmax(_joint(res) + np.nan_to_num(extra, nan=-np.inf))[np.arange(len(r.y)), r.y]
+    own = log_softmax(res._fit.log_joint(r.X.values) + np.nan_to_num(extra, nan=-np.inf))[np.arange(len(r.y)), r.y]
     return float(own.sum() if r.weights is None else r.weights @ own) - res.llf_conditional
-
-
-def _joint(res: Any) -> ndarray:
-    return res._fit.log_joint(res.model._values)
 
 
 # ----------------------------------------------------------------------------------------------------- error rates

@@ -79,6 +79,9 @@ def _told_by_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
         return ["levels"] if apart else []
     if coded_levels(a) == coded_levels(b) and hasattr(a.model, "link") == hasattr(b.model, "link"):
         return differ  # coded alike
+    one, two = _by_name(a), _by_name(b)
+    if one and two and {*coded_levels(a)} == {*coded_levels(b)}:
+        return [] if one == two else differ
     codings = "; ".join(f"{type(res.model).__name__} of {', '.join(coded_levels(res))}" for res in (a, b))
     raise DataError(
         "whether the two fits are of the same observations cannot be told without the rows, which were removed, not "
@@ -86,6 +89,18 @@ def _told_by_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
         "first). Compare the fits before they are saved, or fit both by one class of models with the same event= or "
         "reference="
     )
+
+
+def _by_name(res: Any) -> str:
+    """A digest of the labels of all rows, however they are coded; empty of counts, or where the rows are gone."""
+    digest, rows, names = _Digest(), res.model._rows_, coded_levels(res)
+    fractions = getattr(res.model._response, "kind", "") == "fraction"
+    if rows is None or fractions or rows.trials is not None or rows.y.ndim == 2:
+        return ""
+    places = np.argsort(np.argsort(names))
+    for _, y, *_ in rows.parts():
+        digest.add(places[y.astype(np.intp)])
+    return str(digest)
 
 
 def _levels_of_codes(res: Any) -> list[str]:

@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from pandas.testing import assert_frame_equal
 
 import glmclf
 from glmclf import LDA, QDA, MNLogit, NaiveBayes
 from glmclf.core.streamed import RowsElsewhereError
 from glmclf.errors import DataError, DataWarning, MissingDataError, SingularCovarianceError
+from glmclf.models import streaming
 
 # sums of the same rows in another order
 RTOL, ATOL = 1e-10, 1e-12
@@ -253,8 +255,70 @@ def test_labels_without_rows_are_noted(model, table):
         assert model.from_formula("y ~ x1", parts(t), missing="drop").levels == ["a", "b"]
 
 
+# ------------------------------------------------------------------------------------- judging the rows of the fit
+JUDGED = {
+    "pred_table": lambda r: r.pred_table(),
+    "report": lambda r: r.classification_report().summary_frame(),
+    "calibration": lambda r: r.calibration(4).summary_frame(),
+    "roc": lambda r: r.roc().table,
+    "precision_recall": lambda r: r.precision_recall(event="b").curve,
+    "lift": lambda r: r.lift(event="b"),
+    "decision_curve": lambda r: r.decision_curve(event="b"),
+    "gof_groups": lambda r: r.gof_groups(),
+    "pseudo_rsquared": lambda r: r.pseudo_rsquared(),
+}
+LAWS = {LDA: "x1 + x2", QDA: "x1 + x2", NaiveBayes: "x1 + x2 + g"}
+SPANNED = {LDA: "", QDA: " + I(x1**2) + I(x2**2) + x1:x2", NaiveBayes: " + I(x1**2) + I(x2**2)"}
+
+
+@pytest.mark.filterwarnings("ignore::glmclf.errors.DataWarning")
+@pytest.mark.parametrize("model", [LDA, QDA, NaiveBayes])
+def test_judging_the_rows_of_the_fit(model, holes):
+    a, b = both(model, f"y ~ {LAWS[model]}", holes, freq_weights="f")
+    for judge in JUDGED.values():
+        close(judge(a), judge(b))
+    if model is NaiveBayes:
+        assert_frame_equal(a.independence_audit(), b.independence_audit(), rtol=RTOL, atol=ATOL)
+
+
+@pytest.mark.parametrize("model", [LDA, QDA, NaiveBayes])
+def test_the_posteriors_of_complete_rows(model, table):
+    a, b = both(model, f"y ~ {LAWS[model]}", table)
+    close(a.gof_test(), b.gof_test())
+    one, two = (MNLogit.from_formula(f"y ~ {LAWS[model]}{SPANNED[model]}", t).fit() for t in (table, parts(table)))
+    expected = a.compare_conditional(one)
+    for found in (b.compare_conditional(two), a.compare_conditional(two), b.compare_conditional(one)):
+        for name in ("statistic", "scale", "df", "pvalue", "penalty", "aic_conditional"):
+            close(getattr(found, name), getattr(expected, name))
+    if model is NaiveBayes:
+        assert_frame_equal(a.independence_audit(), b.independence_audit(), rtol=RTOL, atol=ATOL)
+    other = MNLogit.from_formula(f"y ~ {LAWS[model]}{SPANNED[model]}", parts(table[::-1])).fit()
+    with pytest.raises(ValueError, match="different rows or weights"):
+        b.compare_conditional(other)
+
+
+def test_errors_that_no_part_causes_name_none(table):
+    res = LDA.from_formula("y ~ x1 + x2", parts(table)).fit()
+    for data in (None, parts(table)):
+        with pytest.raises(NotImplementedError, match="^threshold= is for two levels"):
+            res.pred_table(0.3, newdata=data)
+        with pytest.raises(NotImplementedError, match="^offset= of LDA"):
+            res.roc(newdata=data, offset=1.0)
+    bayes = NaiveBayes.from_formula("y ~ qcut(x1, 4) + x2", parts(table)).fit()
+    with pytest.warns(DataWarning, match='no effect of "x1" is given: "x1" only chooses levels'):
+        bayes.get_margeff()
+
+
+def test_rows_that_are_too_many_to_hold(table, monkeypatch):
+    a, b = (m.from_formula("y ~ x1 + x2", parts(table)).fit() for m in (LDA, MNLogit))
+    monkeypatch.setattr(streaming, "MOST_GATHERED", 100)
+    message = r"^compare_conditional\(\) brings numbers .* 300 rows have more than \d+: use a fit to a sample in memory"
+    with pytest.raises(RowsElsewhereError, match=message):
+        a.compare_conditional(b)
+
+
 # --------------------------------------------------------------------------------------------------------- refusals
-BY_ROW = ("predict", "get_prediction", "leave_one_out", "simulate", "gof_test", "gof_groups")
+BY_ROW = ("predict", "get_prediction", "leave_one_out", "simulate")
 
 
 @pytest.mark.parametrize("model", [LDA, QDA, NaiveBayes])
@@ -263,8 +327,7 @@ def test_what_needs_the_rows_is_refused(model, table):
     for name in BY_ROW:
         with pytest.raises(RowsElsewhereError, match=f"{name}\\(\\) needs the rows of the fit one by one"):
             getattr(res, name)()
-    logit = MNLogit.from_formula("y ~ x1 + x2", table).fit()
-    for use in (lambda: res.fittedvalues, lambda: res.model.exog, lambda: res.compare_conditional(logit)):
+    for use in (lambda: res.fittedvalues, lambda: res.model.exog):
         with pytest.raises(RowsElsewhereError, match="rows of the fit one by one"):
             use()
     with pytest.raises(NotImplementedError, match='cov_type="HAC" of a fit to a stream'):

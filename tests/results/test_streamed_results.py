@@ -13,10 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pandas.testing import assert_frame_equal
 
 import glmclf
-from glmclf import LDA, CLogLog, Logit, MNLogit, Probit
+from glmclf import LDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
 from glmclf.core import streamed
 from glmclf.data import sources
 from glmclf.errors import DataError, DataWarning
+from glmclf.results import margin_parts
 
 RTOL, ATOL = 1e-10, 1e-12  # sums in another order
 ENDS = [0, 90, 90, 91, 230, 300]
@@ -247,10 +248,18 @@ def test_far_tails_of_parts():
     assert_same(found, memory.predictions(newdata=new))
 
 
+def test_medians_of_parts(weighted, monkeypatch):
+    memory, stream = weighted
+    assert_same(stream.get_margeff("median"), memory.get_margeff("median"))
+    assert_same(stream.predictions("g", at="median"), memory.predictions("g", at="median"))
+    assert_same(stream.get_margeff("median", over="h"), memory.get_margeff("median", over="h"))
+    monkeypatch.setattr(margin_parts, "MOST_GATHERED", 100)
+    with pytest.raises(NotImplementedError, match=r"^get_margeff\(\) brings numbers of each row into memory"):
+        stream.get_margeff("median")
+
+
 def test_margins_that_parts_do_not_have(weighted):
     res = weighted[1]
-    with pytest.raises(NotImplementedError, match='at="median" of rows in a stream'):
-        res.get_margeff("median")
     with pytest.raises(NotImplementedError, match='vcov="unconditional" of averages over rows in a stream'):
         res.predictions("g", vcov="unconditional")
     with pytest.raises(DataError, match="over= of rows in a stream is the name of one of its columns; found 'nope'"):
@@ -303,6 +312,21 @@ def test_link_test(weighted):
     assert_same(weighted[1].linktest(), weighted[0].linktest())
 
 
+@pytest.mark.parametrize("weights", [{}, {"freq_weights": "f"}])
+def test_link_test_of_several_classes(weights):
+    a, b = fits(MNLogit, SEVERAL, **weights)
+    assert_same(b.linktest(), a.linktest())
+    with pytest.raises(NotImplementedError, match=r"^linktest\(\) needs the rows"):
+        b.linktest(cov_type="cluster", cov_kwds={"groups": "z"})
+
+
+@pytest.mark.parametrize("type", [1, 2, 3])
+@pytest.mark.parametrize("model, formula", [(Probit, BINARY), (MNLogit, SEVERAL)])
+def test_score_tests_of_terms(model, formula, type):
+    a, b = fits(model, formula)
+    assert_same(b.anova(type=type, test="score"), a.anova(type=type, test="score"))
+
+
 def test_fractions():
     memory, stream = fits(Logit, "I(s / 5) ~ x + g")
     assert_same(stream.pseudo_rsquared(), memory.pseudo_rsquared())
@@ -318,6 +342,33 @@ def test_likelihood_ratio(both):
     other = type(both[0].model).from_formula(formula, new).fit()
     with pytest.raises(ValueError, match="different data"):
         both[1].compare_lr_test(other)
+
+
+def test_fits_of_other_rows_are_told_from_those_of_the_same():
+    t = TABLE.assign(k=np.where(TABLE["k"] == "p", "yes", "no")).dropna()
+    codings = [(Logit, {}), (Logit, {"event": "no"}), (MNLogit, {}), (MNLogit, {"reference": "yes"}), (Probit, {})]
+    expected = Logit.from_formula("k ~ x + z", t).fit().compare_lr_test(Logit.from_formula("k ~ x", t).fit())
+    for model, keywords in codings:
+        small = model.from_formula("k ~ x", lambda: iter([t[:90], t[90:]]), **keywords).fit()
+        other = model.from_formula("k ~ x", lambda: iter([t[::-1]]), **keywords).fit()
+        for data in (t, lambda: iter([t[:50], t[50:]])):
+            large = Logit.from_formula("k ~ x + z", data).fit()
+            with pytest.raises(ValueError, match=r"different data \(their response differ\)"):
+                large.compare_vuong(other)
+            if model is not Probit:
+                assert_allclose(large.compare_lr_test(small), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weights", [{}, {"freq_weights": "f"}])
+def test_models_that_are_not_nested(weights):
+    a, b = fits(Logit, "y ~ x + z", **weights), fits(Probit, "y ~ x + b", **weights)
+    assert_same(a[1].compare_vuong(b[1]), a[0].compare_vuong(b[0]))
+    assert_same(a[0].compare_vuong(b[1]), a[0].compare_vuong(b[0]))
+    c, d = fits(MNLogit, SEVERAL, **weights), fits(MNLogit, "k ~ x + h", **weights)
+    assert_same(c[1].compare_vuong(d[1]), c[0].compare_vuong(d[0]))
+    bayes = {"families": {"z": "gaussian"}, "missing": "drop"}
+    e, f = fits(LDA, "k ~ x + z", **weights, missing="drop"), fits(NaiveBayes, "k ~ x + z", **bayes, **weights)
+    assert_same(e[1].compare_vuong(f[1]), e[0].compare_vuong(f[0]))
 
 
 def test_other_references():
@@ -415,8 +466,6 @@ def test_what_needs_rows_one_by_one_says_so_by_name(both):
             getattr(res.model, name)
     with pytest.raises(NotImplementedError, match=r"^score_test\(\) needs the rows"):
         res.score_test("b")
-    with pytest.raises(NotImplementedError, match=r"^anova\(\) needs the rows"):
-        res.anova(test="score")
     for cov_type in ("bootstrap", "jackknife"):
         with pytest.raises(NotImplementedError, match=f'cov_type="{cov_type}" fits the model again to resampled rows'):
             res.with_cov(cov_type)
@@ -428,8 +477,9 @@ def test_what_needs_rows_one_by_one_says_so_by_name(both):
 
 def test_tests_of_several_classes_that_need_rows():
     res = fits(MNLogit, SEVERAL)[1]
-    for name in ("iia_test", "linktest"):
-        with pytest.raises(NotImplementedError, match=rf"^{name}\(\) needs the rows"):
-            getattr(res, name)()
+    with pytest.raises(NotImplementedError, match="^threshold= is for two levels"):
+        res.pred_table(0.3)
+    with pytest.raises(NotImplementedError, match=r"^iia_test\(\) needs the rows"):
+        res.iia_test()
     with pytest.raises(NotImplementedError, match="^resid_misclassified needs the rows"):
         _ = res.resid_misclassified
