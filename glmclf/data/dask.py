@@ -324,6 +324,12 @@ def chosen(data: Any, columns: list[str]) -> Any:
     return type(data)(expression)
 
 
+def projected(data: Any, columns: list[str]) -> Any:
+    """The same partitions with some columns, where a reader of files sees that; otherwise as they are."""
+    some = data[columns]
+    return data if type(some.optimize(fuse=False).expr).__name__ == "Projection" else some
+
+
 def is_dask(data: Any) -> bool:
     """Whether this is a collection of Dask's."""
     return type(data).__module__.partition(".")[0] in ("dask", "dask_expr")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glmclf.data.dask import KIND, Sent, chosen, frame_of, is_dask, place_of
+from glmclf.data.dask import KIND, Sent, frame_of, is_dask, place_of, projected
 from glmclf.data.frame import read_column
 from glmclf.data.sources import Place, of_part, with_columns
 from glmclf.errors import DataError
@@ -50,7 +50,7 @@ def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
     meta = data._meta
     needed = needed if set(needed) <= set(data.columns) else []
     if needed:
-        meta, data = meta[needed], chosen(data, needed)
+        meta, data = meta[needed], projected(data, needed)
     meta = _with_missing(results.predict(_without_categories(meta), **options))
     small = copy.copy(results)  # it has what a first prediction needed of the rows of the fit
     small._drop_rows()

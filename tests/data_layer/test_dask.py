@@ -616,3 +616,12 @@ def test_margins_at_a_dask_frame(table):
     fit = Logit.from_formula("y ~ x", table).fit()
     with pytest.raises(ValueError, match='^at=DataFrame: "overall", "mean", .* or a DataFrame in memory$'):
         fit.get_margeff(at=parted(table))
+
+
+def test_predictions_of_a_file_stay_beside_its_rows(table, tmp_path):
+    table.to_parquet(tmp_path / "rows.parquet", row_group_size=max(1, len(table) // 8))
+    ddf = dd.read_parquet(tmp_path / "rows.parquet", split_row_groups=1)
+    fit = Logit.from_formula("y ~ x", table).fit()
+    beside = ddf.assign(p=fit.predict(ddf)).compute()
+    np.testing.assert_array_equal(beside.p, fit.predict(beside[["x"]]))
+    assert len(beside) == len(table)

@@ -225,10 +225,10 @@ def test_what_is_for_tables_in_memory_names_what_is_for_streams(table):
     with pytest.raises(NotImplementedError, match=r"MNLogit.from_formula\(formula, data\).fit\(\)"):
         glmclf.detect_separation("g ~ x", data, "mnlogit")
     fit = Logit.from_formula("y ~ x", data).fit()
-    for averages in (fit.get_margeff, fit.predictions):
-        with pytest.raises(NotImplementedError, match="at=pd.DataFrame"):
-            averages(at="median")
-        averages(at=pd.DataFrame({"x": [1.5]}))
+    whole = Logit.from_formula("y ~ x", table).fit()
+    for streamed, averages in ((fit.get_margeff, whole.get_margeff), (fit.predictions, whole.predictions)):
+        for at in ("median", pd.DataFrame({"x": [1.5]})):
+            np.testing.assert_allclose(streamed(at=at).summary_frame(), averages(at=at).summary_frame(), rtol=1e-9)
 
 
 def positive(x):
