@@ -280,15 +280,20 @@ def _read_labels(series: pd.Series, name: Any) -> Column:
     return _sorted_labels(codes, uniques.tolist(), name)
 
 
-def _sorted_labels(codes: ndarray, levels: list[Any], name: Any) -> Column:
+def in_order(levels: list[Any], what: str) -> list[int]:
+    """Places of labels in sorted order; DataError, of what they are of, where their types have none in common."""
     try:
-        order = sorted(range(len(levels)), key=levels.__getitem__)
+        return sorted(range(len(levels)), key=levels.__getitem__)
     except TypeError:
         types = sorted({type(level).__name__ for level in levels})
         raise DataError(
-            f'column "{name}" mixes values of types {", ".join(types)}, which have no common order '
+            f"{what} mixes values of types {', '.join(types)}, which have no common order "
             f"(found {quoted(levels, 4)}). Convert it to one type, or to an ordered categorical."
         ) from None
+
+
+def _sorted_labels(codes: ndarray, levels: list[Any], name: Any) -> Column:
+    order = in_order(levels, f'column "{name}"')
     rank = np.full(len(levels) + 1, -1, dtype=np.min_scalar_type(-len(levels) - 1))  # the last entry serves code -1
     rank[order] = np.arange(len(levels))
     categories = pd.Index([levels[i] for i in order], dtype=object)

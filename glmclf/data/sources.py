@@ -253,14 +253,19 @@ def _pieces(dataset: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
 
 def _runs(groups: list[Any]) -> Iterator[list[int]]:
     """Numbers of row groups, side by side, of `ROWS` rows or of one that has more."""
-    run: list[int] = []
+    return ([group.id for group in run] for run in _in_runs(groups))
+
+
+def _in_runs(pieces: Iterable[Any]) -> Iterator[list[Any]]:
+    """Neighbours of up to `ROWS` rows together, or one that has more."""
+    run: list[Any] = []
     rows = 0
-    for group in groups:
-        if run and rows + group.num_rows > ROWS:
+    for piece in pieces:
+        if run and rows + piece.num_rows > ROWS:
             yield run
             run, rows = [], 0
-        run.append(group.id)
-        rows += group.num_rows
+        run.append(piece)
+        rows += piece.num_rows
     if run:
         yield run
 
@@ -294,18 +299,8 @@ def _pandas_indices(schema: Any) -> list[str]:
 
 
 def _together(batches: Iterable[Any]) -> Iterator[list[Any]]:
-    """Batches of rows joined to parts of about `ROWS` rows; one without rows comes alone only if there is no other."""
-    some: list[Any] = []
-    rows = 0
-    for batch in batches:
-        if some and rows + batch.num_rows > ROWS:
-            yield some
-            some, rows = [], 0
-        if batch.num_rows or not some:
-            some = [b for b in some if b.num_rows] + [batch]
-        rows += batch.num_rows
-    if some:
-        yield some
+    """Batches of rows joined to parts of about `ROWS` rows, without those that have none unless all have none."""
+    return ([batch for batch in run if batch.num_rows] or run[:1] for run in _in_runs(batches))
 
 
 class Csv(Source):

@@ -19,7 +19,7 @@ from glmclf.core.columns import from_pieces
 from glmclf.data.design import Design, build_design
 from glmclf.data.factors import Expression, Value, fit_factor
 from glmclf.data.formula import no_features, parse_formula
-from glmclf.data.frame import Column, close_to, quoted, read_column
+from glmclf.data.frame import Column, close_to, in_order, quoted, read_column
 from glmclf.data.outcomes import coded
 from glmclf.data.reading import bind_code, left_value, looks_across, raw_missing, settle, subset_mask
 from glmclf.data.sample import Part, Respond, Rows, check_missing_option, no_trials, read_extras, weigh
@@ -117,14 +117,7 @@ def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
     found = list(dict.fromkeys([*a, *b]))
     if _types([*a, *b]) == {int, float}:
         found = list(dict.fromkeys(map(float, found)))
-    try:
-        return sorted(found)
-    except TypeError:
-        types = sorted({type(level).__name__ for level in found})
-        raise DataError(
-            f'"{name}" mixes values of types {", ".join(types)}, which have no common order (found '
-            f"{quoted(found, 4)}): convert it to one type"
-        ) from None
+    return [found[i] for i in in_order(found, f'"{name}"')]
 
 
 @dataclass

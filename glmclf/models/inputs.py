@@ -282,6 +282,7 @@ class Inputs:
     def _start_with_stream(self, sample: StreamSample, keywords: dict[str, Any]) -> None:
         self._design, self._response = sample.design, sample.response
         self._rows_ = rows = StreamedRows(sample, self._summed)
+        self._sums = rows.facts.outcomes  # in the pass that was made anyway
         self._given_index, self._cut = pd.RangeIndex(sample.survey.given), None
         self._describe(sample, keywords, _stream_facts(sample), None)
         self._weight_sum = None if rows.weights is None else rows.facts.weight

@@ -38,7 +38,7 @@ class Digest:
     ----------
     n : int
     total, size : float
-        The sum, and that of absolute values.
+        The sum, and that of the absolute terms, of which rounding is a share.
     """
 
     n: int = 0
@@ -53,14 +53,21 @@ class Digest:
         """Of the rows of one part."""
         n = len(y)
         u = (1.0 + np.arange(n) % 97) * (1.0 + number % 101)
-        columns = X.values if hasattr(X, "values") else [X @ np.ones(X.shape[1])]
-        columns = [*columns, y, *(a for a in beside if a is not None)]
-        sums = [float(u @ np.nan_to_num(a if a.ndim == 1 else a.sum(axis=1))) for a in columns]
-        return cls(n, float(np.dot(sums, np.sqrt(2.0 + np.arange(len(sums))))), float(np.abs(sums).sum()))
+        columns = X.values if hasattr(X, "values") else [X @ _apart(X.shape[1])]
+        rows = np.zeros(n)
+        for times, a in zip(_apart(len(columns) + 4), [*columns, y, *beside]):
+            if a is not None:
+                rows += times * np.nan_to_num(a if a.ndim == 1 else a @ _apart(a.shape[1]))
+        return cls(n, float(u @ rows), float(u @ np.abs(rows)))
 
     def like(self, other: Digest) -> bool:
         """Whether the rows are the same, as far as this tells."""
         return self.n == other.n and abs(self.total - other.total) <= ALIKE * (self.size + other.size)
+
+
+def _apart(k: int) -> ndarray:
+    """Factors of columns, so that none stands in for another."""
+    return np.sqrt(2.0 + np.arange(k))
 
 
 @dataclass(frozen=True)
@@ -248,9 +255,7 @@ class StreamedRows:
 
     def total(self, f: Callable) -> Any:
         """``f(y, trials, weights)``, a sum over rows."""
-        if self.facts.outcomes is None:
-            return self.blocks().over_parts(lambda X, y, trials, offset, weights: f(y, trials, weights))
-        return self.facts.outcomes  # of what models ask for
+        return self.blocks().over_parts(lambda X, y, trials, offset, weights: f(y, trials, weights))
 
     def spans_constant(self) -> int:
         """1 where a constant is in the span of the columns, else 0: by the combination that is nearest to one."""
