@@ -51,18 +51,24 @@ class Digest:
     @classmethod
     def of(cls, number: int, X: Any, y: ndarray, *beside: ndarray | None) -> Digest:
         """Of the rows of one part."""
-        n = len(y)
-        u = (1.0 + np.arange(n) % 97) * (1.0 + number % 101)
-        columns = X.values if hasattr(X, "values") else [X @ _apart(X.shape[1])]
-        rows = np.zeros(n)
+        features = hasattr(X, "values")  # side by side, some missing
+        columns = [np.nan_to_num(v) for v in X.values] if features else [X @ _apart(X.shape[1])]
+        rows, u = np.zeros(len(y)), _weights(len(y))
         for times, a in zip(_apart(len(columns) + 4), [*columns, y, *beside]):
             if a is not None:
-                rows += times * np.nan_to_num(a if a.ndim == 1 else a @ _apart(a.shape[1]))
-        return cls(n, float(u @ rows), float(u @ np.abs(rows)))
+                rows += times * (a if a.ndim == 1 else a @ _apart(a.shape[1]))
+        which = 1.0 + number % 101
+        return cls(len(y), which * float(u @ rows), which * float(u @ np.abs(rows)))
 
     def like(self, other: Digest) -> bool:
         """Whether the rows are the same, as far as this tells."""
         return self.n == other.n and abs(self.total - other.total) <= ALIKE * (self.size + other.size)
+
+
+@functools.lru_cache(maxsize=4)
+def _weights(n: int) -> ndarray:
+    """Of rows, so that their order is noticed."""
+    return 1.0 + np.arange(n) % 97
 
 
 def _apart(k: int) -> ndarray:
