@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -16,6 +18,9 @@ DASHES = ("-", "--", "-.", ":")
 GREY, PALE = "0.45", "0.85"  # of lines of reference, and of grids
 LONGEST = 28  # characters in a line of a label
 ROW = 0.32  # inches of a line of a label
+LINE = 0.17  # inches from a line of text to the next, at the usual size
+DODGE = 0.15  # inches between marks of several series in a row
+LETTER = 0.085  # inches of a letter, about
 
 
 def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes:
@@ -44,13 +49,40 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes
     return ax
 
 
-def panels(rows: int, columns: int, size: tuple[float, float]) -> list[Axes]:
+def panels(rows: int, columns: int, size: tuple[float, float], n: int | None = None) -> list[Axes]:
     """Axes of a new figure of pyplot's, in reading order, laid out so that no labels overlap."""
     _check()
     from matplotlib import pyplot
 
     figure = pyplot.figure(figsize=size, layout="constrained")
-    return [figure.add_subplot(rows, columns, i + 1) for i in range(rows * columns)]
+    return [figure.add_subplot(rows, columns, i + 1) for i in range(n or rows * columns)]
+
+
+def several(ax: Any, n: int, size: tuple[float, float], columns: int | None = None) -> list[Axes]:
+    """As many Axes: those given, in a list or array where there are several, or those of a new figure.
+
+    Parameters
+    ----------
+    ax : Axes or sequence of Axes, optional
+    n : int
+    size : (float, float)
+        Width and height of a new figure, in inches.
+    columns : int, optional
+        Of a new figure; by default all panels are side by side.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Something else than `n` Axes.
+    """
+    if ax is None:
+        columns = columns or n
+        return panels(-(-n // columns), columns, size, n)
+    given = [one for part in ax for one in (part if np.ndim(part) else [part])] if np.ndim(ax) else [ax]
+    found = [axes(one) for one in given]
+    if len(found) != n:
+        raise ValueError(f"ax= has {len(found)} Axes; this plot has {n} panel{'s' if n > 1 else ''}: give as many")
+    return found
 
 
 def _check() -> None:
@@ -79,6 +111,91 @@ def wrapped(label: Any, longest: int = LONGEST) -> str:
     """A label in lines that fit beside a plot, with what matplotlib would take for mathematics as plain text."""
     lines = textwrap.wrap(str(label), longest, break_on_hyphens=False) or [""]
     return "\n".join(lines).replace("$", r"\$")
+
+
+def inches(ax: Axes) -> tuple[float, float]:
+    """Width and height of Axes, before a layout moves them."""
+    box, figure = ax.get_position(), ax.get_figure(root=True)
+    assert figure is not None
+    width, tall = figure.get_size_inches()
+    return float(box.width * width), float(box.height * tall)
+
+
+def small(ax: Axes, usual: float = 9.0) -> float:
+    """Size of letters inside Axes, in points: less than usual where these are small."""
+    return float(np.clip(usual * min(inches(ax)) / 2.6, 4.5, usual))
+
+
+def caption(ax: Axes, title: str = "", x: str = "", y: str = "", width: float | None = None) -> None:
+    """Title and names of the axes, in lines that are no longer than the axes are (or `width` inches)."""
+    across, tall = inches(ax)
+    across = width or across
+    for text, write, length, size in (
+        (title, ax.set_title, across, small(ax, 10.5)),
+        (x, ax.set_xlabel, across, small(ax, 10)),
+        (y, ax.set_ylabel, tall, small(ax, 10)),
+    ):
+        if text:
+            write(wrapped(text, max(12, int(length / (LETTER * size / 10)))), fontsize=size)
+
+
+def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str | None = None) -> None:
+    """The legend: inside if it has few lines or the Axes are a user's, else to the right of the Axes.
+
+    Parameters
+    ----------
+    own : bool
+        Whether the figure is ours.
+    inside : str
+        Where there is place.
+    most : int
+        Lines of text that have place there.
+    """
+    handles, labels = ax.get_legend_handles_labels()
+    if not handles:
+        return
+    lines = sum(1 + label.count("\n") for label in labels)
+    size = small(ax)
+    if own and lines > most:
+        ax.legend(
+            handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=size, frameon=False, title=title
+        )
+        return
+    shrunk = min(1.0, 0.75 * inches(ax)[1] / (lines * LINE * size / 10))
+    found = ax.legend(handles, labels, loc=inside, fontsize=max(4.0, size * shrunk), title=title)
+    found.get_frame().set(alpha=0.8, linewidth=0)
+
+
+def stacked(labels: Sequence[str], series: int = 1) -> tuple[np.ndarray, float]:
+    """Places of labels below each other, in inches from the top, and the inches that they need."""
+    need = [max(LINE * (1 + label.count("\n")), DODGE * series) + 0.13 for label in labels]
+    ends = np.cumsum(need)
+    return ends - np.array(need) / 2, float(ends[-1])
+
+
+def row_labels(ax: Axes, labels: Sequence[str], places: np.ndarray, total: float, shown: bool = True) -> None:
+    """Labels along the y axis, the first at the top, in letters that leave them apart."""
+    ax.set_ylim(total, 0.0)
+    ax.set_yticks(places, labels if shown else [""] * len(labels))
+    shrunk = min(1.0, 0.98 * inches(ax)[1] / total)
+    ax.tick_params(axis="y", length=0, labelsize=max(2.0, 10.0 * shrunk))
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with a minus sign."""
+    return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
+
+
+def log_axis(axis: Any, low: float, high: float) -> None:
+    """Ticks of a log axis, as plain numbers, at 1, 2 and 5 where there is place for them."""
+    from matplotlib import ticker
+
+    decades = np.log10(high / low) if 0 < low < high < np.inf else 1.0
+    axis.set_major_locator(
+        ticker.LogLocator(subs=(1.0, 2.0, 5.0) if 3 * decades <= 0.7 * axis.get_tick_space() else (1.0,))
+    )
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: number(value)))
+    axis.set_minor_locator(ticker.NullLocator())
 
 
 def height(labels: Sequence[str], least: float = 2.0) -> float:
