@@ -30,7 +30,8 @@ RESIDUALS = {
     "delta_chi2": "fall of Pearson's χ² without it",
     "delta_deviance": "fall of the deviance without it",
 }
-LARGEST = 500.0  # area in points squared of the largest Cook's distance
+LARGEST = 500.0  # of an area in points squared
+LEAST_ROWS = 20  # of a trend of residuals by row
 MOST_RANKS = 1000  # points of a band
 
 
@@ -112,11 +113,17 @@ def influence(
     return ax.get_figure(root=True)  # type: ignore[return-value]
 
 
+def _largest(ax: Axes) -> float:
+    """Area in points squared of the largest Cook's distance."""
+    return LARGEST * min(1.0, min(canvas.inches(ax)) / 3.5) ** 2
+
+
 def _bubbles(ax: Axes, h: ndarray, r: ndarray, cooks: ndarray, by: str) -> ndarray:
     """Points whose area is Cook's distance, and these areas; crosses at the edge where there is none."""
     known = np.isfinite(r) & np.isfinite(cooks)
     top = cooks[known].max(initial=0.0)
-    area = np.maximum(LARGEST * cooks / top, 4.0) if top > 0 else np.full(len(cooks), 4.0)
+    area = np.maximum(_largest(ax) * cooks / top, 4.0) if top > 0 else np.full(len(cooks), 4.0)
+    ax.margins(0.08)
     look = {"color": canvas.colour(0), "alpha": 0.5, "linewidths": 0.6, "edgecolors": "black"}
     label = f"area: Cook's distance, up to {canvas.number(float(top))}"
     ax.scatter(h[known], r[known], s=area[known], label=label, **look)
@@ -124,6 +131,8 @@ def _bubbles(ax: Axes, h: ndarray, r: ndarray, cooks: ndarray, by: str) -> ndarr
     if lost:
         at, label = np.full(lost, 0.02), f"no estimate without the {by} ({lost})"
         ax.scatter(h[~known], at, transform=ax.get_xaxis_transform(), marker="x", color="black", label=label)
+        pad = 0.05 * np.ptp(h) or 0.05
+        ax.set_xlim(h.min() - pad, h.max() + pad)
     return area
 
 
@@ -235,7 +244,8 @@ def _cloud(ax: Axes, x: ndarray, z: ndarray, k: int, label: str | None) -> None:
     x, z = x[known], z[known]
     alpha = 0.7 if len(x) < 500 else 0.35 if len(x) < 5000 else 0.1
     ax.scatter(x, z, s=12, alpha=alpha, linewidths=0, label=label, **marks.look(k))
-    _smooth(ax, x, z, None, canvas.colour(k) if label else canvas.COLOURS[5])
+    if len(x) >= LEAST_ROWS:
+        _smooth(ax, x, z, None, canvas.colour(k) if label else canvas.COLOURS[5])
 
 
 def _smooth(ax: Axes, x: ndarray, z: ndarray, weights: ndarray | None, colour: str) -> None:
@@ -345,9 +355,9 @@ def partial_residuals(
 
     Notes
     -----
-    The area of a point is its weight in the smooth, one over the variance of its working residual: residuals of rows
-    that are all but certain are huge and weigh next to nothing. The axis shows what weighs. Where the local line leaves
-    the line of the model, the data ask for another shape (Landwehr, Pregibon & Shoemaker 1984).
+    The area of a point is, in eighths, its weight in the smooth, one over the variance of its working residual: those
+    of rows that are all but certain are huge and weigh next to nothing. The axis shows 99 % of the weight. Where the
+    local line leaves the line of the model, the data ask for another shape (Landwehr, Pregibon & Shoemaker 1984).
 
     Examples
     --------
@@ -412,6 +422,15 @@ def _chosen_terms(terms: Any, known: list[str], variables: dict[str, list[str]])
     return chosen
 
 
+def _weighed(ax: Axes, x: ndarray, z: ndarray, weight: ndarray) -> None:
+    """Points whose area is their weight, in eight sizes: lines of markers are drawn many times faster than scatters."""
+    size = np.ceil(weight * 8).clip(1, 8)
+    for s in np.unique(size):
+        own = size == s
+        style = {"marker": "o", "linestyle": "none", "markeredgewidth": 0, "alpha": 0.6 if len(x) < 2000 else 0.2}
+        ax.plot(x[own], z[own], markersize=np.sqrt(30 * s / 8), color=canvas.colour(0), **style)
+
+
 def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels: Any, smooth: bool) -> None:
     """A term's part, its partial residuals, and their trend."""
     canvas.tidy(ax)
@@ -422,30 +441,38 @@ def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels:
         at = pd.Index(levels).get_indexer(pd.Index(x.astype(object))).astype(float)
         spread = at + marks.jitter(len(at), 0.25)
         ax.set_xticks(range(len(levels)), [canvas.wrapped(subjects.plain(v), 14) for v in levels])
+        ax.set_xlim(-0.5, len(levels) - 0.5)
         if len(levels) > 4:
-            ax.tick_params(axis="x", rotation=90)
+            ax.tick_params(axis="x", rotation=90, labelsize=max(4.0, min(9.0, 200 / len(levels))))
     known = np.isfinite(part) & np.isfinite(z) & np.isfinite(at) & (w > 0)
     if not known.any():
         ax.text(0.5, 0.5, "(infinite coefficient)", ha="center", va="center", transform=ax.transAxes)
+        ax.set_yticks([])
         return
     at, part, z, w, spread = at[known], part[known], z[known], w[known], spread[known]
-    ax.scatter(spread, z, s=np.maximum(30 * w / w.max(), 0.5), color=canvas.colour(0), alpha=0.6, linewidths=0)
+    _weighed(ax, spread, z, w / w.max())
     order = at.argsort(kind="stable")
     ax.plot(
         at[order], part[order], color="black", linewidth=1.5, label="model",
         **({"linestyle": "none", "marker": "_", "markersize": 18, "markeredgewidth": 2} if levels else {}),
     )  # fmt: skip
+    lines = [part]
     if smooth and levels is None and len(np.unique(at)) >= 5:
         _smooth(ax, at, z, w, canvas.COLOURS[5])
         ax.lines[-1].set(label="trend of the residuals", linestyle="--")
-    # most of the weight is in view
+        lines.append(np.asarray(ax.lines[-1].get_ydata()))
+    _view(ax, z, w, np.concatenate(lines))
+    marks.key(ax, False)
+
+
+def _view(ax: Axes, z: ndarray, w: ndarray, lines: ndarray) -> None:
+    """Limits in which 99 % of the weight, and all lines, are in view; says how many points are not."""
     order = z.argsort()
     share = w[order].cumsum() / w.sum()
     low, high = z[order][np.searchsorted(share, [0.005, 0.995]).clip(max=len(z) - 1)]
-    low, high = min(low, part.min()), max(high, part.max())
+    low, high = min(low, np.nanmin(lines)), max(high, np.nanmax(lines))
     margin = 0.05 * (high - low) or 1.0
     ax.set_ylim(low - margin, high + margin)
     hidden = int(((z < low - margin) | (z > high + margin)).sum())
     if hidden:
-        ax.plot([], [], linestyle="none", label=f"{hidden} of {len(z)} points out of view")
-    marks.key(ax, False)
+        ax.plot([], [], linestyle="none", label=f"{hidden:,} of {len(z):,} points out of view")

@@ -28,7 +28,7 @@ CRITERIA = {
 }
 LARGEST = {"llf", "llf_conditional"}  # the more the better
 HATCHES = ("", "////", "....", "xxxx")
-MOST_CELLS = 30  # levels of a table that are drawn
+MOST_CELLS = 40  # levels of a table that are drawn
 
 
 # ------------------------------------------------------------------------------------------------------- densities
@@ -101,31 +101,32 @@ def densities(
     numeric = [j for j in of if _is_number(res.model.features[j])]
     rows = _rows(res) if points and numeric else None
     columns = min(len(of), 3)
-    all_axes = canvas.several(ax, len(of), (4.4 * columns, _height(res, of, columns)), columns)
+    if ax is None:
+        needs = [_need(res, j) for j in of]
+        all_axes = marks.grid(needs, columns, 4.2 * columns + 1.5, marks.lines_of(res.levels))
+    else:
+        all_axes = canvas.several(ax, len(of), (0, 0))
     for one, j in zip(all_axes, of):
         feature = res.model.features[j]
         if _is_number(feature):
             _law(one, res, j, rows, bins)
         else:
             _table(one, res, j, alpha)
-        canvas.caption(one, f"{feature.name} ({feature.family})")
-    marks.key(all_axes[0], False)
-    return all_axes[0].get_figure(root=True)  # type: ignore[return-value]
+        canvas.caption(one, f"{feature.name} ({feature.family})", width=None if ax is not None else 3.4)
+    figure = all_axes[0].get_figure(root=True)
+    marks.keys(figure, all_axes, ax is None)
+    return figure  # type: ignore[return-value]
 
 
 def _is_number(feature: Any) -> bool:
     return feature.kind == "numbers" and feature.family != "bernoulli"
 
 
-def _height(res: Any, of: Sequence[int], columns: int) -> float:
-    """Inches that the panels need: tables have a bar a level and class."""
-    K, need = len(res.levels), []
-    for j in of:
-        feature = res.model.features[j]
-        cells = 0 if _is_number(feature) else max(2, feature.cells)
-        need.append(max(3.4, 1.2 + 0.13 * min(cells, MOST_CELLS) * (K + 1)))
-    rows = -(-len(of) // columns)
-    return min(rows * max(need), 60.0)
+def _need(res: Any, j: int) -> float:
+    """Inches that a panel needs: tables have a bar a level and class."""
+    feature = res.model.features[j]
+    cells = 0 if _is_number(feature) else min(feature.cells, MOST_CELLS)
+    return max(3.2, 1.2 + 0.08 * cells * (len(res.levels) + 1))
 
 
 def _rows(res: Any) -> tuple[list[ndarray], ndarray, ndarray]:
@@ -211,9 +212,10 @@ def _table(ax: Axes, res: Any, j: int, alpha: float) -> None:
         ax.errorbar(
             p[known, k], step[known, k], xerr=np.maximum(error[:, known], 0), fmt="none", ecolor="black", linewidth=0.9
         )
-    ax.set_yticks(range(len(p)), labels, fontsize=max(4.0, min(9.0, 230 / max(len(p), 1))))
+    ax.set_yticks(range(len(p)), labels, fontsize=canvas.small(ax, 9.0))
     ax.set_ylim(len(p) - 0.5, -0.5)
-    ax.set_xlim(0, 1)
+    top = float(np.nanmax([p.max(), np.nan_to_num(high[shown]).max()]))
+    ax.set_xlim(0, 1.0 if top > 0.5 else 1.05 * top)
     more = len(words) - len(labels)
     what = "probability" if feature.kind != "numbers" else f"P({feature.name} = {words[0]})"
     canvas.caption(ax, "", f"{what} ({more} levels more)" if more > 0 else what)
@@ -224,10 +226,10 @@ def _intervals(res: Any, j: int, alpha: float) -> tuple[ndarray, ndarray]:
     """Ends of the intervals of a table's probabilities, (cells, K) in the order of the levels."""
     ends = res.conf_int(alpha).to_numpy()
     own = [(i, p) for i, p in enumerate(res._parameters) if p.feature == j]
-    cells = 1 + max(p.level or 0 for _, p in own)
-    found = np.full((2, cells, len(res.levels)), np.nan)
+    cells = sorted({p.level or 0 for _, p in own})
+    found = np.full((2, len(cells), len(res.levels)), np.nan)
     for i, p in own:
-        found[:, p.level or 0, p.klass] = ends[i]
+        found[:, cells.index(p.level or 0), p.klass] = ends[i]
     return tuple(found[:, :, res.model._order])  # type: ignore[return-value]
 
 
@@ -314,10 +316,10 @@ def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -
     for i in at[~known]:
         ax.text(0.5, i, "(no estimate)", ha="center", va="center", transform=ax.get_yaxis_transform(), fontsize=8)
     labels = [canvas.wrapped(name, 20) for name in values.index]
-    ax.set_yticks(at, labels if named else [""] * len(at), fontsize=9)
+    ax.set_yticks(at, labels if named else [""] * len(at), fontsize=canvas.small(ax, 9.0))
     for label, name in zip(ax.get_yticklabels(), values.index):
         label.set_fontweight("bold" if name == own else "normal")
-    ax.set_ylim(len(v) - 0.5, -0.5)
+    ax.set_ylim(len(v) - 0.5, -0.7)
     ax.margins(x=0.2)
     ax.locator_params(axis="x", nbins=4)
     canvas.caption(ax, "", CRITERIA[criterion])

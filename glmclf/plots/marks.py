@@ -33,7 +33,7 @@ def name(level: Any) -> str:
 
 
 def points(
-    ax: Axes, x: ndarray, y: ndarray, places: ndarray | None, levels: Sequence[Any], size: float | ndarray = 16.0
+    ax: Axes, x: ndarray, y: ndarray, places: ndarray | None, levels: Sequence[Any], size: float = 16.0
 ) -> None:
     """Rows as points, in the colours and markers of their classes; without classes grey.
 
@@ -41,18 +41,17 @@ def points(
     ----------
     places : (n,) integer ndarray or None
         Place of each row's class among the levels.
-    size : float or (n,) ndarray
+    size : float
         Area in points squared.
     """
     alpha = 0.8 if len(x) < 500 else 0.5 if len(x) < 5000 else 0.2
-    sizes = np.broadcast_to(np.asarray(size, dtype=float), x.shape)
-    common = {"linewidths": 0.4, "edgecolors": "white", "alpha": alpha, "zorder": 2.5}
+    common = {"linewidths": 0.3 if len(x) < 5000 else 0.0, "edgecolors": "0.25", "alpha": alpha, "zorder": 2.5}
     if places is None:
-        ax.scatter(x, y, s=sizes, color=canvas.GREY, label=f"rows ({len(x):,})", **common)  # type: ignore[arg-type]
+        ax.scatter(x, y, s=size, color=canvas.GREY, label=f"rows ({len(x):,})", **common)  # type: ignore[arg-type]
         return
     for k, level in enumerate(levels):
         own = places == k
-        ax.scatter(x[own], y[own], s=sizes[own], label=name(level), **look(k), **common)  # type: ignore[arg-type]
+        ax.scatter(x[own], y[own], s=size, label=name(level), **look(k), **common)  # type: ignore[arg-type]
 
 
 def label_points(ax: Axes, x: ndarray, y: ndarray, labels: Sequence[Any], radius: ndarray) -> None:
@@ -84,15 +83,97 @@ def _covered(text: Any, shift: tuple[float, float], taken: list[Any], ax: Axes) 
     return sum(bool(box.overlaps(other)) for other in taken) + 2 * outside
 
 
-def key(ax: Axes, own: bool, inside: str = "best", title: str | None = None) -> None:
-    """A legend in which no mark is faint or larger than usual."""
-    canvas.legend(ax, own, inside, title=title)
+def key(ax: Axes, own: bool, inside: str = "best") -> None:
+    """A legend in which no mark is faint or larger than usual; names are cut short in Axes too small for them."""
+    canvas.legend(ax, own, inside)
     found = ax.get_legend()
-    for handle in [] if found is None else found.legend_handles:
+    if found is None:
+        return
+    _clear(found)
+    width, tall = canvas.inches(ax)
+    size = canvas.small(ax)
+    texts = found.get_texts()
+    lines = sum(1 + text.get_text().count("\n") for text in texts)
+    if own or lines * canvas.LINE * size / 10 < 0.6 * tall:
+        return
+    most = max(6, int(0.4 * width / (canvas.LETTER * size / 10)))
+    for text, words in zip(texts, shortened([text.get_text().replace("\n", " ") for text in texts], most)):
+        text.set_text(words)
+        text.set_fontsize(min(size, 0.7 * tall / len(texts) / canvas.LINE * 10))
+
+
+def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
+    """One legend beside the panels of a figure of our own, or one in the first panel of a user's."""
+    if not own:
+        key(all_axes[0], False)
+        return
+    handles: dict[str, Any] = {}
+    for ax in all_axes:
+        for handle, label in zip(*ax.get_legend_handles_labels()):
+            handles.setdefault(label, handle)
+    if handles:
+        place = "outside right upper"
+        _clear(figure.legend(handles.values(), handles.keys(), loc=place, frameon=False, fontsize=9))
+
+
+def _clear(legend: Any) -> None:
+    for handle in legend.legend_handles:
         if handle is not None and hasattr(handle, "set_sizes"):
             handle.set_sizes([24.0])
         if handle is not None:
             handle.set_alpha(1.0)
+
+
+def shortened(labels: Sequence[str], most: int) -> list[str]:
+    """Labels of at most `most` characters: their beginning, or from where those that begin alike differ.
+
+    Examples
+    --------
+    >>> shortened(["a long name", "a long noun", "short"], 8)
+    ['…g name', '…g noun', 'short']
+    """
+    cut = [label if len(label) <= most else label[: most - 1] + "…" for label in labels]
+    for word in {word for word in cut if cut.count(word) > 1}:
+        alike = [i for i, other in enumerate(cut) if other == word]
+        same = [len(set(letters)) == 1 for letters in zip(*(labels[i] for i in alike))]
+        start = max([*same, False].index(False) - 3, 0)
+        for i in alike:
+            rest = labels[i][start:]
+            cut[i] = f"…{rest}" if len(rest) < most else f"…{rest[: most - 2]}…"
+    return cut
+
+
+def lines_of(levels: Sequence[Any]) -> float:
+    """Inches that a legend of levels needs."""
+    return 0.5 + canvas.LINE * sum(1.25 + name(level).count("\n") for level in levels)
+
+
+def grid(needs: Sequence[float], columns: int, width: float, least: float) -> list[Axes]:
+    """Axes of a new figure, each of the height that it needs, in inches: tall ones stand in rows below the others.
+
+    Parameters
+    ----------
+    needs : sequence of float
+        Inches that each panel needs.
+    columns : int
+    width : float
+        Of the figure, in inches.
+    least : float
+        Height of the figure.
+    """
+    canvas._check()
+    from matplotlib import pyplot
+
+    tall = [need > 2 * min(needs) for need in needs]
+    order = [i for late in (False, True) for i in range(len(needs)) if tall[i] == late]
+    short = -(-tall.count(False) // columns) * columns  # places of rows that are full
+    place = {i: j if not tall[i] else short + j - tall.count(False) for j, i in enumerate(order)}
+    heights = [0.0] * (max(place.values()) // columns + 1)
+    for i, at in place.items():
+        heights[at // columns] = max(heights[at // columns], needs[i])
+    figure = pyplot.figure(figsize=(width, max(least, sum(heights))), layout="constrained")
+    places = figure.add_gridspec(len(heights), columns, height_ratios=heights)
+    return [figure.add_subplot(places[place[i] // columns, place[i] % columns]) for i in range(len(needs))]
 
 
 def jitter(n: int, width: float) -> ndarray:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+WHOLE = ("poisson", "multinomial")  # families of whole numbers
 MOST_LEAD = 50.0  # in log-odds, of a border that is drawn
 LEAST_SHADE, MOST_SHADE = 0.12, 0.5  # opacity of a region
 
@@ -113,31 +114,22 @@ def regions(
     grids = {name: _Grid(one, x, y, at, newdata, threshold, resolution) for name, one in found.items()}
     columns = 2 if len(grids) == 4 else min(len(grids), 3)
     n_rows = -(-len(grids) // columns)
+    levels = dict.fromkeys(level for grid in grids.values() for level in grid.levels)
     size = (6.4, 4.8) if len(grids) == 1 else (4.2 * columns + 1, 3.8 * n_rows)
+    size = size[0], max(size[1], marks.lines_of([*levels, ""]))
+    width = None if ax is not None else 3.2 if len(grids) > 1 else 3.4
     all_axes = canvas.several(ax, len(grids), size, columns)
     for one, (name, grid) in zip(all_axes, grids.items()):
         grid.draw(one, points, shade)
-        canvas.caption(one, grid.title(name, points), grid.label(x), y)
+        canvas.caption(one, grid.title(name, points), grid.label(x), y, width)
     figure = all_axes[0].get_figure(root=True)
     if points:
-        lists = {tuple(map(str, grid.levels)) for grid in grids.values()}
-        _keys(figure, all_axes, ax is None and len(lists) == 1)
+        if len({tuple(map(str, grid.levels)) for grid in grids.values()}) == 1:
+            marks.keys(figure, all_axes, ax is None)
+        else:
+            for one in all_axes:
+                marks.key(one, False)
     return figure  # type: ignore[return-value]
-
-
-def _keys(figure: Any, all_axes: list[Axes], one: bool) -> None:
-    """One legend beside the panels, or one in each."""
-    if not one:
-        for ax in all_axes:
-            marks.key(ax, False)
-        return
-    handles: dict[str, Any] = {}
-    for ax in all_axes:
-        for handle, label in zip(*ax.get_legend_handles_labels()):
-            handles.setdefault(label, handle)
-    found = figure.legend(handles.values(), handles.keys(), loc="outside right upper", frameon=False, fontsize=9)
-    for handle in found.legend_handles:
-        handle.set_alpha(1.0)
 
 
 class _Grid:
@@ -157,6 +149,7 @@ class _Grid:
         self.frame, self.offset = self._rows()
         self.p, self.decided = self._decide()
         self.leads = self._leads()
+        self.whole = any(self._family(name) in WHOLE for name in (x, y))  # blocks, between which there is nothing
 
     # ---------------------------------------------------------------------------------------------------- the rows
     def _check_axis(self, name: Any, table: pd.DataFrame) -> None:
@@ -216,7 +209,7 @@ class _Grid:
         family = self._family(name)
         if number and family != "bernoulli" and self.source.levels_of(name, table) is None:
             mean = float(values.mean())
-            return round(mean) if family in ("poisson", "multinomial") else mean
+            return round(mean) if family in WHOLE else mean
         return values.mode().iloc[0]
 
     def _axis(self, name: str, table: pd.DataFrame, resolution: int) -> ndarray:
@@ -226,7 +219,7 @@ class _Grid:
         if not len(values) or values.min() == values.max():
             raise DataError(f'"{name}" has {"no value" if not len(values) else "one value"} in the rows: no region')
         ends = np.linspace(values.min(), values.max(), resolution)
-        return np.unique(ends.round()) if self._family(name) in ("poisson", "multinomial") else ends
+        return np.unique(ends.round()) if self._family(name) in WHOLE else ends
 
     # --------------------------------------------------------------------------------------------------- decisions
     def _rows(self) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -300,12 +293,12 @@ class _Grid:
         image[known, 3] = (LEAST_SHADE + (MOST_SHADE - LEAST_SHADE) * strength)[known]
         ax.pcolormesh(*self.values, image, shading="nearest", rasterized=True, zorder=0)
         for lead in self.leads:
-            if (lead > 0).any() and (lead < 0).any():
+            if (lead > 0).any() and (lead < 0).any() and not self.whole:
                 ax.contour(*self.values, lead, levels=[0.0], colors="black", linewidths=0.6, zorder=1)
         if points:
             draw_rows(ax, self.shown, self.x, self.y, self.levels)
-        for values, limits in zip(self.values, (ax.set_xlim, ax.set_ylim)):
-            margin = 0.02 * (values[-1] - values[0]) + (0.5 if len(values) > 1 and not np.ptp(values % 1) else 0)
+        for name, values, limits in zip((self.x, self.y), self.values, (ax.set_xlim, ax.set_ylim)):
+            margin = 0.02 * (values[-1] - values[0]) + (0.5 if self._family(name) in WHOLE else 0.0)
             limits(values[0] - margin, values[-1] + margin)
 
     def _least(self, k: int) -> float:
@@ -371,8 +364,11 @@ def draw_rows(ax: Axes, shown: Shown, x: str, y: str, levels: Sequence[Any]) -> 
         return
     marks.points(ax, a, b, shown.places, levels)
     if shown.wrong is not None and shown.wrong.any():
+        n = int(shown.wrong.sum())
+        size, width = (52, 0.9) if n <= 50 else (30, 0.5) if n <= 500 else (10, 0.3)
         ax.scatter(
-            a[shown.wrong], b[shown.wrong], s=52, facecolors="none", edgecolors="black", linewidths=0.9, zorder=3,
+            a[shown.wrong], b[shown.wrong], s=size, linewidths=width, facecolors="none",
+            edgecolors="black", zorder=3, alpha=1.0 if n <= 500 else 0.4,
             label="decided wrongly",
         )  # fmt: skip
 
@@ -441,7 +437,7 @@ def ellipses(
     subjects.check(res, "ellipses", ["predict"])
     shares = _shares(content)
     means, covariances = _laws(res, [x, y])
-    ax_ = canvas.axes(ax)
+    ax_ = canvas.axes(ax, (6.4, max(4.8, marks.lines_of(res.levels))))
     if points:
         _rows_of_features(ax_, res, [x, y], newdata)
     _draw_laws(ax_, res.levels, means, covariances, shares, not points)
@@ -594,7 +590,7 @@ def canonical(
             raise ValueError(f"{name}={j!r}: the functions are 1 to {len(functions)}")
     if x == y:
         raise ValueError(f"x and y are both {x}: two functions are drawn")
-    ax_ = canvas.axes(ax)
+    ax_ = canvas.axes(ax, (6.4, max(4.8, marks.lines_of(res.levels))))
     shown = scores = None
     if points:
         scores, shown = _scores(res, newdata)
