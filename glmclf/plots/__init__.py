@@ -8,7 +8,8 @@ from typing import Any
 
 _MODULES: dict[str, tuple[str, ...]] = {  # module: the functions in it
     "diagnostics": ("influence", "residuals", "partial_residuals"),
-    "space": ("regions", "ellipses", "canonical"),
+    "decisions": ("regions",),
+    "space": ("ellipses", "canonical"),
     "laws": ("densities", "ladder"),
 }
 _WHERE = {name: module for module, names in _MODULES.items() for name in names}

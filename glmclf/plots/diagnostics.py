@@ -100,7 +100,7 @@ def influence(
     if y.startswith("resid"):
         for level in (-2, 0, 2):
             ax.axhline(level, color=canvas.GREY, linewidth=0.8, linestyle=":" if level else "-", zorder=1)
-    reference = {"color": canvas.GREY, "linewidth": 0.8, "zorder": 1}
+    reference: dict[str, Any] = {"color": canvas.GREY, "linewidth": 0.8, "zorder": 1}
     ax.axvline(2 * float(h.mean()), linestyle="--", label="twice the mean leverage", **reference)
     what = "rows" if by == "row" else "covariate patterns"
     canvas.caption(ax, f"Influence of {len(h):,} {what}", "leverage", RESIDUALS[y])
@@ -124,7 +124,7 @@ def _bubbles(ax: Axes, h: ndarray, r: ndarray, cooks: ndarray, by: str) -> ndarr
     top = cooks[known].max(initial=0.0)
     area = np.maximum(_largest(ax) * cooks / top, 4.0) if top > 0 else np.full(len(cooks), 4.0)
     ax.margins(0.08)
-    look = {"color": canvas.colour(0), "alpha": 0.5, "linewidths": 0.6, "edgecolors": "black"}
+    look: dict[str, Any] = {"color": canvas.colour(0), "alpha": 0.5, "linewidths": 0.6, "edgecolors": "black"}
     label = f"area: Cook's distance, up to {canvas.number(float(top))}"
     ax.scatter(h[known], r[known], s=area[known], label=label, **look)
     lost = int((~known).sum())
@@ -427,7 +427,8 @@ def _weighed(ax: Axes, x: ndarray, z: ndarray, weight: ndarray) -> None:
     size = np.ceil(weight * 8).clip(1, 8)
     for s in np.unique(size):
         own = size == s
-        style = {"marker": "o", "linestyle": "none", "markeredgewidth": 0, "alpha": 0.6 if len(x) < 2000 else 0.2}
+        style: dict[str, Any] = {"marker": "o", "linestyle": "none", "markeredgewidth": 0}
+        style["alpha"] = 0.6 if len(x) < 2000 else 0.2
         ax.plot(x[own], z[own], markersize=np.sqrt(30 * s / 8), color=canvas.colour(0), **style)
 
 
@@ -452,10 +453,8 @@ def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels:
     at, part, z, w, spread = at[known], part[known], z[known], w[known], spread[known]
     _weighed(ax, spread, z, w / w.max())
     order = at.argsort(kind="stable")
-    ax.plot(
-        at[order], part[order], color="black", linewidth=1.5, label="model",
-        **({"linestyle": "none", "marker": "_", "markersize": 18, "markeredgewidth": 2} if levels else {}),
-    )  # fmt: skip
+    style: dict[str, Any] = {"linestyle": "none", "marker": "_", "markersize": 18, "markeredgewidth": 2}
+    ax.plot(at[order], part[order], color="black", linewidth=1.5, label="model", **(style if levels else {}))
     lines = [part]
     if smooth and levels is None and len(np.unique(at)) >= 5:
         _smooth(ax, at, z, w, canvas.COLOURS[5])

@@ -91,6 +91,8 @@ def densities(
             "for LDA and QDA"
         )
     check_alpha(alpha)
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
+        raise ValueError(f"bins={bins!r}: how many bars a histogram has, 1 or more")
     chosen = [features] if isinstance(features, str) else list(res.feature_names if features is None else features)
     if not chosen:
         raise ValueError("features=[]: name one at least")
@@ -230,7 +232,8 @@ def _intervals(res: Any, j: int, alpha: float) -> tuple[ndarray, ndarray]:
     found = np.full((2, len(cells), len(res.levels)), np.nan)
     for i, p in own:
         found[:, cells.index(p.level or 0), p.klass] = ends[i]
-    return tuple(found[:, :, res.model._order])  # type: ignore[return-value]
+    low, high = found[:, :, res.model._order]
+    return low, high
 
 
 # ---------------------------------------------------------------------------------------------------------- ladder
@@ -306,7 +309,7 @@ def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -
     ax.plot(v[known], at[known], linestyle="none", markersize=7, **marks.look(0))
     if known.any():
         best = np.flatnonzero(known)[(v[known].argmax if criterion in LARGEST else v[known].argmin)()]
-        star = {"marker": "*", "markersize": 16, "color": canvas.COLOURS[5], "markeredgecolor": "black"}
+        star: dict[str, Any] = {"marker": "*", "markersize": 16, "color": canvas.COLOURS[5], "markeredgecolor": "black"}
         ax.plot(v[best], at[best], zorder=4, **star)
     least = v[best] if known.any() else np.nan
     for i in at[known]:

@@ -103,7 +103,7 @@ class PartialResiduals:
             else:
                 p = res.fittedvalues
                 w = pd.DataFrame({k: m / (1 / p[k] + 1 / p[self.model.reference]) for k in self.model._equations})
-        return w.where(np.isfinite(np.asarray(self.resid_working).reshape(w.shape)) & np.isfinite(w), 0.0)
+        return w.where(np.isfinite(np.asarray(res.resid_working).reshape(w.shape)) & np.isfinite(w), 0.0)
 
     def _terms_of_columns(self) -> dict[str, ndarray]:
         """Columns of each term, without the constant."""
