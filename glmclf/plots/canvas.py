@@ -10,6 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe & Ito (2008) with a grey for their yellow, which is lost on white, in an order in which neighbours differ in
 # lightness as well
@@ -58,6 +59,8 @@ def panels(rows: int, columns: int, size: tuple[float, float], n: int | None = N
     from matplotlib import pyplot
 
     figure = pyplot.figure(figsize=size, layout="constrained")
+    engine: Any = figure.get_layout_engine()
+    engine.set(w_pad=0.1, h_pad=0.12)  # one pass of the layout misses a little where axes have a fixed aspect
     return [figure.add_subplot(rows, columns, i + 1) for i in range(n or rows * columns)]
 
 
@@ -132,11 +135,17 @@ def _lines(text: str, longest: int) -> list[str]:
     return [*lines, rest.replace(KEPT, " ")]
 
 
+def figure_of(ax: Axes) -> Figure:
+    """The figure that Axes are on, whatever part of it they are in."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
 def inches(ax: Axes) -> tuple[float, float]:
     """Width and height of Axes, before a layout moves them."""
-    box, figure = ax.get_position(), ax.get_figure(root=True)
-    assert figure is not None
-    width, tall = figure.get_size_inches()
+    box = ax.get_position()
+    width, tall = figure_of(ax).get_size_inches()
     return float(box.width * width), float(box.height * tall)
 
 
@@ -178,12 +187,12 @@ def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str 
     options: dict[str, Any] = {"title": title, "title_fontsize": size}
     if own and sum(1 + wrapped(label).count("\n") for label in labels) > most:
         text, shrunk = _best_fit(labels, (SIDE,), size, (np.inf, inches(ax)[1]))
-        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False}
-        ax.legend(handles, text, fontsize=shrunk, **place, **options)
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False}
+        ax.legend(handles, text, fontsize=shrunk, **(place | options))
         return
     across, tall = inches(ax)
     text, shrunk = _best_fit(labels, (LONGEST, SIDE, 70), size, (0.75 * across, 0.75 * tall))
-    found = ax.legend(handles, text, loc=inside, fontsize=shrunk, **options)
+    found = ax.legend(handles, text, fontsize=shrunk, **({"loc": inside} | options))
     found.get_frame().set(alpha=0.8, linewidth=0)
     found.set_in_layout(own)
 
@@ -195,7 +204,9 @@ def beside(labels: Sequence[str], most: int = 6) -> float:
     return 0.7 + 0.9 * LETTER * max(len(line) for label in labels for line in wrapped(label, SIDE).split("\n"))
 
 
-def _best_fit(labels: Sequence[str], widths: Sequence[int], size: float, room: tuple[float, float]):
+def _best_fit(
+    labels: Sequence[str], widths: Sequence[int], size: float, room: tuple[float, float]
+) -> tuple[list[str], float]:
     """Labels in lines of one of the widths, and the size of letters, at most that given, with which they fit."""
     best: tuple[list[str], float] = ([], 0.0)
     for width in widths:
@@ -210,16 +221,18 @@ def _best_fit(labels: Sequence[str], widths: Sequence[int], size: float, room: t
 
 def stacked(labels: Sequence[str], series: int = 1) -> tuple[np.ndarray, float]:
     """Places of labels below each other, in inches from the top, and the inches that they need."""
-    need = [max(LINE * (1 + label.count("\n")), DODGE * series) + 0.13 for label in labels]
+    need = [max(LINE * (1 + label.count("\n")), DODGE * series) + (0.13 if series == 1 else 0.25) for label in labels]
     ends = np.cumsum(need)
     return ends - np.array(need) / 2, float(ends[-1])
 
 
-def row_labels(ax: Axes, labels: Sequence[str], places: np.ndarray, total: float, shown: bool = True) -> None:
-    """Labels along the y axis, the first at the top, in letters that leave them apart."""
+def row_labels(
+    ax: Axes, labels: Sequence[str], places: np.ndarray, total: float, own: bool, shown: bool = True
+) -> None:
+    """Labels along the y axis, the first at the top; on Axes of a user's in letters that leave them apart."""
     ax.set_ylim(total, 0.0)
     ax.set_yticks(places, labels if shown else [""] * len(labels))
-    shrunk = min(1.0, 0.98 * inches(ax)[1] / total)
+    shrunk = 1.0 if own else min(1.0, 0.75 * inches(ax)[1] / total)  # a layout may take some of it
     ax.tick_params(axis="y", length=0, labelsize=max(2.0, 10.0 * shrunk))
 
 

@@ -90,7 +90,7 @@ def roc(
     axes.plot([0, 1], [0, 1], color=canvas.GREY, linewidth=1, linestyle="--", zorder=1)
     for i, (label, curve) in enumerate(zip(labels, curves.values())):
         points = curve.curve
-        style = {"color": canvas.colour(i), "linestyle": canvas.dashes(i)}
+        style: dict[str, Any] = {"color": canvas.colour(i), "linestyle": canvas.dashes(i)}
         axes.plot(points["fpr"], points["tpr"], linewidth=1.8, label=label, zorder=2 + i, **style)
         if cut is not None:
             _mark(axes, curve, cut, canvas.colour(i), canvas.marker(i))
@@ -143,7 +143,7 @@ def precision_recall(
     for i, (name, found) in enumerate(curves.items()):
         points, said = found.curve.dropna(), f"average precision {found.average_precision:.3f}"
         label = said if len(curves) == 1 else f"{name}\n{said}"
-        style = {"color": canvas.colour(i), "linestyle": canvas.dashes(i), "drawstyle": "steps-pre"}
+        style: dict[str, Any] = {"color": canvas.colour(i), "linestyle": canvas.dashes(i), "drawstyle": "steps-pre"}
         axes.plot(points["recall"], points["precision"], linewidth=1.8, label=label, zorder=2 + i, **style)
     for share in shares:
         axes.axhline(share, color=canvas.GREY, linewidth=1, linestyle="--", zorder=1, label=f"chance {share:.3f}")
@@ -193,6 +193,4 @@ def _square(ax: Axes, own: bool, inside: str) -> Figure:
     ax.set_aspect("equal", adjustable="box")
     canvas.tidy(ax, "both")
     canvas.legend(ax, own, inside)
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    return figure
+    return canvas.figure_of(ax)

@@ -96,8 +96,7 @@ def coefficients(
     >>> fig.axes[0].get_xscale(), [label.get_text() for label in fig.axes[0].get_yticklabels()]
     ('log', ['GPA', 'TUCE', 'PSI'])
     """
-    found = subjects.results_of(res, names, "coefficients", ("summary_frame",))
-    fits = {name: _with_params(one) for name, one in found.items()}
+    fits = _fits(res, names)
     tables = {name: _frame(one, exponentiate, check_alpha(alpha), units, method) for name, one in fits.items()}
     first = next(iter(fits.values()))
     shown = _chosen([t.index.get_level_values(-1) for t in tables.values()], first, which, drop)
@@ -111,9 +110,21 @@ def coefficients(
         else f"{heading} (without intervals)"
     )
     axes = _draw([str(name) for name in shown], cells, panels, 1.0 if exponentiate else 0.0, x, _title(fits), ax)
-    figure = axes[0].get_figure(root=True)
-    assert figure is not None
-    return figure
+    return canvas.figure_of(axes[0])
+
+
+def _fits(res: Any, names: Sequence[str] | None) -> dict[str, Any]:
+    """Results that have coefficients by name, which tells what is modelled where that differs."""
+    found = subjects.results_of(res, names, "coefficients", ("summary_frame",))
+    fits = {name: _with_params(one) for name, one in found.items()}
+    if len({bool(subjects.levels(one)) for one in fits.values()}) > 1:
+        raise ValueError(
+            "coefficients() of a binary model and one of several levels: their coefficients differ in kind"
+        )
+    said = {name: subjects.response(one).describe() for name, one in fits.items()}
+    if len(set(said.values())) == 1:
+        return fits
+    return {f"{name}: {said[name]}": one for name, one in fits.items()}
 
 
 def _with_params(res: Any) -> Any:
@@ -147,7 +158,8 @@ def _chosen(indexes: list[pd.Index], res: Any, which: Any, drop: Any) -> list[st
             raise TypeError(f"{keyword}={given!r}: a list of names, [{given!r}]")
         lost = [name for name in given or () if name not in known]
         if lost:
-            raise DataError(f"{keyword}=: {lost[0]!r} is no coefficient. {close_to(str(lost[0]), known)}")
+            hint = close_to(str(lost[0]), known).replace("columns", "coefficients")
+            raise DataError(f"{keyword}=: {lost[0]!r} is no coefficient. {hint}")
     if which is None:
         constants = {"Intercept", "const"} if len(known) > 1 else set()
         which = [name for name in known if name not in constants]
@@ -242,7 +254,7 @@ def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = No
         if several
         else {None: table}
     )
-    cells = {lv: Rows(*part.iloc[:, [0, 4, 5]].to_numpy(dtype=float).T, _unknown(part)) for lv, part in parts.items()}
+    cells = {level: _effects(part) for level, part in parts.items()}
     first = next(iter(parts.values()))
     x = f"{table.columns[0]} on {subjects.probability(fit)}, {subjects.percent(alpha)} interval ({fit.cov_type})"
     title = "" if found._at == "overall" else f"at: {found._at}"
@@ -250,14 +262,14 @@ def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = No
     if len(variables) == 1 < len(rows):
         title = f"effect of {variables[0]}" + (f", {title}" if title else "")
     axes = _draw(rows, {type(fit.model).__name__: cells}, panels, 0.0, x, title, ax)
-    figure = axes[0].get_figure(root=True)
-    assert figure is not None
-    return figure
+    return canvas.figure_of(axes[0])
 
 
-def _unknown(part: pd.DataFrame) -> list[str]:
+def _effects(part: pd.DataFrame) -> Rows:
+    """Of a table of marginal effects the effect, the ends of its interval, and what is said of it."""
     words = {np.inf: "inf", -np.inf: "\N{MINUS SIGN}inf"}
-    return [UNKNOWN if np.isnan(b) else words.get(b, "") for b in part.iloc[:, 0]]
+    effect, low, high = part.iloc[:, [0, 4, 5]].to_numpy(dtype=float).T
+    return Rows(effect, low, high, [UNKNOWN if np.isnan(b) else words.get(b, "") for b in effect])
 
 
 def _effect_names(index: pd.Index) -> tuple[list[str], list[str]]:
@@ -272,7 +284,7 @@ def _effect_names(index: pd.Index) -> tuple[list[str], list[str]]:
 
 
 def _value(v: Any) -> str:
-    return canvas.number(v, 5) if isinstance(v, (float, np.floating)) else str(v)
+    return canvas.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
 
 
 # --------------------------------------------------------------------------------------------------------- drawing
@@ -286,35 +298,40 @@ def _draw(
     ax: Any,
 ) -> list[Axes]:
     """Rows of results and levels, in one panel or in one a level."""
-    levels = list(dict.fromkeys(level for by_level in cells.values() for level in by_level))
-    apart = (panels or len(cells) > 1) and levels != [None]
-    if apart:
-        series = [{name: c[level] for name, c in cells.items() if level in c} for level in levels]
-    else:
-        one = next(iter(cells.values()))
-        series = [
-            {name: c[None] for name, c in cells.items()} if levels == [None] else {str(k): v for k, v in one.items()}
-        ]
+    series, heads = _arranged(cells, panels)
     labels = [canvas.wrapped(name) for name in rows]
     places, total = canvas.stacked(labels, max(map(len, series)))
-    gutter = canvas.LETTER * max(len(line) for label in labels for line in label.split("\n"))
     keys = list(dict.fromkeys(name for one in series for name in one))
-    beside = 0.0 if len(keys) < 2 else 0.5 + canvas.LETTER * max(min(len(k), canvas.LONGEST) for k in keys)
     columns, wide = min(len(series), 4), 4.2 if len(series) == 1 else 2.7
-    size = (gutter + wide * columns + beside + 0.4, (total + 1.2) * -(-len(series) // columns))
-    axes = canvas.several(ax, len(series), size, columns)
+    gutter = canvas.LETTER * max(len(line) for label in labels for line in label.split("\n")) + 0.4
+    gutter += canvas.beside(keys, 0) if len(keys) > 1 else 0.0
+    axes = canvas.several(
+        ax, len(series), (gutter + wide * columns, (total + 1.2) * -(-len(series) // columns)), columns
+    )
     for i, (one, panel) in enumerate(zip(series, axes)):
         _marks(panel, one, keys, places, reference)
-        canvas.row_labels(panel, labels, places, total, shown=i % columns == 0)
-        head = str(levels[i]) if apart else title
-        canvas.caption(panel, head, x, width=wide if ax is None else None)
-        if apart and title and i == 0 and ax is None:
-            panel.get_figure(root=True).suptitle(
-                canvas.wrapped(title, int(wide * columns / canvas.LETTER)), fontsize=11
-            )
+        canvas.row_labels(panel, labels, places, total, ax is None, shown=ax is not None or i % columns == 0)
+        canvas.caption(panel, heads[i] or title, x, width=wide if ax is None else None)
+    if heads[0] and title and ax is None:
+        head = canvas.wrapped(title, int(wide * columns / canvas.LETTER))
+        canvas.figure_of(axes[0]).suptitle(head, fontsize=11)
     if len(keys) > 1:
+        for k, name in enumerate(keys):  # whether or not the last panel has it
+            axes[-1].plot([], [], canvas.marker(k), color=canvas.colour(k), linestyle="none", label=name)
         canvas.legend(axes[-1], ax is None, most=0)
     return axes
+
+
+def _arranged(cells: dict[str, dict[Any, Rows]], panels: bool) -> tuple[list[dict[str, Rows]], list[str]]:
+    """What is beside each other in each panel, by name, and the heads of panels, "" where there is one alone."""
+    levels = list(dict.fromkeys(level for by_level in cells.values() for level in by_level))
+    if levels == [None]:
+        return [{name: by_level[None] for name, by_level in cells.items()}], [""]
+    words = {level: str(subjects.plain(level)) for level in levels}
+    if not panels and len(cells) == 1:
+        return [{words[level]: rows for level, rows in next(iter(cells.values())).items()}], [""]
+    series = [{name: by_level[level] for name, by_level in cells.items() if level in by_level} for level in levels]
+    return series, list(words.values())
 
 
 def _marks(ax: Axes, series: dict[str, Rows], keys: list[str], places: ndarray, reference: float) -> None:
@@ -336,8 +353,7 @@ def _marks(ax: Axes, series: dict[str, Rows], keys: list[str], places: ndarray, 
         there = np.isfinite(rows.estimate) & ~((rows.estimate == 0) & ratio)
         style: dict[str, Any] = {"color": colour, "linestyle": "none", "markersize": 5.5, "zorder": 3}
         for some, face in ((there & ends, colour), (there & ~ends, "white")):
-            label = name if face == colour else "_without interval"
-            ax.plot(rows.estimate[some], y[some], canvas.marker(k), markerfacecolor=face, label=label, **style)
+            ax.plot(rows.estimate[some], y[some], canvas.marker(k), markerfacecolor=face, **style)
         _at_edges(ax, rows, y, there, colour, ratio)
     canvas.tidy(ax, "x")
 

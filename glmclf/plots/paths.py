@@ -89,9 +89,7 @@ def regularization(
         _coefficients(panel, path, table, level, label)
         if cv is not None:
             _chosen(panel, cv)
-    figure = axes[0].get_figure(root=True)
-    assert figure is not None
-    return figure
+    return canvas.figure_of(axes[0])
 
 
 def _tables(path: RegularizationPath, which: Any, drop: Any) -> dict[Any, pd.DataFrame]:
@@ -103,7 +101,8 @@ def _tables(path: RegularizationPath, which: Any, drop: Any) -> dict[Any, pd.Dat
             raise TypeError(f"{keyword}={given!r}: a list of names, [{given!r}]")
         lost = [name for name in given or () if name not in known]
         if lost:
-            raise DataError(f"{keyword}=: {lost[0]!r} is no coefficient. {close_to(str(lost[0]), known)}")
+            hint = close_to(str(lost[0]), known).replace("columns", "coefficients")
+            raise DataError(f"{keyword}=: {lost[0]!r} is no coefficient. {hint}")
     at = path.model._constant_column()
     constant = None if at is None else path.model.exog_names[at]
     names = [n for n in (which or known) if n not in set(drop) and (which is not None or n != constant)]
@@ -135,7 +134,7 @@ def _coefficients(ax: Axes, path: RegularizationPath, table: pd.DataFrame, level
     alphas, b = path.alphas[shown], table.to_numpy()[shown]
     ax.axhline(0, color=canvas.GREY, linewidth=1, linestyle="--", zorder=1)
     for j, name in enumerate(table.columns):
-        style = {"color": canvas.colour(j), "linestyle": canvas.dashes(j // len(canvas.COLOURS) + j)}
+        style: dict[str, Any] = {"color": canvas.colour(j), "linestyle": canvas.dashes(j // len(canvas.COLOURS) + j)}
         mark = canvas.marker(j) if len(alphas) < 3 else None
         ax.plot(alphas, b[:, j], linewidth=1.5, label=str(name), marker=mark, **style)
     title = subjects.probability(path) if level is None else str(subjects.plain(level))
@@ -170,7 +169,7 @@ def _names(ax: Axes, names: list[str], ends: ndarray, most: int) -> None:
     ax.set_ylim(low, high)
     size = canvas.small(ax, 8.5)
     labels = {j: canvas.wrapped(names[j], 24) for j in largest}
-    room = canvas.inches(ax)[1]
+    room = 0.8 * canvas.inches(ax)[1]  # the layout takes some for the labels
     need = np.array([(1 + labels[j].count("\n")) * canvas.LINE * size / 10 for j in largest])
     size *= min(1.0, room / need.sum())
     need = need * min(1.0, room / need.sum())
@@ -214,5 +213,5 @@ def _deviance(ax: Axes, cv: RegularizationCV, own: bool) -> None:
 def _chosen(ax: Axes, cv: RegularizationCV) -> None:
     for name, alpha, line in (("min", cv.alpha_min, "--"), ("1se", cv.alpha_1se, ":")):
         if alpha > 0:
-            style = {"color": "0.2", "linewidth": 1.1, "linestyle": line, "zorder": 1}
+            style: dict[str, Any] = {"color": "0.2", "linewidth": 1.1, "linestyle": line, "zorder": 1}
             ax.axvline(alpha, label=f"alpha_{name} = {canvas.number(alpha)}", **style)

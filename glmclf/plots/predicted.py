@@ -24,9 +24,9 @@ SIDE = 4.4  # inches of one panel
 MOST = 12  # levels of a group, of which each has a curve
 AVERAGED = {
     "overall": "averaged over the rows",
-    "mean": "a row of means",
-    "median": "a row of medians",
-    "zero": "zeros",
+    "mean": "others at their means",
+    "median": "others at their medians",
+    "zero": "others at zero",
 }
 
 
@@ -128,9 +128,7 @@ def probabilities(
         canvas.caption(panel, titles[i] if several and titles[i] else _settings(at), x, y)
         if i == len(panels) - 1:
             canvas.legend(panel, ax is None, most=most)
-    figure = axes[0].get_figure(root=True)
-    assert figure is not None
-    return figure
+    return canvas.figure_of(axes[0])
 
 
 # ----------------------------------------------------------------------------------------------------- the numbers
@@ -207,8 +205,8 @@ def _setting(source: Any, at: Any, free: set[Any]) -> dict[str, Any] | None:
     both = [name for name in at if name in free]
     many = [name for name, v in at.items() if not isinstance(v, (str, bytes)) and np.ndim(v)]
     if both or many:
-        why = "are drawn over" if both else "have several values, of which by= takes one variable's"
-        raise ValueError(f"at= sets {quoted(both or many)}, which {why}: leave it out of at=")
+        why = "the plot is over" if both else "to several values, which by= is for"
+        raise ValueError(f"at= sets {quoted(both or many)}{', which ' if both else ' '}{why}: leave it out of at=")
     known = [*source.variables, *([source.offset_name] if source.offset_name else [])]
     odd = [name for name in at if name not in known]
     if odd:
@@ -295,7 +293,7 @@ def _stack(ax: Axes, x: ndarray, found: Curves, names: list[str]) -> None:
 
 
 def _value(v: Any) -> str:
-    return canvas.number(v, 5) if isinstance(v, (float, np.floating)) else str(v)
+    return canvas.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
 
 
 def _settings(at: Any) -> str:

@@ -83,9 +83,7 @@ def calibration(
     axes = canvas.several(ax, len(levels), size, columns)
     for lv, panel in zip(levels, axes):
         _panel(panel, found, lv, smooth, histogram and len(found) == 1, alpha, ax is None)
-    figure = axes[0].get_figure(root=True)
-    assert figure is not None
-    return figure
+    return canvas.figure_of(axes[0])
 
 
 def _found(res: Any, bins: int, newdata: Any, method: str, names: Any, rows: dict[str, Any]) -> dict[str, Calibration]:

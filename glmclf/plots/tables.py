@@ -73,16 +73,13 @@ def confusion(
     axes.spines[:].set_visible(False)
     how = "" if threshold is None else f", event where p > {canvas.number(threshold)}"
     canvas.caption(axes, f"{subjects.observations(counts.sum())}{how}", f"predicted{name}", f"observed{name}")
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    return figure
+    return canvas.figure_of(axes)
 
 
 def _cells(ax: Axes, counts: ndarray, shares: ndarray) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    shades = LinearSegmentedColormap.from_list("shares", ["white", canvas.COLOURS[0]])
-    shades.set_bad("0.93")
+    shades = LinearSegmentedColormap.from_list("shares", ["white", canvas.COLOURS[0]]).with_extremes(bad="0.93")
     K = len(counts)
     ax.imshow(np.ma.masked_invalid(shares), cmap=shades, vmin=0.0, vmax=1.0, aspect="equal")
     ax.set_xticks(np.arange(K + 1) - 0.5, minor=True)
