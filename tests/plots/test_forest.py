@@ -121,8 +121,7 @@ def test_levels_in_one_panel_and_in_several(mnlogit, lda):
     check_drawn(plots.coefficients(lda, panels=True).axes[1], table[["coef", "Conf. Int. Low", "Conf. Int. Upp."]])
 
 
-@pytest.mark.parametrize("name", ["wide", "eight"])
-@pytest.mark.parametrize("panels", [False, True])
+@pytest.mark.parametrize("name, panels", [("wide", False), ("eight", False), ("eight", True)])
 def test_long_names_do_not_overlap(name, panels, request):
     res = request.getfixturevalue(name)
     fig = plots.coefficients(res, panels=panels)
