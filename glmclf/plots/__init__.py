@@ -7,6 +7,12 @@ from importlib import import_module
 from typing import Any
 
 _MODULES: dict[str, tuple[str, ...]] = {  # module: the functions in it
+    "forest": ("coefficients", "margins"),
+    "curves": ("roc", "precision_recall"),
+    "tables": ("confusion",),
+    "reliability": ("calibration",),
+    "predicted": ("probabilities",),
+    "paths": ("regularization",),
     "diagnostics": ("influence", "residuals", "partial_residuals"),
     "decisions": ("regions",),
     "space": ("ellipses", "canonical"),
