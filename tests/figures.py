@@ -16,6 +16,7 @@ def ticks_in_view(ax):
 def texts(fig):
     """All texts of a figure that are seen."""
     found = [fig._suptitle] if fig._suptitle is not None else []
+    found += [text for legend in fig.legends for text in legend.get_texts()]
     for ax in fig.axes:
         for part in (ax, *ax.child_axes):
             legend = part.get_legend()

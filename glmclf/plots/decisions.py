@@ -109,14 +109,14 @@ def regions(
     for one, (name, grid) in zip(all_axes, grids.items()):
         grid.draw(one, points, shade)
         canvas.caption(one, grid.title(name, points), grid.label(x), y, width)
-    figure = all_axes[0].get_figure(root=True)
+    figure = canvas.figure_of(all_axes[0])
     if points:
         if len({tuple(map(str, grid.levels)) for grid in grids.values()}) == 1:
             marks.keys(figure, all_axes, ax is None)
         else:
             for one in all_axes:
                 marks.key(one, False)
-    return figure  # type: ignore[return-value]
+    return figure
 
 
 class _Grid:

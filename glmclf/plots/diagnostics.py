@@ -110,7 +110,7 @@ def influence(
     marks.key(ax, False)
     radius = np.sqrt(area[largest] / np.pi)
     marks.label_points(ax, h.to_numpy()[largest], r.to_numpy()[largest], h.index[largest], radius)
-    return ax.get_figure(root=True)  # type: ignore[return-value]
+    return canvas.figure_of(ax)
 
 
 def _largest(ax: Axes) -> float:
@@ -194,7 +194,7 @@ def residuals(
     _trend(first, x if isinstance(x, pd.DataFrame) else x.repeat(times), z, name)
     _normal_plot(second, z, alpha)
     _binned(third, res, bins, alpha)
-    return first.get_figure(root=True)  # type: ignore[return-value]
+    return canvas.figure_of(first)
 
 
 def _fitted(res: Any) -> tuple[Any, str]:
@@ -390,7 +390,7 @@ def partial_residuals(
         _part(one, x, parts[term].to_numpy(), points[term].to_numpy(), w, levels, smooth)
         of = "" if level is None else f" of {marks.name(level)!r}"
         canvas.caption(one, "", variables[term][0], f"what {term} adds to the linear predictor{of}")
-    return all_axes[0].get_figure(root=True)  # type: ignore[return-value]
+    return canvas.figure_of(all_axes[0])
 
 
 def _variables_of_terms(res: Any) -> dict[str, list[str]]:

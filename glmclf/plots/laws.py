@@ -28,6 +28,7 @@ CRITERIA = {
 }
 LARGEST = {"llf", "llf_conditional"}  # the more the better
 HATCHES = ("", "////", "....", "xxxx")
+MOST_WHOLE = 400  # whole numbers whose probabilities are drawn
 MOST_CELLS = 40  # levels of a table that are drawn
 
 
@@ -115,9 +116,9 @@ def densities(
         else:
             _table(one, res, j, alpha)
         canvas.caption(one, f"{feature.name} ({feature.family})", width=None if ax is not None else 3.4)
-    figure = all_axes[0].get_figure(root=True)
+    figure = canvas.figure_of(all_axes[0])
     marks.keys(figure, all_axes, ax is None)
-    return figure  # type: ignore[return-value]
+    return figure
 
 
 def _is_number(feature: Any) -> bool:
@@ -174,7 +175,7 @@ def _places(res: Any, feature: Any, x: ndarray | None) -> ndarray:
     if feature.family == "gaussian":
         return np.linspace(low, high, 301)
     if feature.family == "poisson":
-        return np.unique(np.linspace(0, np.ceil(high), 400).round())
+        return np.unique(np.linspace(max(np.floor(low), 0.0), np.ceil(high), MOST_WHOLE).round())
     least = high * 1e-4 if feature.family == "gamma" else 0.0
     return np.linspace(least, high, 301)
 
@@ -283,7 +284,7 @@ def ladder(res: Any, criteria: Sequence[str] = ("aic", "bic", "error_loo"), *, a
     all_axes = canvas.several(ax, len(chosen), (3.1 * len(chosen) + 2.2, 3.6))
     for i, (one, criterion) in enumerate(zip(all_axes, chosen)):
         _rungs(one, table[criterion], criterion, _own_law(res), i == 0 or ax is not None)
-    return all_axes[0].get_figure(root=True)  # type: ignore[return-value]
+    return canvas.figure_of(all_axes[0])
 
 
 def _own_law(res: Any) -> str:

@@ -28,8 +28,9 @@ def line(i: int) -> dict[str, Any]:
 
 
 def name(level: Any) -> str:
-    """A level as a label."""
-    return canvas.wrapped(subjects.plain(level))
+    """A level as a label of a legend, which leaves out those that begin with an underscore."""
+    words = str(subjects.plain(level))
+    return f"\N{ZERO WIDTH SPACE}{words}" if words.startswith("_") else words
 
 
 def points(
@@ -57,9 +58,7 @@ def points(
 def label_points(ax: Axes, x: ndarray, y: ndarray, labels: Sequence[Any], radius: ndarray) -> None:
     """Labels beside points of a radius in points, where they neither cover each other nor leave the axes, if there is
     such a place."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    figure.draw_without_rendering()  # the layout is settled
+    canvas.figure_of(ax).draw_without_rendering()  # the layout is settled
     taken: list[Any] = []
     size = canvas.small(ax, 8.0)
     for a, b, label, r in zip(x, y, labels, 0.7 * radius - 2):
@@ -85,21 +84,22 @@ def _covered(text: Any, shift: tuple[float, float], taken: list[Any], ax: Axes) 
 
 def key(ax: Axes, own: bool, inside: str = "best") -> None:
     """A legend in which no mark is faint or larger than usual; names are cut short in Axes too small for them."""
-    canvas.legend(ax, own, inside)
-    found = ax.get_legend()
-    if found is None:
+    handles, labels = ax.get_legend_handles_labels()
+    if not handles:
         return
-    _clear(found)
     width, tall = canvas.inches(ax)
     size = canvas.small(ax)
-    texts = found.get_texts()
-    lines = sum(1 + text.get_text().count("\n") for text in texts)
-    if own or lines * canvas.LINE * size / 10 < 0.6 * tall:
-        return
-    most = max(6, int(0.4 * width / (canvas.LETTER * size / 10)))
-    for text, words in zip(texts, shortened([text.get_text().replace("\n", " ") for text in texts], most)):
-        text.set_text(words)
-        text.set_fontsize(min(size, 0.7 * tall / len(texts) / canvas.LINE * 10))
+    lines = sum(1 + canvas.wrapped(label).count("\n") for label in labels)
+    if not own and lines * canvas.LINE * size / 10 > 0.6 * tall:
+        words = shortened(labels, max(6, int(0.4 * width / (canvas.LETTER * size / 10))))
+        size = min(size, 0.7 * tall / len(words) / canvas.LINE * 10)
+        options: dict[str, Any] = {"loc": inside, "fontsize": size}
+        found = ax.legend(handles, [canvas.wrapped(w, len(w)) for w in words], **options)
+        found.get_frame().set(alpha=0.8, linewidth=0)
+        found.set_in_layout(False)
+    else:
+        canvas.legend(ax, own, inside)
+    _clear(ax.get_legend())
 
 
 def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
@@ -110,7 +110,7 @@ def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
     handles: dict[str, Any] = {}
     for ax in all_axes:
         for handle, label in zip(*ax.get_legend_handles_labels()):
-            handles.setdefault(label, handle)
+            handles.setdefault(canvas.wrapped(label), handle)
     if handles:
         place = "outside right upper"
         _clear(figure.legend(handles.values(), handles.keys(), loc=place, frameon=False, fontsize=9))
@@ -145,7 +145,7 @@ def shortened(labels: Sequence[str], most: int) -> list[str]:
 
 def lines_of(levels: Sequence[Any]) -> float:
     """Inches that a legend of levels needs."""
-    return 0.5 + canvas.LINE * sum(1.25 + name(level).count("\n") for level in levels)
+    return 0.5 + canvas.LINE * sum(1.25 + canvas.wrapped(name(level)).count("\n") for level in levels)
 
 
 def grid(needs: Sequence[float], columns: int, width: float, least: float) -> list[Axes]:

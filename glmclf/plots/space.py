@@ -75,14 +75,15 @@ def ellipses(
     subjects.check(res, "ellipses", ["predict"])
     shares = _shares(content)
     means, covariances = _laws(res, [x, y])
-    ax_ = canvas.axes(ax, (6.4, max(4.8, marks.lines_of(res.levels))))
+    ax_ = canvas.axes(ax, (7.0, max(4.8, marks.lines_of(res.levels))))
     if points:
         _rows_of_features(ax_, res, [x, y], newdata)
     _draw_laws(ax_, res.levels, means, covariances, shares, not points)
-    canvas.caption(ax_, f"{type(res.model).__name__}: {_contents(shares)} of each class", x, y)
+    title = f"{type(res.model).__name__}: {_contents(shares)} of each class"
+    canvas.caption(ax_, title, x, y, width=3.8 if ax is None else None)
     canvas.tidy(ax_)
-    marks.key(ax_, ax is None)
-    return ax_.get_figure(root=True)  # type: ignore[return-value]
+    marks.keys(canvas.figure_of(ax_), [ax_], ax is None)
+    return canvas.figure_of(ax_)
 
 
 def _shares(content: Any) -> list[float]:
@@ -228,7 +229,7 @@ def canonical(
             raise ValueError(f"{name}={j!r}: the functions are 1 to {len(functions)}")
     if x == y:
         raise ValueError(f"x and y are both {x}: two functions are drawn")
-    ax_ = canvas.axes(ax, (6.4, max(4.8, marks.lines_of(res.levels))))
+    ax_ = canvas.axes(ax, (7.0, max(4.8, marks.lines_of(res.levels))))
     shown = scores = None
     if points:
         scores, shown = _scores(res, newdata)
@@ -253,8 +254,8 @@ def canonical(
     canvas.caption(ax_, title, labels[0], "" if one else labels[1])
     canvas.tidy(ax_)
     if not one:
-        marks.key(ax_, ax is None)
-    return ax_.get_figure(root=True)  # type: ignore[return-value]
+        marks.keys(canvas.figure_of(ax_), [ax_], ax is None)
+    return canvas.figure_of(ax_)
 
 
 def _scores(res: Any, newdata: Any) -> tuple[pd.DataFrame, data.Shown]:
@@ -267,26 +268,30 @@ def _scores(res: Any, newdata: Any) -> tuple[pd.DataFrame, data.Shown]:
     return res.canonical.scores(shown.table), shown
 
 
-def _one_function(ax: Axes, res: Any, name: str, scores: Any, shown: data.Shown | None, shares: Sequence[float]) -> None:
+def _one_function(
+    ax: Axes, res: Any, name: str, scores: Any, shown: data.Shown | None, shares: Sequence[float]
+) -> None:
     """Scores on one function, a strip a class, with the mean and the central interval of its law."""
     raw, found, centroids = res.canonical.raw[name].to_numpy(), res.covariances, res.canonical.centroids[name]
     own = found if isinstance(found, dict) else dict.fromkeys(res.levels, found)
+    v = None if scores is None else scores[name].to_numpy()
+    places = None if shown is None else shown.places
     for k, level in enumerate(res.levels):
-        look = marks.look(k)
-        if scores is not None and shown is not None and shown.places is not None:
-            v = scores[name].to_numpy()[shown.places == k]
-            ax.scatter(v, k + marks.jitter(len(v), 0.22), s=14, alpha=0.6, linewidths=0, **look)
+        look, centre = marks.look(k), float(centroids.iloc[k])
+        if v is not None and places is not None:
+            _strip(ax, v[places == k], k, look)
         sd = float(np.sqrt(raw @ own[level].to_numpy() @ raw))
         for c in shares:
             half = float(ndtri((1 + c) / 2)) * sd
-            ends = [centroids.iloc[k] - half, centroids.iloc[k] + half]
-            ax.plot(ends, [k - 0.32] * 2, color=look["color"], linewidth=2)
-        ax.plot(centroids.iloc[k], k - 0.32, markersize=9, markeredgecolor="black", zorder=4, **look)
-    if scores is not None and (shown is None or shown.places is None):
-        v = scores[name].to_numpy()
-        at = len(res.levels) + marks.jitter(len(v), 0.22)
-        ax.scatter(v, at, s=14, color=canvas.GREY, alpha=0.6)
-    labels = [marks.name(level) for level in res.levels]
-    labels += ["rows"] if scores is not None and (shown is None or shown.places is None) else []
+            ax.plot([centre - half, centre + half], [k - 0.32] * 2, color=look["color"], linewidth=2)
+        ax.plot(centre, k - 0.32, markersize=9, markeredgecolor="black", zorder=4, linestyle="none", **look)
+    labels = [canvas.wrapped(subjects.plain(level)) for level in res.levels]
+    if v is not None and places is None:
+        _strip(ax, v, len(labels), {"color": canvas.GREY})
+        labels.append("rows")
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(-0.6, len(labels) - 0.4)
+
+
+def _strip(ax: Axes, v: ndarray, at: int, look: dict[str, Any]) -> None:
+    ax.scatter(v, at + marks.jitter(len(v), 0.22), s=14, alpha=0.6, linewidths=0, **look)
