@@ -19,7 +19,8 @@ def table():
     rng = np.random.default_rng(4)
     y = rng.integers(0, 3, 120)
     columns = {"y": np.array(["u", "v", "w"])[y], "x": y + rng.normal(size=120),
-               "flag": rng.uniform(size=120) < 0.2 + 0.2 * y, "n": rng.poisson(1 + y), "pos": rng.gamma(2 + y), "wait": rng.exponential(1 + y),
+               "flag": rng.uniform(size=120) < 0.2 + 0.2 * y, "n": rng.poisson(1 + y),
+               "pos": rng.gamma(2 + y), "wait": rng.exponential(1 + y),
                "g": rng.choice(["$a$", "b_2", "c"], 120), "w1": rng.poisson(2 + y), "w2": rng.poisson(3, 120)}
     return pd.DataFrame(columns)
 
