@@ -346,9 +346,10 @@ def _marks(ax: Axes, series: dict[str, Rows], keys: list[str], places: ndarray, 
     for i, (name, rows) in enumerate(series.items()):
         k = keys.index(name)
         y, colour = places + canvas.DODGE * (i - (len(series) - 1) / 2), canvas.colour(k)
-        ends = np.isfinite(rows.low) | np.isfinite(rows.high)
+        ends = ~(np.isnan(rows.low) & np.isnan(rows.high))
         left = np.where(rows.low > (0 if ratio else -np.inf), rows.low, low)
-        right = np.where(rows.high < np.inf, rows.high, high)
+        left = np.where(np.isnan(rows.low), rows.estimate, left)  # an end that is not known has no line
+        right = np.where(np.isnan(rows.high), rows.estimate, np.minimum(rows.high, high))
         ax.hlines(y[ends], left[ends], right[ends], color=colour, linewidth=1.6, zorder=2)
         there = np.isfinite(rows.estimate) & ~((rows.estimate == 0) & ratio)
         style: dict[str, Any] = {"color": colour, "linestyle": "none", "markersize": 5.5, "zorder": 3}

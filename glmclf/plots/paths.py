@@ -151,7 +151,8 @@ def _sizes(ax: Axes, path: RegularizationPath) -> None:
     order = np.argsort(path.alphas)
     order = order[path.alphas[order] > 0]
     top = ax.secondary_xaxis("top")
-    few = order[np.unique(np.linspace(0, len(order) - 1, min(len(order), 6)).astype(int))]
+    most = int(np.clip(canvas.inches(ax)[0] / 0.6, 2, 6))
+    few = order[np.unique(np.linspace(0, len(order) - 1, min(len(order), most)).astype(int))]
     top.set_xticks(path.alphas[few], [f"{sizes.iloc[i]:.3g}" for i in few])
     top.tick_params(labelsize=canvas.small(ax, 8.5), length=2)
     top.minorticks_off()

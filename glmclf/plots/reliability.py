@@ -77,12 +77,12 @@ def calibration(
     check_alpha(alpha)
     found = _found(res, bins, newdata, method, names, rows)
     levels = [_level(next(iter(found.values())), level)] if level is not None else _levels(found)
-    columns = min(len(levels), 3)
-    tall = SIDE + 0.5 + 0.8 * histogram
+    columns, bars = min(len(levels), 3), histogram and len(found) == 1
+    tall = SIDE + 0.5 + 0.8 * bars
     size = (SIDE * columns + 0.6, tall * -(-len(levels) // columns))
     axes = canvas.several(ax, len(levels), size, columns)
     for lv, panel in zip(levels, axes):
-        _panel(panel, found, lv, smooth, histogram and len(found) == 1, alpha, ax is None)
+        _panel(panel, found, lv, smooth, bars, alpha, ax is None)
     return canvas.figure_of(axes[0])
 
 

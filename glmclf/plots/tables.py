@@ -50,10 +50,11 @@ def confusion(
     if isinstance(res, ClassificationReport):
         if threshold is not None or newdata is not None or rows:
             raise TypeError("confusion() of a report that is there takes no threshold=, newdata= or weights")
-        table, name = res.table, ""
+        table, name, rule = res.table, "", None
     else:
         subjects.check(res, "confusion", ("pred_table",))
         table, name = res.pred_table(threshold, newdata, **rows), f" {subjects.response(res).name}"
+        rule = 0.5 if threshold is None and not res._most_probable else threshold
     counts = table.to_numpy(dtype=float)
     totals = counts.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
@@ -71,7 +72,8 @@ def confusion(
     axes.set_yticks(places, levels, fontsize=size)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    how = "" if threshold is None else f", event where p > {canvas.number(threshold)}"
+    event = repr(subjects.plain(table.columns[-1]))
+    how = "" if rule is None else f", {event} where p > {canvas.number(rule)}"
     canvas.caption(axes, f"{subjects.observations(counts.sum())}{how}", f"predicted{name}", f"observed{name}")
     return canvas.figure_of(axes)
 

@@ -11,6 +11,7 @@ from figures import crowded, points, segments, words  # noqa: E402
 
 import glmclf  # noqa: E402
 from glmclf import CLogLog, Logit, plots  # noqa: E402
+from glmclf.plots import forest  # noqa: E402
 
 
 def check_drawn(ax, table):
@@ -76,6 +77,17 @@ def test_an_infinite_ratio_has_the_end_that_its_profile_has(separated):
     ax = plots.coefficients(separated, True, method="profile", which=["g[T.c]"]).axes[0]
     low, high = np.exp(separated.conf_int(method="profile").loc["g[T.c]"])
     assert np.isposinf(high) and segments(ax)[0, 0, 0] == low and segments(ax)[0, 1, 0] == ax.get_xlim()[1]
+
+
+@pytest.mark.parametrize("reference", [0.0, 1.0])
+def test_ends_that_are_infinite_or_not_known(reference):
+    zero, nan = (0.0, np.nan) if reference else (-np.inf, np.nan)
+    rows = forest.Rows(np.array([2.0, 3.0, 4.0]), np.array([zero, nan, 3.0]), np.array([np.inf, 5.0, nan]), [""] * 3)
+    ax = plt.subplots()[1]
+    forest._marks(ax, {"a": rows}, ["a"], np.arange(3.0), reference)
+    low, high = ax.get_xlim()
+    assert segments(ax)[:, :, 0].tolist() == [[low, high], [3, 5], [3, 4]]
+    assert points(ax, "<")[:, 1].tolist() == points(ax, ">")[:, 1].tolist() == [0.0]
 
 
 def test_a_coefficient_of_minus_infinity(separated):

@@ -133,7 +133,7 @@ def test_confusion(logit, mnlogit, penguins):
     assert (ax.images[0].get_array() == shares).all()
     cells = [f"{n:.0f}\n{100 * s:.0f} %" for n, s in zip(table.to_numpy().ravel(), shares.ravel())]
     assert [text.get_text() for text in ax.texts] == cells
-    assert ax.get_title() == "n = 333, event where p > 0.3"
+    assert ax.get_title() == "n = 333, 'male' where p > 0.3"
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted sex", "observed sex")
     report = plots.confusion(mnlogit.classification_report())
     assert len(report.axes[0].texts) == 9 and not crowded(report)
@@ -176,7 +176,7 @@ def test_streams_and_counts():
     ]
     assert points(plots.calibration(res, 4).axes[0]) == pytest.approx(points(plots.calibration(whole, 4).axes[0]))
     beetles = Probit.from_formula("killed + survived ~ dose", datasets.load("beetles")).fit()
-    assert plots.confusion(beetles).axes[0].get_title() == "n = 481"
+    assert plots.confusion(beetles).axes[0].get_title() == "n = 481, 1 where p > 0.5"
 
 
 def test_levels_that_are_numbers():
