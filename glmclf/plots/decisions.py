@@ -49,7 +49,8 @@ def regions(
         Variables of the formula (columns of the data) that are numbers.
     at : dict, optional
         Values at which other variables are held; of generative models NaN leaves one out. By default numbers at their
-        mean, factors at their most frequent level; in naive Bayes whole numbers that a family asks for are rounded.
+        mean, factors at their most frequent level, by the weights of the fit; in naive Bayes whole numbers that a
+        family asks for are rounded.
         "offset" is the offset of a model that was fitted with one by values.
     newdata : DataFrame, optional
         Rows to draw, and to take ranges and means from, in place of those of the fit; of a loaded result they are
@@ -131,6 +132,7 @@ class _Grid:
         table = self.source.table(self.shown.table)
         for name in (x, y):
             self._check_axis(name, table)
+        self.weights = res.model._rows.weights if newdata is None else None
         self.held = self._held(table, at)
         self.values = [self._axis(name, table, resolution) for name in (x, y)]
         self.frame, self.offset = self._rows(table)
@@ -186,20 +188,21 @@ class _Grid:
             if name not in given:
                 if name not in frame:
                     raise DataError(f'the offset is needed: give at={{"{name}": value}}')
-                given[name] = self._typical(name, frame[name] if name not in table else table[name], table)
+                given[name] = self._typical(name, table[name] if name in table else frame[name], table)
         return {name: given[name] for name in others}
 
     def _typical(self, name: str, values: pd.Series, table: pd.DataFrame) -> Any:
         """The mean of a number, the most frequent level of a factor."""
-        values = values.dropna()
+        weights = pd.Series(1.0 if self.weights is None else self.weights, index=values.index)[values.notna().array]
+        values = values[values.notna().array]
         if not len(values):
             raise DataError(f'"{name}" is missing in all rows: give at={{"{name}": value}}')
         number = pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype)
         family = self._family(name)
         if number and family != "bernoulli" and self.source.levels_of(name, table) is None:
-            mean = float(values.mean())
+            mean = float(np.average(values.to_numpy(dtype=float), weights=weights))
             return round(mean) if family in WHOLE else mean
-        return values.mode().iloc[0]
+        return weights.groupby(values.array, observed=True).sum().idxmax()
 
     def _axis(self, name: str, table: pd.DataFrame, resolution: int) -> ndarray:
         """Values from the least to the largest of the rows; whole ones where a family asks for them."""

@@ -98,6 +98,15 @@ def test_other_variables_are_held(logit, qda, bayes, penguins):
     assert (levels.ravel() == plain.predict(pd.DataFrame(at.reshape(-1, 2), columns=[X, Y]), "class")).all()
 
 
+def test_rows_count_as_often_as_their_weights(penguins):
+    table = penguins.iloc[::3].assign(times=np.arange(111) % 4)
+    formula = f"sex ~ {X} + {Y} + body_mass_g + island"
+    once = Logit.from_formula(formula, table, freq_weights="times").fit()
+    many = Logit.from_formula(formula, table.loc[table.index.repeat(table.times)]).fit()
+    labels = {plots.regions(r, X, Y, resolution=5, points=False).axes[0].get_xlabel() for r in (once, many)}
+    assert len(labels) == 1 and f"{np.average(table.body_mass_g, weights=table.times):.4g}" in labels.pop()
+
+
 @pytest.mark.parametrize(("options", "words"), [
     ({"y": "species"}, '"species" is a factor: regions are over two numbers'),
     ({"y": "bill"}, '"bill" is no variable of the model'),
