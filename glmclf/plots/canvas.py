@@ -25,6 +25,7 @@ ROW = 0.32  # inches of a line of a label
 LINE = 0.17  # inches from a line of text to the next, at the usual size
 DODGE = 0.15  # inches between marks of several series in a row
 LETTER = 0.085  # inches of a letter, about
+LEAST = 5.0  # points of letters that can be read
 
 
 def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes:
@@ -191,10 +192,21 @@ def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str 
         ax.legend(handles, text, fontsize=shrunk, **(place | options))
         return
     across, tall = inches(ax)
-    text, shrunk = _best_fit(labels, (LONGEST, SIDE, 70), size, (0.75 * across, 0.75 * tall))
+    room = 0.75 * across, 0.75 * tall
+    text, shrunk = _best_fit(labels, (LONGEST, SIDE, 70), size, room)
+    short = [shortened(label) for label in labels]
+    if shrunk < LEAST and len(set(short)) == len(labels):
+        text, shrunk = _best_fit(short, (LONGEST,), size, room)
     found = ax.legend(handles, text, fontsize=shrunk, **({"loc": inside} | options))
     found.get_frame().set(alpha=0.8, linewidth=0)
     found.set_in_layout(own)
+
+
+def shortened(label: str, most: int = 20) -> str:
+    """A label, the first line of which loses its middle where it is longer than `most` letters."""
+    name, *rest = label.split("\n")
+    name = name if len(name) <= most else f"{name[: most // 2]}\N{HORIZONTAL ELLIPSIS}{name[-(most // 2) + 1 :]}"
+    return "\n".join([name, *rest])
 
 
 def beside(labels: Sequence[str], most: int = 6) -> float:
@@ -232,7 +244,11 @@ def row_labels(
     """Labels along the y axis, the first at the top; on Axes of a user's in letters that leave them apart."""
     ax.set_ylim(total, 0.0)
     ax.set_yticks(places, labels if shown else [""] * len(labels))
-    shrunk = 1.0 if own else min(1.0, 0.75 * inches(ax)[1] / total)  # a layout may take some of it
+    shrunk = 1.0
+    if not own:
+        middles = (places[1:] + places[:-1]) / 2
+        apart = np.diff(np.r_[0.0, middles, total]) * 0.75 * inches(ax)[1] / total  # a layout may take some
+        shrunk = min(1.0, float(np.min(apart / [LINE * (1 + label.count("\n")) for label in labels])))
     ax.tick_params(axis="y", length=0, labelsize=max(2.0, 10.0 * shrunk))
 
 

@@ -41,6 +41,15 @@ def test_labels_are_moved_apart():
     assert found[1] == pytest.approx(1.5)
 
 
+def test_long_names_in_small_axes_lose_their_middle(eight):
+    ax = plt.subplots(2, 3, figsize=(9, 6))[1][0, 0]
+    plots.roc(eight, ax=ax)
+    said = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert said[7].startswith("level numb\u2026ers \\$x_7\\$\nAUC 0.") and len(set(said)) == 8
+    assert canvas.shortened("0123456789abcdefghij") == "0123456789abcdefghij"
+    assert canvas.shortened("0123456789abcdefghijk") == "0123456789\u2026cdefghijk"
+
+
 def test_panels_of_a_user(mnlogit):
     fig, axes = plt.subplots(2, 2)
     assert plots.coefficients(mnlogit, panels=True, ax=axes[0]) is fig
