@@ -141,7 +141,8 @@ def _content(file: Path) -> bytes:
 
 def _idx(raw: bytes, file: Path, magic: int, shape: tuple[int, ...]) -> ndarray:
     """Numbers of an IDX file of bytes: magic number, sizes (big-endian, four bytes each), values."""
-    header = np.frombuffer(raw[: 4 * (1 + len(shape))], dtype=">i4").tolist()
+    start = raw[: 4 * (1 + len(shape))]
+    header = np.frombuffer(start[: len(start) // 4 * 4], dtype=">i4").tolist()
     wanted = [magic, *shape]
     if header != wanted or len(raw) != 4 * len(wanted) + int(np.prod(shape)):
         raise DataError(
@@ -179,10 +180,9 @@ def _from_arrays(file: Path) -> Digits:
 
 def _bytes_of(shares: ndarray, file: Path) -> ndarray:
     values = shares * np.float32(256)
-    whole = values.astype(np.uint8)
-    if not np.array_equal(whole, values):
+    if not ((values >= 0) & (values <= 255) & (values == np.floor(values))).all():
         raise DataError(f"{str(file)!r}: pixels that are no 256ths from 0 to 255")
-    return whole
+    return values.astype(np.uint8)
 
 
 def _from_subset(file: Path) -> Digits:
