@@ -118,8 +118,8 @@ print(pd.DataFrame({name: {**fit.params, "llf": fit.llf,
 
 # %%
 # IRLS weighs all rows at each step, and at the end doubles its correct digits with each. Fifty passes of stochastic
-# gradient leave a fifth or a quarter of a standard error: nothing for a prediction, something for a test. They pay where
-# columns are so many that the p^2 n products of a step of IRLS are too dear; not here.
+# gradient leave a fifth or a quarter of a standard error: nothing for a prediction, something for a test. They pay
+# where columns are so many that the p^2 n products of a step of IRLS are too dear; not here.
 
 fig, ax = plt.subplots(figsize=(5.5, 4), layout="constrained")
 for name, path in paths.items():
