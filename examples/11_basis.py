@@ -91,7 +91,7 @@ plt.show()
 # What a coefficient of a basis function says, nobody wants to know. The slope in years goes through all functions: the
 # probability rises by so much a year, at three stages.
 
-slopes = {years: fits[best].get_margeff(at={"yrs_married": years}).summary_frame().iloc[0] for years in (1.0, 6.0, 13.0)}
+slopes = {x: fits[best].get_margeff(at={"yrs_married": x}).summary_frame().iloc[0] for x in (1.0, 6.0, 13.0)}
 print(pd.DataFrame(slopes).T.iloc[:, :2].astype(float).round(4))
 
 # %%
@@ -119,7 +119,7 @@ print(scores.round(4))
 # The sentence for the report
 # ---------------------------
 
-print(f"The share of women with an affair rises steeply in the first years of marriage and hardly after the sixth: a "
-      f"spline (AIC {fits[best].aic:.1f}) fits as well as a column for each value and far better than a straight line "
-      f"(AIC {fits['yrs_married'].aic:.1f}). With a hundred women, degree {scores['other rows'].idxmax()} is the best "
+print("The share of women with an affair grows with the years of marriage, steeply at first and hardly after the "
+      f"sixth: a spline (AIC {fits[best].aic:.1f}) fits as well as a column for each value and far better than a straight "
+      f"line (AIC {fits['yrs_married'].aic:.1f}). With a hundred women, degree {scores['other rows'].idxmax()} is the best "
       "to predict the others by.")
