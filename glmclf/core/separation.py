@@ -16,7 +16,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
-from glmclf.core.cone_rows import Directions, directions
+from glmclf.core.cone_rows import WIDEST, Directions, directions
 from glmclf.errors import EstimationError
 
 TOLERANCE = 1e-7  # HiGHS' feasibility tolerance
@@ -79,6 +79,11 @@ class Cone:
         return self.basis[:, 0]
 
     @property
+    def rounding(self) -> float:
+        """Share of its terms below which what a direction says of a row of the fit is 0."""
+        return float(np.clip(self.noise, ZERO, WIDEST))
+
+    @property
     def complete(self) -> bool:
         """Whether every outcome that did not occur is ruled out."""
         return bool(self.decided.all())
@@ -106,7 +111,7 @@ class Cone:
         largest = np.abs(T).max(axis=1, initial=0.0)
         rounding = 16 * EPS * size.max(axis=1, initial=0.0) / np.where(largest > 0, largest, 1.0)
         noise = np.maximum(self.noise, rounding)  # differences of large numbers, from far origins
-        T = _largest_one(T)
+        T = largest_one(T)
         _, first, of = np.unique(np.round(T, DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True)
         found = np.array([self._sign(t, float(e)) for t, e in zip(T[first], noise[first])])
         if len(found):
@@ -162,24 +167,32 @@ class Cone:
     @cached_property
     def extreme(self) -> ndarray:
         """Facets without those that follow from others, where they are easily told."""
-        r = self.facets.shape[1]
-        if r == 1:
-            return self.facets[:1]
-        if r > FEW or len(self.facets) <= r:
-            return self.facets
-        from scipy.spatial import ConvexHull, QhullError
-
-        # where they meet the plane that the first axis points to, the extreme ones are the corners of a polytope
-        flat = self.facets[:, 1:] / self.facets[:, :1]
-        if r == 2:
-            return self.facets[[int(flat.argmin()), int(flat.argmax())]]
-        try:
-            return self.facets[ConvexHull(flat).vertices]
-        except QhullError:
-            return self.facets
+        return self.facets[extreme_rows(self.facets)]
 
 
-def _largest_one(T: ndarray) -> ndarray:
+def extreme_rows(facets: ndarray) -> ndarray:
+    """Places of the facets that do not follow from others, where that is easily told; of all, where it is not.
+
+    Where they meet the plane that the first axis, on which all are positive, points to, they are the corners of a
+    polytope.
+    """
+    n, r = facets.shape
+    if r == 1 or not n:
+        return np.arange(min(n, 1))
+    if r > FEW or n <= r:
+        return np.arange(n)
+    flat = facets[:, 1:] / facets[:, :1]
+    if r == 2:
+        return np.unique([int(flat.argmin()), int(flat.argmax())])
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return np.sort(ConvexHull(flat).vertices)
+    except QhullError:
+        return np.arange(n)
+
+
+def largest_one(T: ndarray) -> ndarray:
     """Rows scaled to a largest entry of one."""
     size = np.abs(T).max(axis=1, keepdims=True, initial=0.0)
     return T / np.where(size > 0, size, 1.0)
@@ -187,11 +200,16 @@ def _largest_one(T: ndarray) -> ndarray:
 
 def _different(T: ndarray) -> ndarray:
     """One of the rows of each direction."""
-    T = _largest_one(T)
+    T = largest_one(T)
+    return T[different_rows(T)]
+
+
+def different_rows(T: ndarray) -> ndarray:
+    """Places of one of the rows of each direction; their largest entries are one."""
     of = _distinct(np.round(T, DIGITS))[1]
     first = np.zeros(int(of.max(initial=-1)) + 1, dtype=np.intp)
     first[of] = np.arange(len(T))
-    return T[first]
+    return first
 
 
 def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone | None:

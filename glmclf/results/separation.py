@@ -145,16 +145,14 @@ def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
         )
 
 
-def separation_report(
-    model: Any, cone: Cone, decided: ndarray | None, count: int = 0, complete: bool = False
-) -> Separation:
-    """The cone in the terms of a model; `decided` are the places of the rows that it decides, None in a stream, where
-    their `count` is known, and whether they are decided in full."""
+def separation_report(model: Any, cone: Cone, gone: Any) -> Separation:
+    """The cone in the terms of a model; `gone` are the outcomes of its rows that it rules out, (n, K) bool, or what
+    stands for those of a stream."""
     n = len(model._rows)
-    if decided is None:
-        kind = "complete" if complete else "quasi-complete"
-        return Separation(kind, *_by_name(model, cone), None, count, n, model.endog_names)
-    kind, rows = "complete" if cone.complete else "quasi-complete", model._rows.index[decided]
+    if model._rows.streamed:
+        kind = "complete" if gone.complete else "quasi-complete"
+        return Separation(kind, *_by_name(model, cone), None, gone.decided, n, model.endog_names)
+    kind, rows = "complete" if cone.complete else "quasi-complete", model._rows.index[gone.any(axis=1)]
     return Separation(kind, *_by_name(model, cone), rows, len(rows), n, model.endog_names)
 
 
