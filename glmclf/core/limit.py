@@ -256,18 +256,19 @@ def ruled_out(objective: Objective, cone: Cone, constraints: Any) -> Any:
     return out if kind is None else out[kind]
 
 
-def outcomes_ruled_out(cone: Cone, K: int, X: Any, y: ndarray, m: ndarray | None) -> ndarray:
-    """The same of some rows of a cone's fit, (n, K), by the direction inside it alone."""
+def outcomes_ruled_out(cone: Cone, K: int, X: Any) -> ndarray:
+    """The same of some rows of a cone's fit, (n, K), by the direction inside it alone: no other outcome gains from it
+    like those that were seen."""
     D = cone.direction.reshape(K - 1, -1).T
     columns = np.flatnonzero(D.any(axis=1))
     D, X, out = D[columns], some_columns(X, columns), np.zeros((X.shape[0], K), dtype=bool)
     step = rows_at_once(X)
     for start in range(0, len(out), step):
         rows = slice(start, start + step)
-        A, seen = X[rows].toarray(), seen_outcomes(y[rows], None if m is None else m[rows], K)
+        A = X[rows].toarray()
         Z, size = (np.hstack([np.zeros((len(A), 1)), a @ d]) for a, d in ((A, D), (np.abs(A), np.abs(D))))
-        one = np.arange(len(A)), seen.argmax(axis=1)
-        out[rows] = ~seen & (Z[one][:, None] - Z > cone.rounding * (size[one][:, None] + size))
+        one = np.arange(len(A)), Z.argmax(axis=1)
+        out[rows] = Z[one][:, None] - Z > cone.rounding * (size[one][:, None] + size)
     return out
 
 
@@ -338,8 +339,8 @@ def limit_objective(objective: Any, cone: Cone, gone: Any, kept: ndarray) -> tup
     return rows, Selected(RestrictedObjective(objective.likelihood, blocks, objective.unit), kept)
 
 
-def _left_of_part(cone: Cone, K: int, kept: ndarray, several: bool, X: Any, y: ndarray, m: Any, *rest: Any) -> tuple:
-    return _left(outcomes_ruled_out(cone, K, X, y, m), kept, several, X, y, m, *rest)
+def _left_of_part(cone: Cone, K: int, kept: ndarray, several: bool, X: Any, *rest: Any) -> tuple:
+    return _left(outcomes_ruled_out(cone, K, X), kept, several, X, *rest)
 
 
 def _left(gone: ndarray, kept: ndarray, several: bool, X: Any, y, m, offset, w) -> tuple[ndarray, tuple]:

@@ -292,7 +292,7 @@ def ruled_out_in_stream(objective: Objective, cone: Cone) -> RuledOut:
     K = objective.likelihood.n_eta + 1
 
     def part(number: int, X, y, m, *_: Any) -> _Counts:
-        gone, seen = outcomes_ruled_out(cone, K, X, y, m), seen_outcomes(y, m, K)
+        gone, seen = outcomes_ruled_out(cone, K, X), seen_outcomes(y, m, K)
         left, decided = (~gone).sum(axis=1) > 1, gone.any(axis=1)
         open_ = (~gone & ~seen).any(axis=1) | (seen.sum(axis=1) > 1)
         return _Counts({number: int(left.sum())}, int(decided.sum()), int(open_.sum()))

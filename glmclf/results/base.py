@@ -277,6 +277,17 @@ class Results(
             estimate, se = np.where(fixed, values, estimate), np.where(fixed, 0.0, se)
         return estimate, se
 
+    @property
+    def _outcomes_gone(self) -> ndarray:
+        """Outcomes of the rows of a separated fit that are ruled out, (n, K) bool."""
+        r, K = self.model._rows, self.model._likelihood.n_eta + 1
+        if not r.streamed:
+            assert self._ruled_out is not None
+            return self._ruled_out
+        from glmclf.core.limit import outcomes_ruled_out
+
+        return r.blocks().gathered(lambda X, *_: outcomes_ruled_out(self._cone, K, X))
+
     @cached_property
     def llf(self) -> float:
         """Log-likelihood, with the binomial coefficients of counts; a pseudo-likelihood under sampling weights."""

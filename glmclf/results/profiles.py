@@ -346,7 +346,7 @@ class Profiles:
             return X if basis is None else X.rotated(basis), X, m, offset, w
 
         def left(X, y, m, offset, w):
-            out = outcomes_ruled_out(cone, K, X, y, m)
+            out = outcomes_ruled_out(cone, K, X)
             if several:
                 return both(X, y, m, offset_of_all(out, offset), w)
             rows = np.flatnonzero(~out.any(axis=1))
