@@ -310,7 +310,8 @@ class Model(ConstrainedFits, Regularization):
         Raises
         ------
         PerfectSeparationError
-            The estimate is infinite, and `separation` is "raise"; the message names the columns.
+            The estimate is infinite, and `separation` is "raise"; the message names the columns. Of data in parts also
+            where the limits rest on more rows than are kept (a complete separation by seven or more regressors).
         CollinearityError
             Columns are linearly dependent, and `collinear` is "raise"; the message names them and their combination.
         ValueError

@@ -36,8 +36,8 @@ def detect_separation(
     Returns
     -------
     Separation or None
-        Which coefficients are infinite and in which direction, and which rows, of data in parts how many, decide it; None where the maximum
-        likelihood estimate exists. Columns that are combinations of others are left out.
+        Which coefficients are infinite and in which direction, and which rows (of data in parts: how many) it decides;
+        None where the maximum likelihood estimate exists. Columns that are combinations of others are left out.
 
     Raises
     ------

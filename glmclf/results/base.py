@@ -967,6 +967,13 @@ class Results(
         _ = self._null_penalised
         super()._remember()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A limit over a stream is one of rows that stay behind."""
+        state, rows = super().__getstate__(), self.model._rows_
+        if rows is None or not rows.streamed:
+            return state
+        return {**state, "_limit": None, "_ruled_out": None, "_origin": None}
+
     def _drop_rows(self) -> None:
         super()._drop_rows()
         self._limit = self._ruled_out = self._origin = None

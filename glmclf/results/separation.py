@@ -35,7 +35,7 @@ class Separation:
         in it.
     rows : Index or None
         Labels of the rows that it decides; of several classes, of those in which it rules an outcome out. None where
-        the rows are gone.
+        the rows are gone, or in a stream.
     n_rows, n : int
         How many those are, and rows in all.
     response : str
@@ -100,8 +100,9 @@ class Separation:
         )
         if how == "stream":
             firth = "drop" if pseudo else 'use bias_reduction="firth", drop'
-            none = "Limit estimates are not available of data in a stream"
-            return f"{what}. {none}: {firth} the term, or merge its levels."
+            none = "Its limits rest on more rows than are kept of data in a stream"
+            what = what.replace("sign undetermined", "sign not found out")
+            return f"{what}. {none}: {firth} the term, merge its levels, or fit a sample in memory."
         if how == "raise":
             firth = "Drop" if pseudo else 'Use bias_reduction="firth", drop'
             return f'{what}. {firth} the term, merge its levels, or take the limit estimates with separation="warn".'
