@@ -17,7 +17,7 @@ from scipy.linalg import qr
 
 from glmclf.core.blocks import Blocks, linear
 from glmclf.core.collapse import equal_rows, taken
-from glmclf.core.columns import beside, rows_at_once, some_columns
+from glmclf.core.columns import beside, expanded_rows, some_columns
 from glmclf.core.estimation import Estimate, estimate, from_basis
 from glmclf.core.objective import Evaluation, MultinomialObjective, Objective
 from glmclf.core.separation import BinaryConstraints, Cone, Hint, MultinomialConstraints, recession_cone
@@ -260,15 +260,19 @@ def outcomes_ruled_out(cone: Cone, K: int, X: Any) -> ndarray:
     """The same of some rows of a cone's fit, (n, K), by the direction inside it alone: no other outcome gains from it
     like those that were seen."""
     D = cone.direction.reshape(K - 1, -1).T
-    columns = np.flatnonzero(D.any(axis=1))
-    D, X, out = D[columns], some_columns(X, columns), np.zeros((X.shape[0], K), dtype=bool)
-    step = rows_at_once(X)
-    for start in range(0, len(out), step):
-        rows = slice(start, start + step)
-        A = X[rows].toarray()
-        Z, size = (np.hstack([np.zeros((len(A), 1)), a @ d]) for a, d in ((A, D), (np.abs(A), np.abs(D))))
-        one = np.arange(len(A)), Z.argmax(axis=1)
-        out[rows] = Z[one][:, None] - Z > cone.rounding * (size[one][:, None] + size)
+    T, size = cone.lengths(D)
+    Z, size = (np.concatenate([np.zeros((*a.shape[:-1], 1)), a], axis=-1) for a in (linear(X, D), size))
+    if not len(Z):
+        return np.zeros(Z.shape, dtype=bool)
+    best = Z.argmax(axis=1)
+    behind, rounding = Z[np.arange(len(Z)), best][:, None] - Z, cone.rounding * (size[best][:, None] + size)
+    out = behind > rounding * np.linalg.norm(X.largest() @ np.abs(T))  # no row is longer
+    unsure = np.flatnonzero(((behind > 0) & ~out).any(axis=1))
+    step = expanded_rows(len(D))
+    for start in range(0, len(unsure), step):
+        rows = unsure[start : start + step]
+        length = np.linalg.norm(X.subset(rows)[:].toarray() @ T, axis=1)
+        out[rows] = behind[rows] > rounding[rows] * length[:, None]
     return out
 
 

@@ -66,12 +66,18 @@ class Cone:
         Outcomes that the first column rules out.
     noise : float
         Rounding of the facets.
+    M : (k, k) ndarray, optional
+        Of the coordinates of rows in which it was found (`Directions`); zeros for columns that were left out.
+    tie : float
+        What is 0 there.
     """
 
     basis: ndarray
     facets: ndarray
     decided: ndarray
     noise: float = ZERO
+    M: Any = None
+    tie: float = ZERO
 
     @property
     def direction(self) -> ndarray:
@@ -80,8 +86,12 @@ class Cone:
 
     @property
     def rounding(self) -> float:
-        """Share of its terms below which what a direction says of a row of the fit is 0."""
-        return float(np.clip(self.noise, ZERO, WIDEST))
+        """What x'd is 0 below for a row of the fit, as a share of the lengths of x and d in coordinates of their own."""
+        return float(np.clip(max(self.noise, self.tie), ZERO, WIDEST))
+
+    def lengths(self, D: ndarray) -> tuple[ndarray, ndarray]:
+        """T with which the length of a row x is that of x'T, and the lengths (q, ...) of directions D (k, q, ...)."""
+        return lengths(self.M, D)
 
     @property
     def complete(self) -> bool:
@@ -190,6 +200,13 @@ def extreme_rows(facets: ndarray) -> ndarray:
         return np.sort(ConvexHull(flat).vertices)
     except QhullError:
         return np.arange(n)
+
+
+def lengths(M: ndarray, D: ndarray) -> tuple[ndarray, ndarray]:
+    """As `Cone.lengths`, in the coordinates of M."""
+    at = np.flatnonzero(np.diag(M))
+    phi = solve_triangular(M[np.ix_(at, at)], D[at].reshape(len(at), -1), check_finite=False)
+    return M[:, at], np.linalg.norm(phi, axis=0).reshape(D.shape[1:])
 
 
 def largest_one(T: ndarray) -> ndarray:
@@ -307,7 +324,8 @@ def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) 
     if len(E) or not strict.all():
         B, rounding = _null_space_and_rounding(np.vstack([A[~strict], E]), place.tie)
     C, facets, noise = _rounded(A[strict] @ B, B.T @ direction)
-    return Cone(place.parameters(N @ B @ C, rounding), _different(facets), decided, max(noise, rounding))
+    basis = place.parameters(N @ B @ C, rounding)
+    return Cone(basis, _different(facets), decided, max(noise, rounding), place.M, place.tie)
 
 
 def _rounded(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:

@@ -18,9 +18,10 @@ from scipy.linalg import qr
 
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense, expandable, expanded_rows
+from glmclf.core.cone_rows import directions
 from glmclf.core.limit import find_cone, outcomes_ruled_out, seen_outcomes
 from glmclf.core.objective import Objective
-from glmclf.core.separation import ZERO, Cone, different_rows, extreme_rows, largest_one
+from glmclf.core.separation import ZERO, Cone, different_rows, extreme_rows, largest_one, lengths
 from glmclf.core.streamed import Elsewhere
 
 MOST = 4_000  # rows that object, which a pass adds
@@ -219,17 +220,18 @@ def find_cone_in_stream(objective: Objective, theta: ndarray | None = None) -> t
     spanning = expandable(objective.blocks).sum(lambda X, y, m, *_: Spanning([X.toarray(), y, m]))
     held = Held(objective, spanning.arrays)
     if theta is not None and np.isfinite(theta).all():
-        held.add(_looked_at(objective, theta[:, None], ZERO, False).farthest.arrays)
+        M = directions(held.arrays[0]).M
+        held.add(_looked_at(objective, theta[:, None], M, ZERO, False).farthest.arrays)
     bounds = False
     for _ in range(ROUNDS):
         cone, constraints = held.cone()
         if cone is None:
             return None, constraints
         several = cone.basis.shape[1] > 1
-        found = _looked_at(objective, cone.basis, cone.rounding, bounds and several)
+        found = _looked_at(objective, cone.basis, cone.M, cone.rounding, bounds and several)
         if not found.farthest.against and several and not bounds:
             bounds = True
-            found = _looked_at(objective, cone.basis, cone.rounding, True)
+            found = _looked_at(objective, cone.basis, cone.M, cone.rounding, True)
         if found.bounds is not None and found.bounds.many and not found.farthest.against:
             raise ManyBoundsError(cone, constraints)
         more = False
@@ -244,35 +246,36 @@ def find_cone_in_stream(objective: Objective, theta: ndarray | None = None) -> t
     raise UndecidedError("whether the response is separated is undecided")
 
 
-def _looked_at(objective: Objective, basis: ndarray, noise: float, bounds: bool) -> Looked:
+def _looked_at(objective: Objective, basis: ndarray, M: ndarray, noise: float, bounds: bool) -> Looked:
     """The rows that object most to the first column of a basis (p, r), and those that bound the cone it is inside."""
     blocks = expandable(objective.blocks)
     wide = objective.likelihood.n_eta + 1
     blocks = blocks.resized(min(blocks.size, expanded_rows(wide * basis.shape[1])))
-    return blocks.sum(partial(_look, basis, wide, noise, bounds))
+    D = basis.reshape(wide - 1, len(M), -1).transpose(1, 0, 2)
+    T, size = lengths(M, D)
+    return blocks.sum(partial(_look, D, T, noise * size, bounds))
 
 
-def _look(basis: ndarray, K: int, noise: float, bounds: bool, X, y, m, *_: Any) -> Looked:
-    """Of one block: T says of each row and outcome how much less likely than one seen each column of the basis makes it.
-    """
-    A = X.toarray()
-    D = basis.reshape(K - 1, A.shape[1], -1).transpose(1, 0, 2)
-    Z, size = (np.zeros((len(A), K, D.shape[2])) for _ in range(2))
-    np.einsum("nk,kqr->nqr", A, D, out=Z[:, 1:], optimize=True)
-    np.einsum("nk,kqr->nqr", np.abs(A), np.abs(D), out=size[:, 1:], optimize=True)
-    seen = seen_outcomes(y, m, K)
+def _look(D: ndarray, T: ndarray, noise: ndarray, bounds: bool, X, y, m, *_: Any) -> Looked:
+    """Of one block: what each direction D (k, q, r) takes from each outcome, beside one that was seen; `noise` (q, r) is
+    the rounding of a row of length one, which x'T tells."""
+    A, (q, r) = X.toarray(), noise.shape
+    Z, least = np.zeros((len(A), q + 1, r)), np.zeros((len(A), q + 1, r))
+    Z[:, 1:] = (A @ D.reshape(len(D), -1)).reshape(len(A), q, r)
+    least[:, 1:] = np.linalg.norm(A @ T, axis=1)[:, None, None] * noise
+    seen = seen_outcomes(y, m, q + 1)
     one = np.arange(len(A)), seen.argmax(axis=1)
-    T, size = Z[one][:, None] - Z, size[one][:, None] + size
-    moved = (np.abs(T) > noise * size).any(axis=2)
-    gain = T[..., 0] / np.where(size[..., 0] > 0, size[..., 0], 1.0)
+    lost, least = Z[one][:, None] - Z, least[one][:, None] + least
+    moved = (np.abs(lost) > least).any(axis=2)
+    gain = lost[..., 0] / np.where(least[..., 0] > 0, least[..., 0], 1.0)
     gain = np.where(seen, -np.abs(gain), gain)  # of two that were seen neither may become less likely
-    objecting = moved & (gain <= noise)
-    worst = np.where(moved, -gain, -2.0).max(axis=1)  # what no direction moves comes last
+    objecting = moved & (gain <= 1.0)
+    worst = np.where(moved, -gain, -np.inf).max(axis=1)  # what no direction moves comes last
     farthest = Farthest(worst, [A, y, m], int(objecting.any(axis=1).sum()))
     if not bounds:
         return Looked(farthest, None)
     sure = moved & ~objecting
-    return Looked(farthest, Bounds(T[sure], np.nonzero(sure)[0], [A, y, m]))
+    return Looked(farthest, Bounds(lost[sure], np.nonzero(sure)[0], [A, y, m]))
 
 
 @dataclass(frozen=True)
