@@ -86,7 +86,7 @@ class Cone:
 
     @property
     def rounding(self) -> float:
-        """What x'd is 0 below for a row of the fit, as a share of the lengths of x and d in coordinates of their own."""
+        """What x'd is 0 below for a row of the fit, as a share of the lengths of x and d in the coordinates of rows."""
         return float(np.clip(max(self.noise, self.tie), ZERO, WIDEST))
 
     def lengths(self, D: ndarray) -> tuple[ndarray, ndarray]:

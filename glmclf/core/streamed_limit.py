@@ -1,9 +1,10 @@
 """Separation of rows in a stream: the linear programs see a few rows, and passes say whether they were enough.
 
 The directions of recession of all rows are among those of some of them that span what all span. Where these have none,
-all have none. Where they have some, a pass looks for rows that object to a direction in the middle, which are added (the
-method of cutting planes); then for rows that bound the cone, until it is that of all: every row is either moved by the
-direction beyond rounding, or by none of the cone's span, and those that bound the cone are among the rows held.
+all have none. Where they have some, a pass looks for rows that object to a direction in their middle, which are added
+(the method of cutting planes): those that it does not move beyond rounding, though another direction moves them. Where
+no row objects, the direction decides all that can be decided, and what bounds the directions is looked for: rows that
+none of those held imply. In the end the few rows held have the cone of all.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class Bounds:
         if self.many:
             some, rows, self.of = some[:0], rows[:0], self.of[:0]
         self.facets = facets[some]
-        self.arrays = [None if a is None else a[rows] for a in arrays]
+        self.arrays: list[Any] = [None if a is None else a[rows] for a in arrays]
 
     def __add__(self, other: Bounds) -> Bounds:
         facets = np.concatenate([self.facets, other.facets])
@@ -175,7 +176,8 @@ class Held:
     """
 
     def __init__(self, objective: Objective, arrays: list[Any]):
-        self.objective, self.arrays = objective, [None if a is None else a[:0] for a in arrays]
+        self.objective = objective
+        self.arrays: list[Any] = [None if a is None else a[:0] for a in arrays]
         self._known: set[bytes] = set()
         self.add(arrays)
 
@@ -183,8 +185,8 @@ class Held:
         """Hold more rows; whether there are any that were not held before."""
         given = [a for a in arrays if a is not None]
         keys = [b"".join(a[i].tobytes() for a in given) for i in range(len(arrays[0]))]
-        new = [i for key, i in dict(zip(reversed(keys), reversed(range(len(keys))))).items() if key not in self._known]
-        new = sorted(new)
+        first = {key: i for i, key in reversed(list(enumerate(keys)))}
+        new = sorted(i for key, i in first.items() if key not in self._known)
         self._known.update(keys)
         self.arrays = _both(self.arrays, [None if a is None else a[new] for a in arrays])
         return bool(new)
@@ -257,8 +259,10 @@ def _looked_at(objective: Objective, basis: ndarray, M: ndarray, noise: float, b
 
 
 def _look(D: ndarray, T: ndarray, noise: ndarray, bounds: bool, X, y, m, *_: Any) -> Looked:
-    """Of one block: what each direction D (k, q, r) takes from each outcome, beside one that was seen; `noise` (q, r) is
-    the rounding of a row of length one, which x'T tells."""
+    """Of one block: what each direction D (k, q, r) takes from each outcome, beside one that was seen.
+
+    `noise` (q, r) is the rounding of that for a row x of length one, which is that of x'T.
+    """
     A, (q, r) = X.toarray(), noise.shape
     Z, least = np.zeros((len(A), q + 1, r)), np.zeros((len(A), q + 1, r))
     Z[:, 1:] = (A @ D.reshape(len(D), -1)).reshape(len(A), q, r)

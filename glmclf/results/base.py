@@ -286,7 +286,8 @@ class Results(
             return self._ruled_out
         from glmclf.core.limit import outcomes_ruled_out
 
-        return r.blocks().gathered(lambda X, *_: outcomes_ruled_out(self._cone, K, X))
+        cone: Any = self._cone
+        return r.blocks().gathered(lambda X, *_: outcomes_ruled_out(cone, K, X))
 
     @cached_property
     def llf(self) -> float:

@@ -357,7 +357,7 @@ class Profiles:
             return blocks.changed(both)
         from glmclf.core.limit import offset_of_all, outcomes_ruled_out
 
-        return blocks.changed(left) if several else blocks.left(left, gone.left)  # type: ignore[attr-defined]
+        return blocks.changed(left) if several else blocks.left(left, gone.left)
 
     @cached_property
     def _flagged(self) -> list[list[Any]]:

@@ -8,7 +8,11 @@ import pandas as pd
 import pytest
 
 from glmclf import CLogLog, Logit, MNLogit, Probit, detect_separation
-from glmclf.core import streamed_limit
+from glmclf.core import links, streamed_limit
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
+from glmclf.core.likelihood import Binomial
+from glmclf.core.objective import Objective
 from glmclf.data import sources
 from glmclf.errors import (
     CollinearityWarning,
@@ -274,14 +278,14 @@ def test_limits_are_those_in_memory(case):
     same_limit(streamed, whole, new, 1e-6 if case == "ill-conditioned" else EQUAL)
 
 
-@pytest.mark.parametrize(("model", "formula"), [(Logit, "two ~ x + g"), (MNLogit, "m ~ x + g")], ids=["binary", "several"])
+@pytest.mark.parametrize(
+    ("model", "formula"), [(Logit, "two ~ x + g"), (MNLogit, "m ~ x + g")], ids=["binary", "several"]
+)
 def test_what_follows_from_a_limit(model, formula):
     import pickle
 
     streamed, _, whole, _ = fits(model, formula, RARE)
     numbers = {
-        "profile": lambda r: r.conf_int(method="profile"),
-        "likelihood ratios": lambda r: r.anova(),
         "tests of fit": lambda r: r.gof_test(groups=5),
         "decisions": lambda r: r.pred_table(),
         "R squared": lambda r: r.pseudo_rsquared(),
@@ -289,6 +293,9 @@ def test_what_follows_from_a_limit(model, formula):
     }
     if model is MNLogit:
         numbers["another base"] = lambda r: r.rebase("w").with_cov("HC0").conf_int()
+    else:
+        numbers["profiles"] = lambda r: r.conf_int(method="profile")
+        numbers["likelihood ratios"] = lambda r: r.anova()
     for name, of in numbers.items():
         np.testing.assert_allclose(of(streamed), of(whole), rtol=1e-7, atol=1e-12, err_msg=name)
     copy = pickle.loads(pickle.dumps(streamed))
@@ -319,6 +326,27 @@ def test_separation_is_detected_by_all_rows(monkeypatch):
     assert detect_separation("one ~ x", parts(RARE, [0, 90, 200])) is None
     several = detect_separation("m ~ x + g", parts(RARE, [0, 90, 200]), "mnlogit")
     assert str(several) == str(detect_separation("m ~ x + g", RARE, "mnlogit"))
+
+
+def test_a_row_on_the_edge_of_the_directions_objects():
+    """d = (1, 1) in {u, v >= 0} leaves an event at (1, -1) where it is, and (1, 0) does not: it bounds the cone."""
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [0.0, 0.0]])
+    objective = Objective(Binomial(links.Logit()), Blocks(Dense(X), np.array([1, 1, 1, 0]), None, None, None))
+    for basis, count in (([[1.0, 1.0], [1.0, -1.0]], 1), ([[1.0], [1.0]], 0)):
+        found = streamed_limit._looked_at(objective, np.array(basis), np.eye(2), 1e-11, False).farthest
+        assert found.against == count
+        assert found.arrays[0][0].tolist() == [1.0, -1.0] or not count
+
+
+def test_a_gap_of_seconds_is_seen_from_far():
+    """Three seconds within a year, counted from 1970."""
+    t = np.sort(1.7e9 + np.round(np.random.default_rng(5).uniform(0, 3e7, 200)))
+    t[100:] += 3 - (t[100] - t[99])
+    d = pd.DataFrame({"t": t, "y": np.arange(200) >= 100}).sample(frac=1.0, random_state=1)
+    found = detect_separation("y ~ t", parts(d, [0, 90, 200]))
+    assert str(found) == 'complete separation of y: "Intercept" (-inf), "t" (inf); 200 of 200 rows'
+    d.loc[100, "y"], d.loc[101, "t"] = False, t[100] - 1
+    assert detect_separation("y ~ t", parts(d, [0, 90, 200])) is None
 
 
 def test_few_rows_a_pass_lead_to_the_same_limit(monkeypatch):
