@@ -276,13 +276,13 @@ def test_limits_are_those_in_memory(case):
 
 @pytest.mark.parametrize(
     ("model", "formula"),
-    [(Logit, "two ~ I(g == 'c') + I(g == 'd')"), (MNLogit, "m ~ x + g")],
+    [(Logit, "two ~ x + I(g == 'c') + I(g == 'd')"), (MNLogit, "m ~ x + g")],
     ids=["binary", "several"],
 )
 def test_what_follows_from_a_limit(model, formula):
     import pickle
 
-    streamed, _, whole, _ = fits(model, formula, RARE)
+    streamed, _, whole, _ = fits(model, formula, RARE, (0, 90, 200))
     numbers = {
         "tests of fit": lambda r: r.gof_test(groups=5),
         "decisions": lambda r: r.pred_table(),
@@ -292,7 +292,7 @@ def test_what_follows_from_a_limit(model, formula):
     if model is MNLogit:
         numbers["another base"] = lambda r: r.rebase("w").with_cov("HC0").conf_int()
     else:
-        numbers["profiles at infinity"] = lambda r: r.hauck_donner
+        numbers["profiles at infinity"] = lambda r: r.hauck_donner.astype(float)
         numbers["likelihood ratios"] = lambda r: r.anova()
     for name, of in numbers.items():
         np.testing.assert_allclose(of(streamed), of(whole), rtol=1e-7, atol=1e-12, err_msg=name)
