@@ -66,6 +66,7 @@ class Dask(Source):
     """
 
     kind = KIND
+    labelled = True
 
     def __init__(self, data: Any):
         self._data = frame_of(data)

@@ -16,12 +16,13 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.columns import from_pieces
+from glmclf.data.across import FEW, Query, looks_across
 from glmclf.data.design import Design, build_design
 from glmclf.data.factors import Expression, Value, fit_factor
 from glmclf.data.formula import no_features, parse_formula
 from glmclf.data.frame import Column, close_to, in_order, quoted, read_column
 from glmclf.data.outcomes import coded
-from glmclf.data.reading import bind_code, left_value, looks_across, raw_missing, settle, subset_mask
+from glmclf.data.reading import bind_code, left_value, raw_missing, settle, subset_mask
 from glmclf.data.sample import Part, Respond, Rows, check_missing_option, no_trials, read_extras, weigh
 from glmclf.data.sources import Place, Source
 from glmclf.data.terms import Variable
@@ -326,7 +327,20 @@ class Reader:
         """What one part shows."""
         frame, rows, _, table = self.rows(given)
         values = settle(self.bound, table, rows, self.left, [], None, stage)
+        self._check_across(given, rows, table, stage)
         return self._shown(given, frame, rows, table, values, place)
+
+    def _check_across(self, given: pd.DataFrame, rows: Rows, table: dict[str, Column], stage: str) -> None:
+        """Refuse code that looks across rows where the first rows did not show it."""
+        if stage == "before" and self.subset is not None:
+            refuse_query(Query(self.subset, self.caller), given, pieces=False)
+        for e in (e for e in self.bound.values() if e.foreign and e.remembers == (stage == "after")):
+            own = {name: table[name] for name in e.columns}
+            if e.remembers:  # what it remembers is of complete rows
+                lost = [column.missing for column in own.values() if column.missing is not None]
+                keep = np.flatnonzero(np.logical_and.reduce([rows.keep, *(~mask for mask in lost)]))
+                own = {name: column.take(keep) for name, column in own.items()}
+            refuse_factor(e, own, len(next(iter(own.values())).values) if own else 0, pieces=False)
 
     def _shown(
         self, given: pd.DataFrame, frame: pd.DataFrame, rows: Rows, table: dict[str, Column],
@@ -436,7 +450,8 @@ def read_stream(
     parsed = parse_formula(formula, intercept=intercept)
     first = source.first()
     right = list(itertools.chain(*parsed.right))
-    reader = Reader(**bound_to(first, parsed.left, right, namespace, subset, extras, restricted), missing=missing)
+    fields = bound_to(source, first, parsed.left, right, namespace, subset, extras, restricted)
+    reader = Reader(**fields, missing=missing)
     survey = surveyed(source, reader)
     design, notes = _designed(parsed, formula, reader, survey)
     if intercept and len(design.xnames) == 1:
@@ -450,6 +465,7 @@ def read_stream(
 
 
 def bound_to(
+    source: Source,
     first: pd.DataFrame,
     left: list[str],
     right: list[str],
@@ -458,12 +474,16 @@ def bound_to(
     extras: Mapping[str, Any] | None,
     restricted: bool,
 ) -> dict[str, Any]:
-    """The fields of a Reader that the first table tells."""
+    """The fields of a Reader that the first table of a source tells."""
     caller = {} if restricted or namespace is None else namespace
     bound = {code: bind_code(code, first, caller, restricted) for code in dict.fromkeys([*left, *right])}
     if subset is not None and not isinstance(subset, str):
         raise DataError(f"subset= of data in a stream is a query, such as \"age > 20\"; found {type(subset).__name__}")
     caller, columns = caller if subset else {}, _columns_of(extras, first)
+    if subset is not None:
+        query = Query(subset, caller)
+        _refuse_labels(query, source, first)
+        refuse_query(query, first.iloc[:FEW])
     _refuse_across([e for e in bound.values() if not e.remembers], first, subset, caller)
     return {"left": list(left), "bound": bound, "subset": subset, "caller": caller, "extras": columns}
 
@@ -536,19 +556,44 @@ def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:
 def _refuse_across(
     expressions: list[Expression], first: pd.DataFrame, subset: str | None, caller: Mapping[str, Any]
 ) -> None:
-    """Refuse code that looks across rows, which are in other parts."""
+    """Refuse code that looks across rows, which are in other parts, as far as the first ones show it."""
     expressions = [e for e in expressions if e.foreign]
     cut = subset_mask(subset, first, caller, False, part=True) if expressions else None
-    used = (first if cut is None else first[cut]).iloc[:2000]
+    used = (first if cut is None else first[cut]).iloc[:FEW]
     for e in expressions:
         some = used[list(e.columns)].dropna() if e.remembers else used  # what it remembers is of complete rows
-        table = {name: read_column(some[name], name) for name in e.columns}
-        if len(some) and looks_across(e, table, len(some)):
-            raise NotImplementedError(
-                f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another '
-                "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see "
-                "all rows."
-            )
+        refuse_factor(e, {name: read_column(some[name], name) for name in e.columns}, len(some))
+
+
+def refuse_factor(e: Expression, table: Mapping[str, Column], n: int, pieces: bool = True) -> None:
+    """NotImplementedError for a factor whose value in a row depends on other rows."""
+    if n and looks_across(e, table, n, pieces):
+        raise NotImplementedError(
+            f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another '
+            "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see "
+            "all rows."
+        )
+
+
+def refuse_query(query: Query, table: pd.DataFrame, pieces: bool = True) -> None:
+    """NotImplementedError for a query of which the answer in a row depends on other rows."""
+    if query.looks_across(table, pieces):
+        raise NotImplementedError(
+            f'subset="{query.text}" over data in a stream: whether a row is used depends on other rows, which may be '
+            "in another part. Put the number itself in place of what is computed of a column, or compute a column of "
+            "True and False beforehand."
+        )
+
+
+def _refuse_labels(query: Query, source: Source, first: pd.DataFrame) -> None:
+    """NotImplementedError for a query about the index where parts have none that is the table's."""
+    own = {"index", "columns", *(f"ilevel_{i}" for i in range(first.index.nlevels)), *first.index.names}
+    asked = sorted(map(str, query.names & own - set(first.columns)))
+    if asked and not source.labelled:
+        raise NotImplementedError(
+            f'subset="{query.text}" asks for {quoted(asked)}, the labels of rows, which {source.kind} does not keep '
+            f"from part to part: make them a column. {close_to(asked[0], first.columns)}"
+        )
 
 
 def _columns_of(extras: Mapping[str, Any] | None, first: pd.DataFrame) -> dict[str, str]:
