@@ -319,7 +319,7 @@ def _alike(shapes: list[tuple[int, str]]) -> list[Range]:
 
 def chosen(data: Any, columns: list[str]) -> Any:
     """Some columns, where a reader of files sees that; otherwise left to the tasks, whose errors name the partition."""
-    expression = data[columns].optimize(fuse=False).expr
+    expression = _optimised(data, columns).expr
     while type(expression).__name__ == "Projection":
         expression = expression.frame
     return type(data)(expression)
@@ -327,8 +327,18 @@ def chosen(data: Any, columns: list[str]) -> Any:
 
 def projected(data: Any, columns: list[str]) -> Any:
     """The same partitions with some columns, where a reader of files sees that; otherwise as they are."""
-    some = data[columns]
-    return data if type(some.optimize(fuse=False).expr).__name__ == "Projection" else some
+    some = _optimised(data, columns)
+    return data if type(some.expr).__name__ == "Projection" else some
+
+
+def _optimised(data: Any, columns: list[str]) -> Any:
+    """Some columns as Dask would read them; all where its own optimiser fails, as it does of ``categorize()``."""
+    try:
+        some = data[columns].optimize(fuse=False)
+        some.to_delayed()
+    except Exception:
+        return data
+    return some
 
 
 def is_dask(data: Any) -> bool:

@@ -163,7 +163,7 @@ class FeatureReader(Reader):
             for codes in self.tables
             if all(code in found for code in codes)
         }
-        survey = self._shown(given, frame, rows, table, left, place)
+        survey = self._shown(given, frame, rows, beside, table, left, place)
         return replace(survey, factors=survey.factors | shown | cells)
 
     def _shown_of(self, code: str, found: Found, reading: Reading, place: Place) -> Shown:

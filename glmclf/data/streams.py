@@ -28,6 +28,7 @@ from glmclf.data.sources import Place, Source
 from glmclf.data.terms import Variable
 from glmclf.errors import DataError, MissingDataError
 
+HASHES = 2**20  # numbers that stand for labels
 MOST_CLASSES = 10_000  # distinct values of a response that are kept
 TRUTH = "True and False"
 ONE = "1 column of numbers"
@@ -212,6 +213,31 @@ class Outcomes:
         return Outcomes(self.names, [c.iloc[sorted(rows)].reset_index(drop=True) for c in self.columns])
 
 
+def contents(table: Mapping[str, Column], beside: Mapping[str, ndarray], rows: Rows) -> ndarray:
+    """How many rows stay, what each column adds up to there, and its absolute values, (1 + 2 k,): the same sums however
+    rows are parted, so that others are noticed."""
+    keep = rows.selection
+    columns = [_summable(column.take(keep)) for column in table.values()]
+    columns += [a if keep is None else a[keep] for a in beside.values()]
+    with np.errstate(all="ignore"):
+        sums = [(c.sum(dtype=np.float64), np.abs(c).sum(dtype=np.float64)) for c in columns]
+    return np.array([np.count_nonzero(rows.keep), *itertools.chain(*sums)], dtype=np.float64)
+
+
+def _summable(column: Column) -> ndarray:
+    """Numbers of a column; of labels one for each of them."""
+    if column.kind == "other":
+        return np.zeros(0)
+    if not isinstance(column.values, pd.Categorical):
+        return column.values if column.missing is None else np.where(column.missing, 0, column.values)
+    labels = np.asarray(column.values.categories, dtype=object)
+    try:
+        known: ndarray = labels.astype(np.float64)
+    except (TypeError, ValueError):
+        known = (pd.util.hash_array(labels.astype(str).astype(object), categorize=False) % HASHES).astype(np.float64)
+    return np.append(known, 0.0)[np.asarray(column.values.codes)]
+
+
 @dataclass
 class Survey:
     """What the parts of a source add up to before anything is fitted.
@@ -225,6 +251,8 @@ class Survey:
     factors, columns : dict
         `Seen` by code, `SeenColumn` by name.
     left : Outcomes or None
+    contents : ndarray
+        Of the rows of the fit, see `contents`.
     """
 
     given: int
@@ -237,6 +265,7 @@ class Survey:
     factors: dict[str, Seen]
     columns: dict[str, SeenColumn]
     left: Outcomes | None
+    contents: ndarray
 
     def __add__(self, other: Survey) -> Survey:
         names = ("given", "cut", "used", "dropped", "absent", "no_trials")
@@ -248,8 +277,8 @@ class Survey:
             factors=_merged(self.factors, other.factors),
             columns=_merged(self.columns, other.columns),
             left=other.left if self.left is None else self.left if other.left is None else self.left + other.left,
+            contents=self.contents + other.contents,
         )
-
 
     def labels_without_rows(self, code: str) -> list[Any]:
         """Labels of a column of text of which no row is used."""
@@ -325,10 +354,10 @@ class Reader:
 
     def survey(self, given: pd.DataFrame, place: Place, stage: str) -> Survey:
         """What one part shows."""
-        frame, rows, _, table = self.rows(given)
+        frame, rows, beside, table = self.rows(given)
         values = settle(self.bound, table, rows, self.left, [], None, stage)
         self._check_across(given, rows, table, stage)
-        return self._shown(given, frame, rows, table, values, place)
+        return self._shown(given, frame, rows, beside, table, values, place)
 
     def _check_across(self, given: pd.DataFrame, rows: Rows, table: dict[str, Column], stage: str) -> None:
         """Refuse code that looks across rows where the first rows did not show it."""
@@ -343,8 +372,8 @@ class Reader:
             refuse_factor(e, own, len(next(iter(own.values())).values) if own else 0, pieces=False)
 
     def _shown(
-        self, given: pd.DataFrame, frame: pd.DataFrame, rows: Rows, table: dict[str, Column],
-        values: dict[str, Value], place: Place,
+        self, given: pd.DataFrame, frame: pd.DataFrame, rows: Rows, beside: dict[str, ndarray],
+        table: dict[str, Column], values: dict[str, Value], place: Place,
     ) -> Survey:  # fmt: skip
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left if c in values]
         seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place, c in self.left)) is not None}
@@ -354,6 +383,7 @@ class Reader:
             len(given), len(frame), int(rows.keep.sum()), rows.n_dropped(), rows.n_absent, rows.no_trials,
             rows.dropped(), seen, columns,
             Outcomes.of(self.left, left) if len(left) == len(self.left) else None,
+            contents(table, beside, rows),
         )  # fmt: skip
 
     def memories(self) -> list[list[Expression]]:
@@ -374,7 +404,8 @@ class Reader:
         return rows
 
     def __call__(self, given: pd.DataFrame, place: Place) -> tuple:
-        """The rows of one part, with groups beside them; None where there are none."""
+        """What the rows of one part add up to, see `contents`, and these, with groups beside them; nothing where there
+        are none."""
         assert self.design is not None
         frame, rows, beside, table = self.rows(given)
         values = settle(self.together, table, rows, self.left, [], None, "after")
@@ -388,7 +419,7 @@ class Reader:
         kept = {name: v if keep is None else v[keep] for name, v in beside.items()}
         w = kept.get("freq_weights", kept.get("weights"))
         groups = [frame[name] if keep is None else frame[name][keep] for name in self.beside]
-        return (*Part(X, y, trials, kept.get("offset"), w), *groups)
+        return (contents(table, beside, rows), *Part(X, y, trials, kept.get("offset"), w), *groups)
 
     def _regressors(self, values: dict[str, Value], table: dict[str, Column], rows: Rows) -> Any:
         """The columns of the rows that stay."""

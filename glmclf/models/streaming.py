@@ -18,7 +18,7 @@ from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, St
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
 from glmclf.data.sample import Part
-from glmclf.data.sources import AGAIN, Source, joined, of_part
+from glmclf.data.sources import Source, joined, of_part
 from glmclf.errors import DataError, MissingDataError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
 FEW = 16  # rows of a prototype
-ALIKE = 1e-11  # of the terms of a digest, that is rounding
+ALIKE = 1e-11  # of the terms of a sum, that is rounding
 ROWS = 0  # column of counts, beside columns called by words
 
 
@@ -78,17 +78,26 @@ def _apart(k: int) -> ndarray:
 
 @dataclass(frozen=True)
 class _Watched:
-    """A sum over rows, and their digest."""
+    """A sum over rows, their digest, and what the columns that they are of add up to."""
 
     value: Any
     digest: Digest
+    contents: ndarray
 
     def __add__(self, other: _Watched) -> _Watched:
-        return _Watched(joined(self.value, other.value), self.digest + other.digest)
+        digest, contents = self.digest + other.digest, self.contents + other.contents
+        return _Watched(joined(self.value, other.value), digest, contents)
 
 
-def _watched(f: Callable, *arrays: Any) -> _Watched:
-    return _Watched(f(*arrays), Digest.of(arrays[-1], *arrays[: len(Part._fields)]))
+def _watched(f: Callable, contents: ndarray, *arrays: Any) -> _Watched:
+    return _Watched(f(*arrays), Digest.of(arrays[-1], *arrays[: len(Part._fields)]), contents)
+
+
+def _same(a: ndarray, b: ndarray) -> bool:
+    """Whether the `contents` of two readings are the same but for rounding."""
+    size = np.abs(a[2::2]) + np.abs(b[2::2])
+    with np.errstate(invalid="ignore"):
+        return bool(a[0] == b[0]) and not (np.abs(a[1::2] - b[1::2]) > ALIKE * size).any()
 
 
 class Stream:
@@ -98,6 +107,8 @@ class Stream:
     ----------
     source : Source
     reader : Reader
+    contents : ndarray
+        What columns add up to in the rows, as a survey has it.
     digest : Digest, optional
         Of the rows; by default that of the first pass.
 
@@ -107,9 +118,9 @@ class Stream:
         The source gives other rows than it gave at first.
     """
 
-    def __init__(self, source: Source, reader: Reader, digest: Digest | None = None):
-        self.source, self.reader, self.digest = source, reader, digest
-        self.prototype = source.first_of_rows(reader, FEW, self._columns)
+    def __init__(self, source: Source, reader: Reader, contents: ndarray, digest: Digest | None = None):
+        self.source, self.reader, self.contents, self.digest = source, reader, contents, digest
+        self.prototype = source.first_of_rows(reader, FEW, self._columns)[1:]
 
     @property
     def _columns(self) -> list[str] | None:
@@ -119,13 +130,17 @@ class Stream:
         for table, place in self.source.tables(self._columns):
             arrays = of_part(self.reader, table, place, self.source.kind)
             if arrays:
-                yield arrays, place.number
+                yield arrays[1:], place.number
 
     def sum(self, f: Callable) -> Any:
         """Sum of ``f(*arrays, number)`` over the parts that have rows."""
         found = self.source.sum_of_rows(self.reader, functools.partial(_watched, f), self._columns)
-        self._check(Digest() if found is None else found.digest)
-        return None if found is None else found.value
+        if found is None:
+            raise self._other(0)
+        if not _same(found.contents, self.contents):
+            raise self._other(found.digest.n)
+        self._check(found.digest)
+        return found.value
 
     def parts(self) -> Iterator[tuple]:
         """The arrays of each part that has rows."""
@@ -139,12 +154,12 @@ class Stream:
         if self.digest is None:
             self.digest = seen
         if not seen.like(self.digest):
-            raise self._other(seen)
+            raise self._other(seen.n)
 
-    def _other(self, seen: Digest) -> DataError:
-        then = 0 if self.digest is None else self.digest.n
-        what = f"{seen.n} rows for the fit, and {then} at first" if seen.n != then else "other values than at first"
-        what = what if then or seen.n else "no rows when it is read again"
+    def _other(self, n: int) -> DataError:
+        then = int(self.contents[0])
+        what = f"{n} rows for the fit, and {then} at first" if n != then else "other values than at first"
+        what = what if n else "no rows when it is read again"
         return DataError(
             f"{self.source.kind} gives {what}: it must give the same tables each time it is read, also after the fit. "
             "Fit again, or use a fit to a table in memory"
@@ -206,17 +221,12 @@ class StreamedRows:
     streamed = True
 
     def __init__(self, sample: StreamSample, outcomes: Callable):
-        self.stream = Stream(sample.source, sample.reader)
+        self.stream = Stream(sample.source, sample.reader, sample.survey.contents)
 
         def facts(X, y, trials, offset, weights, number) -> Facts:
             return replace(_facts(X, offset, weights, number), outcomes=outcomes(y, trials, weights))
 
         self.facts: Facts = self.stream.sum(facts)
-        if len(self) != len(sample):
-            raise DataError(
-                f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {len(self)} when it was read "
-                f"again: {AGAIN}"
-            )
         self._of: Callable[..., tuple] | None = None
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
 
@@ -339,7 +349,8 @@ class StreamedRows:
 
     def grouped(self, names: list[str]) -> Stream:
         """The stream with columns of groups beside the rows."""
-        return Stream(self.stream.source, replace(self.stream.reader, beside=tuple(names)), self.stream.digest)
+        stream = self.stream
+        return Stream(stream.source, replace(stream.reader, beside=tuple(names)), stream.contents, stream.digest)
 
     def beside(self, names: list[str]) -> Streamed:
         """The rows with more columns of the source behind them."""

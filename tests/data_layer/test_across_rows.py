@@ -227,7 +227,7 @@ def test_labels_of_rows_in_a_query(part, tmp_path):
 def test_new_data_in_parts(part):
     later = part.assign(x=np.linspace(40, 80, 50))
     fit = glmclf.Logit.from_formula("y ~ capped(x)", part).fit()
-    for go in (fit.augment, fit.roc, lambda data: fit.get_margeff(newdata=data), lambda data: fit.pred_table(None, data)):
+    for go in (fit.augment, fit.roc, lambda new: fit.get_margeff(newdata=new), lambda new: fit.pred_table(newdata=new)):
         assert go(lambda: iter([part])) is not None
         with pytest.raises(NotImplementedError, match="part 2 of .*capped.* depends on other rows"):
             list(go(lambda: iter([part, later])))

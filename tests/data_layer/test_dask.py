@@ -322,6 +322,24 @@ def test_a_lag_is_refused_where_the_first_partition_is_empty(table):
         Logit.from_formula("y ~ x.shift(1).fillna(0)", parted(table, (0, 450, 450)))
 
 
+@pytest.mark.parametrize(("model", "formula"), [(Logit, "y ~ x"), (Logit, "y ~ C(g)"), (LDA, "k ~ center(x)")])
+def test_partitions_that_are_others_each_time_are_named(table, model, formula):
+    drawn = np.random.default_rng(3)
+    rows = table.dropna()
+    ddf = parted(rows, (400, 400)).map_partitions(lambda t: t.sample(200, random_state=drawn), meta=rows[:0])
+    with dask.config.set(scheduler="synchronous"), pytest.raises(DataError, match="other values than at first"):
+        model.from_formula(formula, ddf)
+
+
+@pytest.mark.filterwarnings("ignore:.*is_categorical_dtype")
+def test_categories_of_dask(table):
+    ddf = dd.from_pandas(table.astype({"g": object, "k": object}), npartitions=3).categorize(columns=["g", "k"])
+    assert_equal(MNLogit.from_formula("k ~ x", ddf).fit(), MNLogit.from_formula("k ~ x", table).fit())
+    whole = Logit.from_formula("y ~ x", table).fit()
+    ddf = dd.from_pandas(table.astype({"g": "category"}), npartitions=3).categorize(index=True)
+    np.testing.assert_array_equal(whole.predict(ddf).compute(), whole.predict(table))
+
+
 def test_an_interrupt_leaves_all_as_it_was(table, monkeypatch):
     monkeypatch.setattr(sums, "ROOM", 0)  # each pass is over the partitions
     armed = []
