@@ -327,8 +327,8 @@ def chosen(data: Any, columns: list[str]) -> Any:
 
 def projected(data: Any, columns: list[str]) -> Any:
     """The same partitions with some columns, where a reader of files sees that; otherwise as they are."""
-    some = _optimised(data, columns)
-    return data if type(some.expr).__name__ == "Projection" else some
+    found = _optimised(data, columns)
+    return data if found is data or type(found.expr).__name__ == "Projection" else data[columns]
 
 
 def _optimised(data: Any, columns: list[str]) -> Any:
