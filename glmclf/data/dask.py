@@ -371,6 +371,8 @@ def _pickled(value: Any) -> bytes:
     try:
         with functions_by_value():
             return cloudpickle.dumps(value)
+    except (DataError, NotImplementedError):  # an error of its own
+        raise
     except Exception as error:
         raise DataError(
             f"the formula uses something that cannot be sent to Dask's workers ({type(error).__name__}: {error}): "

@@ -7,7 +7,7 @@ they are summed over, by a `Reader`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,6 +83,7 @@ class Seen:
             )
         if self.categories == other.categories and _types(self.categories) == _types(other.categories):
             return replace(self, used=self.used | other.used)
+        _refuse_inexact([*self.categories, *other.categories], f'"{self.code}"', f"{self.place} or {other.place}")
         both = _united(self.categories, other.categories, self.code)
         used = np.zeros(len(both), dtype=bool)
         for some in (self, other):
@@ -112,6 +113,19 @@ class Seen:
 
 def _types(levels: list[Any]) -> set[type]:
     return set(map(type, levels))
+
+
+def _refuse_inexact(values: Iterable[Any], what: str, where: str) -> None:
+    """DataError for whole numbers beside others, where a double, which holds both, would not tell them apart."""
+    kinds = {type(v): v for v in values}
+    if not {int, float} <= set(kinds):
+        return
+    lost = [v for v in values if type(v) is int and int(float(v)) != v]
+    if lost:
+        raise DataError(
+            f"{what} holds whole numbers beyond 2**53, such as {lost[0]}, and numbers with a decimal point, in "
+            f"{where}, which one type does not hold: give it one throughout, such as text"
+        )
 
 
 def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
@@ -198,7 +212,10 @@ class Outcomes:
         return cls(names, columns)._few() if len(columns[0]) else None
 
     def __add__(self, other: Outcomes) -> Outcomes:
-        pairs = zip(self.columns, other.columns, strict=True)
+        pairs = list(zip(self.columns, other.columns, strict=True))
+        for name, (a, b) in zip(self.names, pairs, strict=True):
+            if {a.dtype.kind, b.dtype.kind} == {"i", "f"}:
+                _refuse_inexact([*a.tolist(), *b.dropna().tolist()], f'the response "{name}"', "different parts")
         return Outcomes(self.names, [pd.concat(_alike(a, b), ignore_index=True) for a, b in pairs])._few()
 
     def _few(self) -> Outcomes:

@@ -400,8 +400,7 @@ class _Distinct:
     @classmethod
     def of(cls, *arrays: Any) -> _Distinct:
         groups = {str(g.name): g for g in arrays[len(Part._fields) : -1]}
-        found = _counted(pd.DataFrame(groups | {ROWS: 1}))
-        return cls(found.assign(**{name: _plain(found[name]) for name in groups}))
+        return cls(_counted(pd.DataFrame(groups | {ROWS: 1})))
 
     def __add__(self, other: _Distinct) -> _Distinct:
         return _Distinct(_counted(pd.concat([self.table, other.table], ignore_index=True)))
@@ -409,17 +408,19 @@ class _Distinct:
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in table.columns if name != ROWS]
-    return table.groupby(names, sort=False, dropna=False, as_index=False, observed=True)[ROWS].sum()
+    numbered = {name: _numbered(table[name]) for name in names}
+    codes = pd.DataFrame({name: codes for name, (codes, _) in numbered.items()} | {ROWS: table[ROWS].to_numpy()})
+    counts = codes.groupby(names, sort=False, as_index=False)[ROWS].sum()
+    return counts.assign(**{name: pd.Series(numbered[name][1][counts[name]], dtype=object) for name in names})
 
 
-def _plain(column: pd.Series) -> pd.Series:
-    """Labels as objects, which no type that parts differ in changes: whole numbers stay whole, also beside missing
-    ones."""
-    values = column.astype(object)
-    if column.dtype.kind == "f":  # as whole numbers beside missing ones are read
-        whole = np.asarray(column) % 1 == 0
-        values[whole] = [int(v) for v in np.asarray(column)[whole]]
-    return values.where(column.notna(), None)
+def _numbered(column: pd.Series) -> tuple[ndarray, ndarray]:
+    """Numbers of the labels in each row, and the labels, at -1 None for a missing one. They are objects, which no type
+    that parts differ in changes: whole numbers stay whole, also beside missing ones, and exact beside others."""
+    codes, found = pd.factorize(column)
+    labels = np.empty(len(found) + 1, dtype=object)
+    labels[:-1] = [int(v) if isinstance(v, float) and v.is_integer() else v for v in pd.Series(found).astype(object)]
+    return codes, labels
 
 
 @dataclass(frozen=True)
@@ -443,8 +444,7 @@ class StreamedCodes:
     @classmethod
     def of(cls, stream: Stream, found: pd.DataFrame, names: list[str], which: list[str]) -> StreamedCodes:
         """Clusters of some of the columns."""
-        distinct = found[which].drop_duplicates()
-        labels = pd.Index(distinct[which[0]], dtype=object) if len(which) == 1 else pd.MultiIndex.from_frame(distinct)
+        labels = _index([found[name].to_numpy() for name in which]).unique()
         return cls(stream, [names.index(name) for name in which], labels)
 
     def max(self) -> int:
@@ -462,12 +462,22 @@ class StreamedCodes:
         labels, at = self.labels, self.at
 
         def number(*groups: pd.Series) -> ndarray:
-            if len(at) > 1:
-                return labels.get_indexer(pd.MultiIndex.from_arrays([_plain(groups[i]) for i in at]))
-            codes, found = pd.factorize(groups[at[0]])
-            return labels.get_indexer(pd.Index(_plain(pd.Series(found)), dtype=object))[codes]
+            own = [_numbered(groups[i]) for i in at]
+            sizes = tuple(len(found) for _, found in own)
+            cells, where = np.unique(np.ravel_multi_index(tuple(codes for codes, _ in own), sizes), return_inverse=True)
+            places = np.unravel_index(cells, sizes)
+            return labels.get_indexer(_index([found[i] for (_, found), i in zip(own, places, strict=True)]))[where]
 
         return number
+
+
+
+def _index(labels: list[ndarray]) -> pd.Index:
+    """Labels, or pairs of them, as objects."""
+    pairs = np.empty(len(labels[0]), dtype=object)
+    pairs[:] = labels[0] if len(labels) == 1 else list(zip(*labels, strict=True))
+    return pd.Index(pairs, dtype=object, tupleize_cols=False)
+
 
 def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:
     n, (low, high, zero_one) = X.shape[0], _ends(X)
