@@ -4,6 +4,7 @@ import _thread
 import gc
 import os
 import pickle
+import re
 import signal
 import time
 
@@ -196,8 +197,36 @@ def test_a_partition_that_cannot_be_made(table):
             raise RuntimeError("the disk is gone")
         return frame
 
-    with pytest.raises(DataError, match="Dask DataFrame cannot be computed: RuntimeError: the disk is gone"):
+    with pytest.raises(DataError, match="partition 2 of the Dask DataFrame cannot be computed: RuntimeError: the d"):
         Logit.from_formula("y ~ x", parted(table).map_partitions(fails, meta=table.iloc[:0]))
+
+
+def test_a_partition_that_cannot_be_made_at_first(table):
+    asked = []
+
+    def fails(frame, partition_info=None):
+        asked.append(partition_info)
+        if len(asked) == 12:
+            raise OSError("the disk was away")
+        return frame
+
+    ddf = parted(table).map_partitions(fails, meta=table.iloc[:0])
+    with dask.config.set(scheduler="synchronous"), pytest.raises(DataError, match="was away.*each partition can be"):
+        Logit.from_formula("y ~ x", ddf)
+
+
+def test_what_a_cluster_cannot_do_says_why(table):
+    class KilledWorker(Exception):
+        pass
+
+    source = sums.Dask(parted(table))
+    for failed, words in {
+        KilledWorker("at task 7"): "workers died at a task .* more memory, or take smaller partitions",
+        sums.CancelledError("lost"): r"persist\(\).* has lost it.* Make the frame anew",
+        ValueError("Missing dependency k"): r"persist\(\).* has lost it.* Make the frame anew",
+    }.items():
+        error = source._named_error(failed, [])
+        assert isinstance(error, DataError) and re.search(words, str(error))
 
 
 def of_frames(frames):
@@ -463,6 +492,19 @@ def client():
         )
         with cluster, distributed.Client(cluster) as client:
             yield client
+
+
+def test_an_asynchronous_client_is_refused(table):
+    distributed = pytest.importorskip("distributed")
+    import asyncio
+
+    async def fit():
+        cluster = {"processes": False, "n_workers": 0, "dashboard_address": None}
+        async with distributed.Client(asynchronous=True, **cluster):
+            with pytest.raises(NotImplementedError, match="asynchronous client.*without asynchronous=True"):
+                Logit.from_formula("y ~ x", parted(table))
+
+    asyncio.run(fit())
 
 
 FEW = (100, 200, 0, 600)  # of which the cluster's fits are, a while each
