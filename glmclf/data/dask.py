@@ -246,6 +246,9 @@ class Dask(Source):
         except Exception as failed:
             error = self._named_error(failed, parts)
             error.__cause__ = failed
+        except KeyboardInterrupt:
+            _quieten(self._client())
+            raise
         raise error.with_traceback(None)
 
     def _named_error(self, failed: Exception, parts: list[Any]) -> Exception:
@@ -319,6 +322,26 @@ class Dask(Source):
         import dask.threaded
 
         return self._get() in (dask.threaded.get, dask.local.get_sync)
+
+
+def _quieten(client: Any) -> None:
+    """Let the loop of a client pass over what an interrupt left waiting for results, which it would report later."""
+    if client is None:
+        return
+    from distributed.client import AllExit
+
+    loop = client.loop.asyncio_loop
+    before = loop.get_exception_handler()
+
+    def handler(loop: Any, context: dict[str, Any]) -> None:
+        if isinstance(context.get("exception"), AllExit):
+            return
+        if before is None:
+            loop.default_exception_handler(context)
+        else:
+            before(loop, context)
+
+    loop.set_exception_handler(handler)
 
 
 def _error(tasks: list[Any]) -> Exception | None:

@@ -184,8 +184,8 @@ class Settings:
         if not (isinstance(at, str) and at in ("overall", *TYPICAL)) and not isinstance(at, Mapping):
             found = repr(at) if isinstance(at, str) else type(at).__name__
             raise ValueError(
-                f'at={found}: "overall", "mean", "median", "zero", a dict or a DataFrame in memory, a setting a row (of '
-                "Dask, ddf.compute()). For averages over the rows of a table, a file or a Dask DataFrame give it as newdata="
+                f'at={found}: "overall", "mean", "median", "zero", a dict or a DataFrame in memory, a setting a row '
+                "(of Dask, ddf.compute()). For averages over rows of a table, a file or a Dask DataFrame pass newdata="
             )
         observed, labels = rows_to_average(source, newdata), None
         if over is not None and isinstance(observed, InParts):

@@ -1,12 +1,14 @@
 """Dask DataFrames: the fits and predictions are those of the same rows in memory, whatever the workers do."""
 
 import _thread
+import asyncio
 import gc
 import os
 import pickle
 import re
 import signal
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -496,8 +498,6 @@ def client():
 
 def test_an_asynchronous_client_is_refused(table):
     distributed = pytest.importorskip("distributed")
-    import asyncio
-
     async def fit():
         cluster = {"processes": False, "n_workers": 0, "dashboard_address": None}
         async with distributed.Client(asynchronous=True, **cluster):
@@ -610,6 +610,27 @@ def test_an_interrupt_gives_back_what_a_cluster_keeps(client, table, monkeypatch
     assert_equal(model.fit(), Logit.from_formula("y ~ x + g", table).fit())
 
 
+def test_what_an_interrupt_leaves_waiting_is_not_reported():
+    AllExit = pytest.importorskip("distributed.client").AllExit
+    loop, reported = asyncio.new_event_loop(), []
+    loop.set_exception_handler(lambda loop, context: reported.append(context["message"]))
+    client = SimpleNamespace(loop=SimpleNamespace(asyncio_loop=loop))
+
+    class Interrupted(sums.Dask):
+        _client = lambda self: client
+
+    def stopped():
+        raise KeyboardInterrupt
+
+    with dask.config.set(scheduler="synchronous"), pytest.raises(KeyboardInterrupt):
+        Interrupted(parted(pd.DataFrame({"x": [1.0]}), (1,)))._computed([], dask.delayed(stopped)())
+    loop.call_exception_handler({"message": "waits", "exception": AllExit()})
+    loop.call_exception_handler({"message": "another", "exception": ValueError()})
+    loop.call_exception_handler({"message": "none"})
+    loop.close()
+    assert reported == ["another", "none"]
+
+
 def test_what_is_sent_is_small(client, table, monkeypatch):
     sent, dumps = [], sums._pickled
 
@@ -674,7 +695,7 @@ def test_arrays_of_dask_are_refused(table, Model):
 
 def test_margins_at_a_dask_frame(table):
     fit = Logit.from_formula("y ~ x", table).fit()
-    with pytest.raises(ValueError, match='^at=DataFrame: "overall", "mean", .* or a DataFrame in memory$'):
+    with pytest.raises(ValueError, match='^at=DataFrame: "overall", .* DataFrame in memory.*ddf.compute.*newdata='):
         fit.get_margeff(at=parted(table))
 
 
