@@ -119,12 +119,15 @@ class Source:
         Columns of every part.
     watch : callable or None
         Called with the number of each part that is done.
+    labelled : bool
+        Whether the index of the parts is that of the whole table, which a query may ask for.
     """
 
     kind: str
     names: list[Any]
     _again = ""  # what a message says of a source that may be used up
     watch: Callable[[int], None] | None = None
+    labelled = False
 
     def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
         """The parts in their order with the place of each, ``part 3``, with these columns only."""
@@ -450,7 +453,15 @@ def by_part(method: Callable) -> Callable:
     @functools.wraps(method)
     def of_newdata(self: Any, newdata: Any = None) -> Any:
         source = as_source(newdata)
-        return method(self, newdata) if source is None else source.each(functools.partial(method, self))
+        if source is None:
+            return method(self, newdata)
+        from glmclf.data.across import refuse_across  # which loads patsy
+
+        def of_table(table: pd.DataFrame) -> Any:
+            refuse_across(self.model._design, table)
+            return method(self, table)
+
+        return source.each(of_table)
 
     return of_newdata
 

@@ -18,7 +18,7 @@ from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, St
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
 from glmclf.data.sample import Part
-from glmclf.data.sources import AGAIN, Source, joined, of_part
+from glmclf.data.sources import Source, joined, of_part
 from glmclf.errors import DataError, MissingDataError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
 FEW = 16  # rows of a prototype
-ALIKE = 1e-11  # of the terms of a digest, that is rounding
+ALIKE = 1e-11  # of the terms of a sum, that is rounding
 ROWS = 0  # column of counts, beside columns called by words
 
 
@@ -78,17 +78,26 @@ def _apart(k: int) -> ndarray:
 
 @dataclass(frozen=True)
 class _Watched:
-    """A sum over rows, and their digest."""
+    """A sum over rows, their digest, and what the columns that they are of add up to."""
 
     value: Any
     digest: Digest
+    contents: ndarray
 
     def __add__(self, other: _Watched) -> _Watched:
-        return _Watched(joined(self.value, other.value), self.digest + other.digest)
+        digest, contents = self.digest + other.digest, self.contents + other.contents
+        return _Watched(joined(self.value, other.value), digest, contents)
 
 
-def _watched(f: Callable, *arrays: Any) -> _Watched:
-    return _Watched(f(*arrays), Digest.of(arrays[-1], *arrays[: len(Part._fields)]))
+def _watched(f: Callable, contents: ndarray, *arrays: Any) -> _Watched:
+    return _Watched(f(*arrays), Digest.of(arrays[-1], *arrays[: len(Part._fields)]), contents)
+
+
+def _same(a: ndarray, b: ndarray) -> bool:
+    """Whether the `contents` of two readings are the same but for rounding."""
+    size = np.abs(a[2::2]) + np.abs(b[2::2])
+    with np.errstate(invalid="ignore"):
+        return bool(a[0] == b[0]) and not (np.abs(a[1::2] - b[1::2]) > ALIKE * size).any()
 
 
 class Stream:
@@ -98,6 +107,8 @@ class Stream:
     ----------
     source : Source
     reader : Reader
+    contents : ndarray
+        What columns add up to in the rows, as a survey has it.
     digest : Digest, optional
         Of the rows; by default that of the first pass.
 
@@ -107,9 +118,9 @@ class Stream:
         The source gives other rows than it gave at first.
     """
 
-    def __init__(self, source: Source, reader: Reader, digest: Digest | None = None):
-        self.source, self.reader, self.digest = source, reader, digest
-        self.prototype = source.first_of_rows(reader, FEW, self._columns)
+    def __init__(self, source: Source, reader: Reader, contents: ndarray, digest: Digest | None = None):
+        self.source, self.reader, self.contents, self.digest = source, reader, contents, digest
+        self.prototype = source.first_of_rows(reader, FEW, self._columns)[1:]
 
     @property
     def _columns(self) -> list[str] | None:
@@ -119,13 +130,17 @@ class Stream:
         for table, place in self.source.tables(self._columns):
             arrays = of_part(self.reader, table, place, self.source.kind)
             if arrays:
-                yield arrays, place.number
+                yield arrays[1:], place.number
 
     def sum(self, f: Callable) -> Any:
         """Sum of ``f(*arrays, number)`` over the parts that have rows."""
         found = self.source.sum_of_rows(self.reader, functools.partial(_watched, f), self._columns)
-        self._check(Digest() if found is None else found.digest)
-        return None if found is None else found.value
+        if found is None:
+            raise self._other(0)
+        if not _same(found.contents, self.contents):
+            raise self._other(found.digest.n)
+        self._check(found.digest)
+        return found.value
 
     def parts(self) -> Iterator[tuple]:
         """The arrays of each part that has rows."""
@@ -139,12 +154,12 @@ class Stream:
         if self.digest is None:
             self.digest = seen
         if not seen.like(self.digest):
-            raise self._other(seen)
+            raise self._other(seen.n)
 
-    def _other(self, seen: Digest) -> DataError:
-        then = 0 if self.digest is None else self.digest.n
-        what = f"{seen.n} rows for the fit, and {then} at first" if seen.n != then else "other values than at first"
-        what = what if then or seen.n else "no rows when it is read again"
+    def _other(self, n: int) -> DataError:
+        then = int(self.contents[0])
+        what = f"{n} rows for the fit, and {then} at first" if n != then else "other values than at first"
+        what = what if n else "no rows when it is read again"
         return DataError(
             f"{self.source.kind} gives {what}: it must give the same tables each time it is read, also after the fit. "
             "Fit again, or use a fit to a table in memory"
@@ -206,17 +221,12 @@ class StreamedRows:
     streamed = True
 
     def __init__(self, sample: StreamSample, outcomes: Callable):
-        self.stream = Stream(sample.source, sample.reader)
+        self.stream = Stream(sample.source, sample.reader, sample.survey.contents)
 
         def facts(X, y, trials, offset, weights, number) -> Facts:
             return replace(_facts(X, offset, weights, number), outcomes=outcomes(y, trials, weights))
 
         self.facts: Facts = self.stream.sum(facts)
-        if len(self) != len(sample):
-            raise DataError(
-                f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {len(self)} when it was read "
-                f"again: {AGAIN}"
-            )
         self._of: tuple[Callable[..., tuple], ...] = ()
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
 
@@ -338,7 +348,8 @@ class StreamedRows:
 
     def grouped(self, names: list[str]) -> Stream:
         """The stream with columns of groups beside the rows."""
-        return Stream(self.stream.source, replace(self.stream.reader, beside=tuple(names)), self.stream.digest)
+        stream = self.stream
+        return Stream(stream.source, replace(stream.reader, beside=tuple(names)), stream.contents, stream.digest)
 
     def beside(self, names: list[str]) -> Streamed:
         """The rows with more columns of the source behind them."""
@@ -392,8 +403,7 @@ class _Distinct:
     @classmethod
     def of(cls, *arrays: Any) -> _Distinct:
         groups = {str(g.name): g for g in arrays[len(Part._fields) : -1]}
-        found = _counted(pd.DataFrame(groups | {ROWS: 1}))
-        return cls(found.assign(**{name: _plain(found[name]) for name in groups}))
+        return cls(_counted(pd.DataFrame(groups | {ROWS: 1})))
 
     def __add__(self, other: _Distinct) -> _Distinct:
         return _Distinct(_counted(pd.concat([self.table, other.table], ignore_index=True)))
@@ -401,17 +411,19 @@ class _Distinct:
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in table.columns if name != ROWS]
-    return table.groupby(names, sort=False, dropna=False, as_index=False, observed=True)[ROWS].sum()
+    numbered = {name: _numbered(table[name]) for name in names}
+    codes = pd.DataFrame({name: codes for name, (codes, _) in numbered.items()} | {ROWS: table[ROWS].to_numpy()})
+    counts = codes.groupby(names, sort=False, as_index=False)[ROWS].sum()
+    return counts.assign(**{name: pd.Series(numbered[name][1][counts[name]], dtype=object) for name in names})
 
 
-def _plain(column: pd.Series) -> pd.Series:
-    """Labels as objects, which no type that parts differ in changes: whole numbers stay whole, also beside missing
-    ones."""
-    values = column.astype(object)
-    if column.dtype.kind == "f":  # as whole numbers beside missing ones are read
-        whole = np.asarray(column) % 1 == 0
-        values[whole] = [int(v) for v in np.asarray(column)[whole]]
-    return values.where(column.notna(), None)
+def _numbered(column: pd.Series) -> tuple[ndarray, ndarray]:
+    """Numbers of the labels in each row, and the labels, at -1 None for a missing one. They are objects, which no type
+    that parts differ in changes: whole numbers stay whole, also beside missing ones, and exact beside others."""
+    codes, found = pd.factorize(column)
+    labels = np.empty(len(found) + 1, dtype=object)
+    labels[:-1] = [int(v) if isinstance(v, float) and v.is_integer() else v for v in pd.Series(found).astype(object)]
+    return codes, labels
 
 
 @dataclass(frozen=True)
@@ -435,8 +447,7 @@ class StreamedCodes:
     @classmethod
     def of(cls, stream: Stream, found: pd.DataFrame, names: list[str], which: list[str]) -> StreamedCodes:
         """Clusters of some of the columns."""
-        distinct = found[which].drop_duplicates()
-        labels = pd.Index(distinct[which[0]], dtype=object) if len(which) == 1 else pd.MultiIndex.from_frame(distinct)
+        labels = _index([found[name].to_numpy() for name in which]).unique()
         return cls(stream, [names.index(name) for name in which], labels)
 
     def max(self) -> int:
@@ -454,12 +465,22 @@ class StreamedCodes:
         labels, at = self.labels, self.at
 
         def number(*groups: pd.Series) -> ndarray:
-            if len(at) > 1:
-                return labels.get_indexer(pd.MultiIndex.from_arrays([_plain(groups[i]) for i in at]))
-            codes, found = pd.factorize(groups[at[0]])
-            return labels.get_indexer(pd.Index(_plain(pd.Series(found)), dtype=object))[codes]
+            own = [_numbered(groups[i]) for i in at]
+            sizes = tuple(len(found) for _, found in own)
+            cells, where = np.unique(np.ravel_multi_index(tuple(codes for codes, _ in own), sizes), return_inverse=True)
+            places = np.unravel_index(cells, sizes)
+            return labels.get_indexer(_index([found[i] for (_, found), i in zip(own, places, strict=True)]))[where]
 
         return number
+
+
+
+def _index(labels: list[ndarray]) -> pd.Index:
+    """Labels, or pairs of them, as objects."""
+    pairs = np.empty(len(labels[0]), dtype=object)
+    pairs[:] = labels[0] if len(labels) == 1 else list(zip(*labels, strict=True))
+    return pd.Index(pairs, dtype=object, tupleize_cols=False)
+
 
 def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:
     n, (low, high, zero_one) = X.shape[0], _ends(X)

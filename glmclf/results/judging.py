@@ -213,6 +213,10 @@ class Judged:
         if part and not len(newdata):
             return None
         model = self.model
+        if part:
+            from glmclf.data.across import refuse_across  # which loads patsy
+
+            refuse_across(model._design, newdata)
         log_p, p, index = self._log_p(newdata, offset)
         given = self._new_weights(newdata, {"freq_weights": freq_weights, "weights": weights})
         left = None if model.formula is None else model._design.endog_name

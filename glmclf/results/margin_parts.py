@@ -57,12 +57,15 @@ class _NewRows:
         self._source, self._rows = source, rows
 
     def __call__(self, f: Part, beside: str | None) -> Any:
+        from glmclf.data.across import refuse_across  # which loads patsy
+
         wanted = [*self._source.design.variables, self._source.offset_name, beside]
         columns = [name for name in dict.fromkeys(wanted) if name in self._rows.names]
 
         def part(table: pd.DataFrame, place: sources.Place) -> Any:
             if not len(table):
                 return None
+            refuse_across(self._source.design, table)
             return f(rows_of_fit(self._source, table), table[beside] if beside else None)
 
         return self._rows.sum(part, columns)

@@ -183,7 +183,10 @@ class Settings:
             return cls._of_frame(res, source, at)
         if not (isinstance(at, str) and at in ("overall", *TYPICAL)) and not isinstance(at, Mapping):
             found = repr(at) if isinstance(at, str) else type(at).__name__
-            raise ValueError(f'at={found}: "overall", "mean", "median", "zero", a dict or a DataFrame in memory')
+            raise ValueError(
+                f'at={found}: "overall", "mean", "median", "zero", a dict or a DataFrame in memory, a setting a row '
+                "(of Dask, ddf.compute()). For averages over rows of a table, a file or a Dask DataFrame pass newdata="
+            )
         observed, labels = rows_to_average(source, newdata), None
         if over is not None and isinstance(observed, InParts):
             observed, labels = observed.by(over)

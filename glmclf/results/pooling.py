@@ -499,7 +499,7 @@ def _columns_of(model: Any, e: Any) -> dict[str, pd.Series] | None:
 
 
 def _across(e: Any, table: dict[str, pd.Series]) -> bool:
-    from glmclf.data.reading import looks_across
+    from glmclf.data.across import looks_across
 
     n = len(next(iter(table.values()), ()))
     return looks_across(e, {name: read_column(series, name) for name, series in table.items()}, n)

@@ -504,6 +504,36 @@ def test_errors_name_the_part(case):
         Logit.from_formula(formula, data, **keywords)
 
 
+LONG = TABLE.firm.astype(int) + 2**60  # next to each other, which doubles are not
+
+
+def of_two_types():
+    """Whole numbers beyond 2**53 in the first part, with a decimal point in the others."""
+    for i, table in enumerate(parts()()):
+        rows = LONG[table.index] if i == 0 else LONG[table.index] - 2.0**60
+        yield table.assign(long=rows.astype("float64" if i else "int64"))
+
+
+@pytest.mark.parametrize("groups", ["long", ["long", "year"]])
+@pytest.mark.parametrize("dask", [False, True])
+def test_groups_of_long_numbers_stay_apart(groups, dask):
+    data, tables = of_two_types, list(of_two_types())
+    if dask:
+        dd = pytest.importorskip("dask.dataframe")
+        data = dd.from_map(lambda i: tables[i], range(len(tables)), meta=tables[0][:0], enforce_metadata=False)
+    text = pd.concat([t.assign(long=t.long.map(lambda v: str(int(v)))) for t in tables])
+    found, whole = (
+        Logit.from_formula("y ~ x", d).fit(cov_type="cluster", cov_kwds={"groups": groups}) for d in (data, text)
+    )
+    np.testing.assert_allclose(found.bse, whole.bse, rtol=EQUAL)
+
+
+@pytest.mark.parametrize(("model", "formula"), [(Logit, "y ~ C(long)"), (MNLogit, "long ~ x")])
+def test_labels_that_no_type_holds_are_named(model, formula):
+    with pytest.raises(DataError, match=r"long.* holds whole numbers beyond 2\*\*53, such as 11529215046068\d+, and"):
+        model.from_formula(formula, of_two_types)
+
+
 def test_a_source_that_is_used_up_is_named():
     tables = iter([TABLE.iloc[:1000], TABLE.iloc[1000:]])
     with pytest.raises(DataError, match="anew|no table|same tables"):
