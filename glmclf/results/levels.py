@@ -322,6 +322,9 @@ class LevelPredictions:
     def __repr__(self) -> str:
         return repr(self.summary_frame())
 
+    def _repr_html_(self) -> str:
+        return frames.notebook(self.summary_frame())
+
 
 def check_prediction(which: Any) -> None:
     """Refuse what has no intervals."""
