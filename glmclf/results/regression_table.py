@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -14,7 +15,7 @@ from glmclf.errors import DataError
 from glmclf.inference.wald import check_alpha
 from glmclf.results.comparisons import _names
 from glmclf.results.estimates import Estimates
-from glmclf.results.summary import _classes, _SummaryFormats, plain, ratio_name
+from glmclf.results.summary import _classes, _SummaryFormats, plain, ratio_name, width
 
 STARS = (0.05, 0.01, 0.001)
 OMITTED = "(omitted)"
@@ -205,26 +206,26 @@ def regression_table(
     >>> small = Logit.from_formula("GRADE ~ GPA", spector).fit()
     >>> large = Logit.from_formula("GRADE ~ GPA + PSI", spector).fit()
     >>> print(glmclf.regression_table(small, large, stars=True, labels={"PSI": "Programme"}))
-    =============================================
-                         (1)            (2)
-                     P(GRADE = 1)   P(GRADE = 1)
-    ---------------------------------------------
-    Intercept           -9.703**      -11.601**
+    ==============================================
+                          (1)            (2)
+                      P(GRADE = 1)   P(GRADE = 1)
+    ----------------------------------------------
+    Intercept           -9.703**      -11.602**
                         (3.671)        (4.213)
     GPA                  2.840*         3.063*
                         (1.127)        (1.223)
     Programme                           2.338*
                                        (1.041)
-    ---------------------------------------------
+    ----------------------------------------------
     Model                Logit          Logit
     Observations           32             32
     Events                 11             11
     Log-likelihood      -16.209        -13.127
     AIC                  36.418         32.253
-    BIC                  39.349         36.651
+    BIC                  39.349         36.650
     Pseudo R-squared     0.213          0.363
     Covariance         nonrobust      nonrobust
-    =============================================
+    ==============================================
     <BLANKLINE>
     Standard errors in parentheses.
     * p < 0.05, ** p < 0.01, *** p < 0.001.
@@ -288,7 +289,7 @@ class _Fit:
     def _numbers(self, form: _Form) -> np.ndarray:
         """Estimate, standard error, p-value and interval of each coefficient."""
         t = self.res.tidy(alpha=form.alpha, exponentiate=form.exponentiate)
-        table = t[["estimate", "std_error", "p_value", "conf_low", "conf_high"]].to_numpy(dtype=float)
+        table = t[["estimate", "std_error", "p_value", "conf_low", "conf_high"]].to_numpy(dtype=float, copy=True)
         if form.intervals == "profile":
             ends = self.res.conf_int(form.alpha, method="profile").to_numpy(dtype=float)
             with np.errstate(over="ignore"):
@@ -322,10 +323,10 @@ class _Fit:
         """Observations of the event; NaN where there is none, or rows are sampled with weights."""
         if self.levels is not None or self.pseudo:
             return np.nan
-        try:
+        with suppress(DataError, AttributeError):
             return self.owner._totals[0]
-        except (DataError, AttributeError):  # rows that are gone
-            return np.nan
+        single = self.owner._response.kind == "binary"  # rows that are gone: of counts their trials are, too
+        return round(self.res._event_share * self.res.nobs) if single else np.nan
 
 
 # ------------------------------------------------------------------------------------------------------- options
@@ -484,6 +485,7 @@ def _table(
     ruled = 2 + len(rows)
     table.spans = {0: spans, **{ruled + i: spans for i in range(len(below))}}
     table.rules, table.align = ((ruled,) if below and rows else ()), "c"
+    table.widths = (0, *(width(head) + 2 for head in heads))
     return table
 
 
