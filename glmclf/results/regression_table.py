@@ -74,7 +74,8 @@ class RegressionTable(_SummaryFormats):
             raise ImportError("as_docx() needs maketables: pip install maketables") from error
         caption = self.tables[0].title
         table = MTable(self.to_frame(), notes="\n".join(self._notes()), caption=caption and plain(caption))
-        table.make(type="docx").save(str(path))
+        document: Any = table.make(type="docx")
+        document.save(str(path))
 
     def __str__(self) -> str:
         return self.as_text()
@@ -107,9 +108,9 @@ class _Form:
     alpha: float
     digits: int
 
-    def cells(self, b: float, se: float, p: float, low: float, high: float, omitted: bool) -> tuple[str, str]:
+    def cells(self, numbers: np.ndarray, omitted: bool) -> tuple[str, ...]:
         """A coefficient's two lines: the estimate with its stars, and its error or interval."""
-        pad = max(1, len(self.stars))
+        (b, se, p, low, high), pad = numbers.tolist(), max(1, len(self.stars))
         if omitted:
             return OMITTED, ""
         stars = "*" * sum(p < level for level in self.stars)
@@ -282,7 +283,7 @@ class _Fit:
         out = []
         for j, head in enumerate(self.heads):
             rows = zip(self.names, table[j * k : (j + 1) * k], gone[j * k : (j + 1) * k], strict=True)
-            cells = {labels.get(a, a): form.cells(*row, bool(no)) for a, row, no in rows if chosen.has(self, a)}
+            cells = {labels.get(a, a): form.cells(row, bool(no)) for a, row, no in rows if chosen.has(self, a)}
             out.append(_Column(head, cells))
         return out
 
