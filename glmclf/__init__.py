@@ -26,7 +26,7 @@ _LATE = {
     "pool": "glmclf.results.pooling",
     "regression_table": "glmclf.results.regression_table",
 }
-_submodules = ("datasets", "formula")
+_submodules = ("datasets", "formula", "plots", "sklearn")
 
 
 def __getattr__(name: str) -> Any:
