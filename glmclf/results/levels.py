@@ -16,6 +16,7 @@ from glmclf.inference.pairwise import share_of_alpha
 from glmclf.inference.prediction import level_logit_se
 from glmclf.results import frames
 from glmclf.results.estimates import Estimates
+from glmclf.results.interop import StatsmodelsStyle
 
 
 class Levels:
@@ -364,7 +365,7 @@ def drawn_labels(p: ndarray, n: int, generator: Any, response: Any, index: pd.In
     return pd.DataFrame(draws, index=index)
 
 
-class Equation:
+class Equation(StatsmodelsStyle):
     """One equation of a multinomial logit, in the shape of a binary result."""
 
     use_t = False
