@@ -6,6 +6,8 @@ Needs scikit-learn (``pip install 'glmclf[sklearn]'``).
 from __future__ import annotations
 
 import inspect
+import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -281,19 +283,18 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
     def _response_name(self, y: Any, table: pd.DataFrame) -> str:
         """A name for labels that came beside the table: that of the formula or of y, where it means nothing else."""
-        left = parse_formula(self.formula).left if self.formula is not None and "~" in self.formula else []
-        right = self._right_side(table.columns)
-        for name in (*left[:1], getattr(y, "name", None), "y", "label"):
-            if isinstance(name, str) and name and code_of(name) == name and name not in right:
-                if name not in table or self.formula is not None:
-                    return name
-        return next(f"y{i}" for i in range(len(table.columns) + 1) if f"y{i}" not in table and f"y{i}" not in right)
+        left = str(self.formula or "").partition("~")[0].strip()
+        words = {*re.findall(r"\w+", self._right_side(table.columns))}
+        for name in (left, getattr(y, "name", None), "y", "label"):
+            if isinstance(name, str) and name.isidentifier() and code_of(name) == name and name not in words:
+                return name
+        return next(name for i in itertools.count() if (name := f"y{i}") not in words)
 
     def _right_side(self, columns: Any) -> str:
         """What stands right of the formula's tilde."""
         if self.formula is None:
             return " + ".join(map(code_of, columns))
-        return self.formula.partition("~")[2] if "~" in self.formula else self.formula
+        return (self.formula.partition("~")[2] if "~" in self.formula else self.formula).strip()
 
     # --------------------------------------------------------------------------------------------------- predict
     def _levels(self) -> list[Any]:
