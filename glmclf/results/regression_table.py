@@ -123,12 +123,12 @@ class _Form:
 
 
 def decimal(x: float, digits: int) -> str:
-    """A number with some decimals, or as many significant digits where it is large, or would show as zero."""
+    """A number with some decimals; with as many significant digits where it is large, or would lose them."""
     if x == 0:
         return "0"
     if not np.isfinite(x):
         return f"{x}"
-    return f"{x:.{digits}g}" if abs(x) < 0.5 * 10.0**-digits or abs(x) >= 1e7 else f"{x:.{digits}f}"
+    return f"{x:.{digits}g}" if abs(x) < 10.0 ** (1 - digits) or abs(x) >= 1e7 else f"{x:.{digits}f}"
 
 
 def regression_table(
@@ -164,7 +164,7 @@ def regression_table(
     alpha : float
         One minus the level of the intervals, in (0, 1).
     digits : int
-        Decimals; numbers that would show as zero have as many significant digits.
+        Decimals; numbers below 10**(1 - digits) have as many significant digits.
     keep, drop : str or list of str, optional
         Coefficients or terms of the formula to show, in this order, or not to show; the notes say which are not.
     labels : mapping of str to str, optional

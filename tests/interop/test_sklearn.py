@@ -15,7 +15,16 @@ from glmclf import datasets
 
 sklearn = pytest.importorskip("sklearn")
 
-from sklearn import calibration, ensemble, inspection, metrics, model_selection, pipeline, preprocessing  # noqa: E402
+from sklearn import (  # noqa: E402
+    calibration,
+    ensemble,
+    inspection,
+    linear_model,
+    metrics,
+    model_selection,
+    pipeline,
+    preprocessing,
+)
 from sklearn.base import clone  # noqa: E402
 from sklearn.compose import make_column_transformer  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
@@ -111,6 +120,15 @@ def test_the_event_turns_the_model_and_not_the_answers(X, y):
     assert abs(fits[2].predict_proba(X) - fits[3].predict_proba(X)).max() > 1e-3
     with pytest.raises(AttributeError, match="not linear in the other class"):
         fits[3].coef_
+
+
+def test_a_ridge_is_that_of_scikit_learn(X, y):
+    x = preprocessing.StandardScaler().fit_transform(X[["bill_depth_mm", "body_mass_g"]])
+    theirs = linear_model.LogisticRegression(C=0.3, tol=1e-10, max_iter=1000).fit(x, y)
+    ours = FormulaClassifier(alpha=1 / (0.3 * len(x))).fit(x, y)
+    assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5)
+    assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-4, atol=1e-6)
+    assert_allclose(ours.predict_proba(x), theirs.predict_proba(x), atol=1e-5)
 
 
 def test_tails_are_exact(X, y):

@@ -251,10 +251,14 @@ def test_what_is_no_fit_is_refused(birthwt):
 
 
 @pytest.mark.parametrize(
-    ("x", "text"), [(0, "0"), (0.0004, "0.0004"), (0.00049, "0.00049"), (0.0005, "0.001"), (-1234.5678, "-1234.568"),
-                    (3e-12, "3e-12"), (123456789.0, "1.23e+08"), (np.inf, "inf"), (-np.inf, "-inf"), (np.nan, "nan")]
-)  # fmt: skip
-def test_numbers_never_show_as_zero(x, text):
+    ("x", "text"),
+    [
+        *((0, "0"), (0.0004, "0.0004"), (0.00049, "0.00049"), (0.0123456, "0.012"), (-0.0056, "-0.0056")),
+        *((0.00123456, "0.00123"), (-1234.5678, "-1234.568"), (3e-12, "3e-12"), (123456789.0, "1.23e+08")),
+        *((np.inf, "inf"), (-np.inf, "-inf"), (np.nan, "nan")),
+    ],
+)
+def test_small_numbers_keep_their_digits(x, text):
     from glmclf.results.regression_table import decimal
 
     assert decimal(x, 3) == text
