@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-from statsmodels.base.wrapper import ResultsWrapper
+from typing import Any, Self
 
 
 class NamesStatsmodels(type):
@@ -15,14 +13,26 @@ class NamesStatsmodels(type):
         return f"<class '{cls.__module__}.{cls.__qualname__}' (statsmodels-style results)>"
 
 
-class StatsmodelsStyle(ResultsWrapper):
+class _Parent:
+    """Stands for statsmodels' class until there is a result: `import glmclf` does not load statsmodels."""
+
+
+class StatsmodelsStyle(_Parent):
     """Results of one equation, as packages that read statsmodels' results take them.
 
-    stargazer knows the parent; nothing is wrapped: attributes are plain ones.
+    The first result makes statsmodels' ResultsWrapper the parent, which is how stargazer knows results; nothing is
+    wrapped: attributes are plain ones.
     """
 
     __getattribute__ = object.__getattribute__
     __dir__ = object.__dir__
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        if StatsmodelsStyle.__bases__ == (_Parent,):
+            from statsmodels.base.wrapper import ResultsWrapper
+
+            StatsmodelsStyle.__bases__ = (ResultsWrapper,)
+        return object.__new__(cls)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__

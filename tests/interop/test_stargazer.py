@@ -1,6 +1,8 @@
 """stargazer: it knows the results, and shows certified numbers."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 import references
@@ -42,3 +44,17 @@ def test_several_levels_go_by_equation():
         assert f"{res.params.loc['bill_length_mm', level]:.3f}" in row.split("&")[j]
     with pytest.raises(NotImplementedError):  # not a silent table of something else
         stargazer.Stargazer([res])
+
+
+def test_results_from_a_file(tmp_path):
+    """In a process that has made no result itself."""
+    references.fitted("birthwt__logit").save(tmp_path / "a.json")
+    code = (
+        "import sys, glmclf\n"
+        "assert 'statsmodels' not in sys.modules\n"
+        f"res = glmclf.load({str(tmp_path / 'a.json')!r})\n"
+        "from stargazer.stargazer import Stargazer\n"
+        "assert 'smoke' in Stargazer([res]).render_latex()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
