@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("sklearn") else ["glmclf/sklearn.py", "docs/guides/scikit-learn.md"]
+collect_ignore = [] if find_spec("sklearn") else ["glmclf/sklearn.py"]
