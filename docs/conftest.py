@@ -1,4 +1,4 @@
-"""What pytest leaves alone in docs/: sphinx's configuration and its output, and pages whose package is not installed."""
+"""What pytest leaves alone in docs/: sphinx's configuration and output, and pages whose package is not installed."""
 
 from importlib.util import find_spec
 
