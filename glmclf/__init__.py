@@ -12,6 +12,7 @@ from glmclf.results.saving import load
 if TYPE_CHECKING:
     from glmclf import datasets as datasets
     from glmclf import formula as formula
+    from glmclf import plots as plots
     from glmclf.models.discriminant import LDA, QDA
     from glmclf.models.naive_bayes import NaiveBayes
     from glmclf.results.comparisons import compare

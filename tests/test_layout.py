@@ -14,7 +14,7 @@ import numpydoc_sections
 import pytest
 
 import glmclf
-from glmclf import datasets
+from glmclf import datasets, plots
 
 LAYERS = ["errors", "core", "inference", "data", "results", "models"]
 OUTSIDE = {"formula", "datasets", "__main__", "plots", "sklearn"}  # on top of the layers, or beside them
@@ -354,7 +354,7 @@ def everything_public():
 
     for c in results_classes():
         setattr(Results, c.__name__, c)
-    found = [*public(glmclf), *public(datasets), *public(api), *public(Results)]
+    found = [*public(glmclf), *public(datasets), *public(api), *public(plots), *public(Results)]
     if importlib.util.find_spec("sklearn"):
         found += public(importlib.import_module("glmclf.sklearn"))
     return found
