@@ -191,9 +191,10 @@ def regression_table(
 
     Notes
     -----
-    A cell is empty where a fit does not have the coefficient, "(omitted)" where its column repeats others, "inf" or
-    "-inf" where the maximum likelihood estimate is infinite (ratios: inf or 0), without a standard error. Events are
-    those of the rows' trials and frequency weights. Nothing is compared: `compare` tests nested fits of the same rows.
+    A cell is empty where a fit does not have the coefficient, "(omitted)" where its column repeats others. Where the
+    maximum likelihood estimate is infinite it is "inf" or "-inf" (ratios: inf or 0), or "nan" with no sign, always
+    without a standard error. Events are those of the rows' trials and frequency weights. Nothing is compared: `compare`
+    tests nested fits of the same rows.
 
     See Also
     --------

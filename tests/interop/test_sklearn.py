@@ -38,7 +38,7 @@ DEGENERATE = {"check_sample_weights_shape": CONSTANT, "check_sample_weights_not_
 CHECKED = [
     ({"alpha": 0.01}, {}),
     ({"bias_reduction": "firth", "weight_type": "freq_weights"}, {}),
-    ({"model": "mnlogit", "alpha": 0.01}, {}),
+    pytest.param({"model": "mnlogit", "alpha": 0.01}, {}, marks=pytest.mark.slow),
     ({"model": "lda", "covariance": "diag"}, DEGENERATE),
     ({"model": "naivebayes"}, {**DEGENERATE, "check_sample_weight_equivalence_on_dense_data": FEW}),
     pytest.param({"model": "probit", "alpha": 0.01}, {}, marks=pytest.mark.slow),
