@@ -150,6 +150,15 @@ class ModelData:
     def __init__(self, design, frame, xnames):
         self.design_info, self.frame, self.param_names, self.xnames = design, frame, list(xnames), list(xnames)
 
+    @property
+    def model_spec(self):
+        """The design of a formula as patsy describes it."""
+        if not hasattr(self.design_info, "subterms"):
+            raise AttributeError("a model of arrays has no model_spec: there is no formula")
+        from glmclf.data.formula import described
+
+        return described(self.design_info)
+
 
 class Inputs:
     """A response and columns read from arrays or by a formula, before anything is fitted.

@@ -25,6 +25,7 @@ from glmclf.inference.prediction import Prediction, linear_se
 from glmclf.results import frames
 from glmclf.results.base import Results, saturated_sum
 from glmclf.results.estimates import row_property
+from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.inverse import InversePredictions
 from glmclf.results.judging import JudgedRegression
 from glmclf.results.partial_residuals import PartialResiduals
@@ -35,7 +36,15 @@ from glmclf.results.separation import signs_of_rows, warn_of_unknown
 LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 
 
-class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, PartialResiduals, Results):
+class BinaryResults(
+    InversePredictions,
+    JudgedRegression,
+    QuantileResiduals,
+    PartialResiduals,
+    Results,
+    StatsmodelsStyle,
+    metaclass=NamesStatsmodels,
+):
     """Results of Logit, Probit and CLogLog."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")

@@ -166,6 +166,10 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     InferenceWarning
         Whether two fits are nested cannot be told without rows, which were removed or not saved.
 
+    See Also
+    --------
+    glmclf.regression_table : Coefficients side by side, of any fits.
+
     Notes
     -----
     Differences of aic mean the same for models that are not nested (Burnham & Anderson 2002); `compare_vuong` tests

@@ -724,7 +724,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         Returns
         -------
         Summary
-            `as_text, as_latex, as_html, as_csv, as_markdown`.
+            `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`.
         """
         from glmclf.results.generative_summary import summary
 

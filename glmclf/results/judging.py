@@ -17,6 +17,7 @@ from glmclf.inference import accuracy, calibration, roc
 from glmclf.inference.accuracy import Measure, Outcomes
 from glmclf.inference.wald import critical_value
 from glmclf.results.calibration import Calibration
+from glmclf.results.frames import notebook
 from glmclf.results.levels import cross_table
 from glmclf.results.roc import MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
 
@@ -123,6 +124,10 @@ class ClassificationReport:
             parts.append(self.by_class["estimate"].unstack("measure", sort=False))
         words = [part.to_string(float_format="{:.4f}".format) for part in parts]
         return "\n\n".join([self.table.to_string(float_format="{:g}".format), *words])
+
+    def _repr_html_(self) -> str:
+        classes = [] if self.by_class is None else [self.by_class["estimate"].unstack("measure", sort=False)]
+        return f"{notebook(self.table, digits='g')}\n{notebook(self.overall, *classes, digits='.4f')}"
 
 
 class Judged:

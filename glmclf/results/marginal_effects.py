@@ -619,7 +619,7 @@ class MarginalEffects(LabelledEstimates):
         Returns
         -------
         Summary
-            `as_text, as_latex, as_html, as_csv, as_markdown`.
+            `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`.
         """
         from glmclf.results.summary import estimates_summary
 

@@ -18,6 +18,7 @@ from glmclf.errors import DataError, FormulaError
 from glmclf.inference import pooling, wald
 from glmclf.inference.pooling import Pooled, PooledWald
 from glmclf.results.estimates import Estimates
+from glmclf.results.frames import notebook
 
 
 class PooledTests:
@@ -61,6 +62,9 @@ class PooledTests:
 
     def __repr__(self) -> str:
         return self.summary_frame().to_string()
+
+    def _repr_html_(self) -> str:
+        return notebook(self.summary_frame())
 
 
 class PooledResults(Estimates):
@@ -289,7 +293,7 @@ class PooledResults(Estimates):
         Returns
         -------
         Summary
-            `as_text, as_latex, as_html, as_csv, as_markdown`.
+            `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`.
         """
         from glmclf.results import summary as layout
 

@@ -12,6 +12,7 @@ from numpy import ndarray
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference import accuracy, roc
 from glmclf.inference.accuracy import Outcomes
+from glmclf.results.frames import notebook
 
 RULES = ("youden", "closest", "cost")
 NO_INTERVAL = (
@@ -251,6 +252,9 @@ class MulticlassRoc:
 
     def __repr__(self) -> str:
         return f"MulticlassRoc(auc={self.auc:.4f}, se={self.se:.4f}, {len(self.table)} levels)"
+
+    def _repr_html_(self) -> str:
+        return notebook(repr(self), self.summary_frame())
 
     def curve(self, level) -> RocCurve:
         """The curve of one level against all others."""
