@@ -100,6 +100,8 @@ class Stream:
     reader : Reader
     digest : Digest, optional
         Of the rows; by default that of the first pass.
+    prototype : tuple, optional
+        Arrays of a few rows; by default the first ones of the source.
 
     Raises
     ------
@@ -107,9 +109,11 @@ class Stream:
         The source gives other rows than it gave at first.
     """
 
-    def __init__(self, source: Source, reader: Reader, digest: Digest | None = None):
+    def __init__(
+        self, source: Source, reader: Reader, digest: Digest | None = None, prototype: tuple | None = None
+    ):
         self.source, self.reader, self.digest = source, reader, digest
-        self.prototype = source.first_of_rows(reader, FEW, self._columns)
+        self.prototype = source.first_of_rows(reader, FEW, self._columns) if prototype is None else prototype
 
     @property
     def _columns(self) -> list[str] | None:
@@ -339,7 +343,10 @@ class StreamedRows:
 
     def grouped(self, names: list[str]) -> Stream:
         """The stream with columns of groups beside the rows."""
-        return Stream(self.stream.source, replace(self.stream.reader, beside=tuple(names)), self.stream.digest)
+        stream, reader = self.stream, replace(self.stream.reader, beside=tuple(names))
+        few = stream.prototype[: len(Part._fields)]
+        any_groups = [pd.Series(np.zeros(few[0].shape[0]), name=name) for name in names]
+        return Stream(stream.source, reader, stream.digest, (*few, *any_groups))
 
     def beside(self, names: list[str]) -> Streamed:
         """The rows with more columns of the source behind them."""

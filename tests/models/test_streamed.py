@@ -380,7 +380,7 @@ def test_a_file_that_was_written_anew_is_named(tmp_path):
     TABLE.to_parquet(path, row_group_size=500)
     res = Logit.from_formula("y ~ x", path).fit()
     path.write_bytes(path.read_bytes()[4000:])
-    with pytest.raises(DataError, match=r'(?s)t.parquet" cannot be read .* the same tables each time'):
+    with pytest.raises(DataError, match=r'(?s)t.parquet" cannot be read: .* the same tables each time'):
         res.pred_table()
 
 
@@ -400,7 +400,7 @@ def test_a_source_that_gives_other_rows_is_named():
 
     def tables():
         calls.append(1)
-        yield TABLE.iloc[: 2000 if len(calls) < 4 else 1500]
+        yield TABLE.iloc[: 2000 if len(calls) < 3 else 1500]
 
     with pytest.raises(DataError, match="same tables each time"):
         Logit.from_formula("y ~ x", tables)
