@@ -257,6 +257,17 @@ class Parquet(Source):
             table.index, start = pd.RangeIndex(start, stop, step), stop
             yield table, Place(number, f"part {number + 1}")
 
+    def whole(self) -> pd.DataFrame:
+        """All rows as one table in memory, as pandas reads them."""
+        pyarrow = _needed("pyarrow", "parquet")
+        for said in filter(None, self._apart.values()):
+            raise DataError(f"{self.kind}: {said}")
+        try:
+            table = self._dataset.to_table().to_pandas(ignore_metadata=self._plain)
+        except (OSError, ValueError, pyarrow.ArrowException) as error:
+            raise DataError(f"{self.kind}{_because(error)}") from error
+        return self._labelled(table)
+
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         """Batches of rows of one file after another; one that cannot be read is named."""
         pyarrow = _needed("pyarrow", "parquet")
@@ -585,7 +596,7 @@ def _found(given: str) -> str:
 
 
 def _of_paths(given: list[str]) -> Source:
-    others = [path for path in given if "://" in path or (not os.path.isdir(path) and _kind(path) != "parquet")]
+    others = [path for path in given if "://" in path or kind_of(path) != "parquet"]
     if others:
         raise DataError(
             f'data= is a list of paths, among them "{others[0]}": in a list each is a Parquet file or folder of this '
@@ -594,17 +605,20 @@ def _of_paths(given: list[str]) -> Source:
     return Parquet([_found(path) for path in given])
 
 
-def _kind(path: str) -> str | None:
-    return SUFFIXES.get(_suffix(path))
+def kind_of(path: str) -> str | None:
+    """How a path is read: "csv", or "parquet", as are folders and what is elsewhere; None of another kind of file."""
+    kind = SUFFIXES.get(_suffix(path))
+    return "parquet" if os.path.isdir(path) or (kind is None and "://" in path) else kind
 
 
-def _of_path(path: str) -> Source:
-    kind, path = _kind(path), _found(path)
-    if kind == "csv" and not os.path.isdir(path):
+def _of_path(given: str) -> Source:
+    path = _found(given)
+    kind = kind_of(path)
+    if kind == "csv":
         return Csv(path)
-    if "://" not in path and not os.path.isdir(path) and kind != "parquet":
+    if kind is None:
         raise DataError(
-            f'data="{path}": files are read from Parquet (.parquet, or a folder) and CSV (.csv). Others: a function '
+            f'data="{given}": files are read from Parquet (.parquet, or a folder) and CSV (.csv). Others: a function '
             "without arguments that yields DataFrames."
         )
     return Parquet(path)
