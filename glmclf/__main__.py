@@ -199,13 +199,10 @@ def read_csv(source: str) -> Any:
 
     from glmclf import datasets
 
-    if source != "-":
-        first, file = source, source
-    elif sys.stdin is None or sys.stdin.closed:
+    if source == "-" and (sys.stdin is None or sys.stdin.closed):
         raise ValueError("standard input is closed")
-    else:
-        text = sys.stdin.read()
-        first, file = io.StringIO(text), io.StringIO(text)
+    text = sys.stdin.read() if source == "-" else None
+    first, file = (source if text is None else io.StringIO(text) for _ in range(2))
     names = pd.read_csv(first, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
     frame = datasets.read_csv(file)
     return frame.set_axis(names, axis=1) if len(names) == frame.shape[1] and all(names) else frame

@@ -29,7 +29,6 @@ from glmclf.errors import DataError
 
 ROWS = 2**17  # of a part that is cut out of a file
 ENOUGH = 20  # rows that tell whether the value of one depends on others
-SHOWN = 2000  # first rows that are kept, to be looked at again
 AHEAD = 2  # parts that are read while another is worked on
 AGAIN = "it must give the same tables each time"
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
@@ -109,11 +108,6 @@ def first_of(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     return max(short, key=len)
 
 
-def shown(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """A copy of the first rows, `SHOWN` at most."""
-    return first_of(tables).iloc[:SHOWN].copy()
-
-
 class Source:
     """Tables that come one after another, the same each time.
 
@@ -154,15 +148,16 @@ class Source:
         raise NotImplementedError
 
     def first(self, columns: list[str] | None = None) -> pd.DataFrame:
-        """Rows that show what the others are like; see `first_of`. They are read once."""
+        """Rows that show what the others are like; see `first_of`. They are kept up to `first_of_rows`."""
         if self._first is None:
-            self._first = shown(table for table, _ in self.tables())
+            self._first = first_of(table for table, _ in self.tables())
         return self._first if columns is None else self._first[columns]
 
     def first_of_rows(self, reader: Callable, most: int, columns: list[str] | None = None) -> tuple:
         """The first rows, `most` at most, of the first part of which the reader finds some."""
+        table, self._first = self.first(columns), None
         with contextlib.suppress(DataError, NotImplementedError):  # which is said where the part is read
-            if arrays := reader(self.first(columns), Place(0, "part 1")):
+            if arrays := reader(table, Place(0, "part 1")):
                 return some_of(arrays, most)
         for table, place in self.tables(columns):
             if arrays := of_part(reader, table, place, self.kind):
@@ -460,7 +455,7 @@ class Calls(Source):
         self.names, self._like = list(table.columns), table.iloc[:0]
         if not self.names:
             raise DataError(f"{self.kind} gives tables without columns")
-        self._first = shown(itertools.chain([table], tables))
+        self._first = first_of(itertools.chain([table], tables))
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         found = self._function()

@@ -15,7 +15,7 @@ from glmclf.data import sources
 from glmclf.data.frame import close_to
 from glmclf.data.sources import joined
 from glmclf.errors import DataError, MissingDataError
-from glmclf.inference.margins import Average
+from glmclf.inference.margins import Average, Sums
 from glmclf.results.margin_rows import Middles, Observed, Rows, averaged, lacking, median, numbers_of, rows_of_fit
 from glmclf.results.margin_sources import Source
 
@@ -213,16 +213,17 @@ def _averages(asked: list[Asked]) -> list[list[Average]]:
         return []
     rows = asked[0].rows
     sums = rows._sum(part, rows._over)
-    return [
-        averaged(one.rows.source, own, lambda one=one: one.rows.total(lambda some: some.odd(one.name)))
-        for one, own in zip(asked, sums, strict=True)
-    ]
+
+    def made(one: Asked, own: Sums) -> list[Average]:
+        return averaged(one.rows.source, own, lambda: one.rows.total(lambda some: some.odd(one.name)))
+
+    return [made(one, own) for one, own in zip(asked, sums, strict=True)]
 
 
 class _SideBySide(list):
     """Sums over rows, some of none; + is those of more rows."""
 
-    def __add__(self, other: list[Any]) -> _SideBySide:  # type: ignore[override]
+    def __add__(self, other: list[Any]) -> _SideBySide:
         return _SideBySide(joined(a, b) for a, b in zip(self, other, strict=True))
 
 

@@ -368,6 +368,12 @@ def test_errors_name_the_part(case):
         Logit.from_formula(formula, data, **keywords)
 
 
+def test_code_across_rows_is_seen_where_the_rows_used_come_late():
+    table = TABLE.assign(n=range(N))
+    with pytest.raises(NotImplementedError, match="depends on other rows"):
+        Logit.from_formula("y ~ x.rank()", parts(table, [0, N]), subset="n > 2500")
+
+
 def test_a_source_that_is_used_up_is_named():
     tables = iter([TABLE.iloc[:1000], TABLE.iloc[1000:]])
     with pytest.raises(DataError, match="anew|no table|same tables"):
