@@ -35,6 +35,23 @@ SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 
 
+class Batch(NamedTuple):
+    """Rows of a file, as pyarrow gives them, and the file's name."""
+
+    rows: Any
+    file: str
+
+    @property
+    def num_rows(self) -> int:
+        """How many."""
+        return self.rows.num_rows
+
+    @property
+    def schema(self) -> Any:
+        """Their types."""
+        return self.rows.schema
+
+
 class Place(NamedTuple):
     """Where a part is in its source: its number from 0, and how a message calls it."""
 
@@ -215,7 +232,7 @@ class Parquet(Source):
         self.names = list(self._dataset.schema.names)
         self._indices = _pandas_indices(self._dataset.schema)
         self._plain = not alike or bool(self._indices)  # what pandas noted is of other types
-        self._files = bool(paths)
+        self._files, self._several = bool(paths), len(getattr(self._dataset, "files", ())) > 1
 
     def _opened(self, paths: list[str]) -> tuple[Any, bool]:
         """The dataset, with a schema of all its files, and whether theirs are the same."""
@@ -243,14 +260,16 @@ class Parquet(Source):
                 raise DataError(f"{self.kind}: {self._apart[name]}")
         start, step = self._numbers
         for number, some in enumerate(_together(self._batches(self.names if columns is None else columns))):
-            whole = pyarrow.Table.from_batches(some)
+            files = [file for file in dict.fromkeys(batch.file for batch in some) if file and self._several]
+            of = f" ({' to '.join([files[0], *files[1:][-1:]])})" if files else ""
+            place, whole = Place(number, f"part {number + 1}{of}"), pyarrow.Table.from_batches([b.rows for b in some])
             try:
                 table = whole.to_pandas(ignore_metadata=self._plain, split_blocks=True)  # columns not copied
             except (ValueError, pyarrow.ArrowException) as error:
-                raise DataError(f"part {number + 1} of {self.kind}{_because(error)}") from error
+                raise DataError(f"{place} of {self.kind}{_because(error)}") from error
             stop = start + step * len(table)
             table.index, start = pd.RangeIndex(start, stop, step), stop
-            yield table, Place(number, f"part {number + 1}")
+            yield table, place
 
     def whole(self) -> pd.DataFrame:
         """All rows as one table in memory, as pandas reads them."""
@@ -263,15 +282,15 @@ class Parquet(Source):
             raise DataError(f"{self.kind}{_because(error)}") from error
         return self._labelled(table)
 
-    def _batches(self, columns: list[str]) -> Iterator[Any]:
-        """Batches of rows of one file after another; one that cannot be read is named."""
+    def _batches(self, columns: list[str]) -> Iterator[Batch]:
+        """Rows of one file after another; one that cannot be read is named."""
         pyarrow = _needed("pyarrow", "parquet")
         for fragment in _fragments(self._dataset):
+            file = _short(getattr(fragment, "path", None) or "")
             try:
                 for piece, given in _pieces(fragment, self._dataset.schema, self._apart):
-                    yield from piece.to_batches(columns=columns, **given)
+                    yield from (Batch(rows, file) for rows in piece.to_batches(columns=columns, **given))
             except (OSError, ValueError, pyarrow.ArrowException) as error:
-                file = _short(getattr(fragment, "path", None) or "")
                 whose = f'"{file}" of {self.kind}' if file and f'"{file}"' not in self.kind else self.kind
                 schema = "" if self._files else " (or a schema= that its files do not fit)"
                 raise DataError(
@@ -387,9 +406,8 @@ def _pandas_indices(schema: Any) -> list[str]:
     return [name for name in described.get("index_columns", []) if isinstance(name, str)]
 
 
-def _together(batches: Iterable[Any]) -> Iterator[list[Any]]:
-    """Batches of rows of the same types joined to parts of about `ROWS` rows, without those that have none unless all
-    have none."""
+def _together(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
+    """Rows of the same types, joined to parts of about `ROWS` rows; batches without rows only where all are such."""
     for _, alike in itertools.groupby(batches, key=operator.attrgetter("schema")):
         yield from ([batch for batch in run if batch.num_rows] or run[:1] for run in _in_runs(alike))
 

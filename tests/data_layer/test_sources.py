@@ -132,8 +132,19 @@ def test_types_of_files_that_have_none_in_common(table):
     same("y ~ x + g", path, whole)  # what the formula does not need, and 0 and 1 as truth values in the response
     with pytest.raises(DataError, match='column "i" is int64 in a.parquet and (large_)?string in b.parquet'):
         Logit.from_formula("y ~ x + i", path)
-    with pytest.raises(DataError, match='"b" is True and False in part 1 and 1 column of numbers in part 4: give'):
+    words = r'"b" is True and False in part 1 \(a.parquet\) and .* numbers in part 4 \(b.parquet\): give'
+    with pytest.raises(DataError, match=words):
         Logit.from_formula("y ~ x + b", path)
+
+
+def test_parts_are_named_by_their_files(table):
+    path = folder(table.iloc[:60], table.iloc[60:90], table.iloc[90:].assign(x=np.inf))
+    with pytest.raises(DataError, match=r'part 2 \(c.parquet\) of .*: "x" is infinite'):
+        Logit.from_formula("y ~ x", path)
+    with pytest.raises(DataError, match=r'part 1 \(a.parquet to b.parquet\) of .*: "np.log\(i\)" is infinite'):
+        Logit.from_formula("y ~ np.log(i)", path)
+    with pytest.raises(DataError, match='part 1 of Parquet "a.parquet"'):
+        Logit.from_formula("y ~ np.log(i)", "a.parquet")
 
 
 def test_a_list_of_paths(table, tmp_path):
