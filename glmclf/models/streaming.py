@@ -111,6 +111,8 @@ class Stream:
         What columns add up to in the rows, as a survey has it.
     digest : Digest, optional
         Of the rows; by default that of the first pass.
+    prototype : tuple, optional
+        Arrays of a few rows; by default the first ones of the source.
 
     Raises
     ------
@@ -118,9 +120,12 @@ class Stream:
         The source gives other rows than it gave at first.
     """
 
-    def __init__(self, source: Source, reader: Reader, contents: ndarray, digest: Digest | None = None):
+    def __init__(
+        self, source: Source, reader: Reader, contents: ndarray, digest: Digest | None = None,
+        prototype: tuple | None = None,
+    ):  # fmt: skip
         self.source, self.reader, self.contents, self.digest = source, reader, contents, digest
-        self.prototype = source.first_of_rows(reader, FEW, self._columns)[1:]
+        self.prototype = prototype or source.first_of_rows(reader, FEW, self._columns)[1:]
 
     @property
     def _columns(self) -> list[str] | None:
@@ -348,8 +353,10 @@ class StreamedRows:
 
     def grouped(self, names: list[str]) -> Stream:
         """The stream with columns of groups beside the rows."""
-        stream = self.stream
-        return Stream(stream.source, replace(stream.reader, beside=tuple(names)), stream.contents, stream.digest)
+        stream, reader = self.stream, replace(self.stream.reader, beside=tuple(names))
+        few = stream.prototype[: len(Part._fields)]
+        any_groups = [pd.Series(np.zeros(few[0].shape[0]), name=name) for name in names]
+        return Stream(stream.source, reader, stream.contents, stream.digest, (*few, *any_groups))
 
     def beside(self, names: list[str]) -> Streamed:
         """The rows with more columns of the source behind them."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ METHODS = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx"
 TYPICAL = ("mean", "median", "zero")
 COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # as statsmodels spells them
 MODEL_BASED = ("nonrobust", "expected")
+T = TypeVar("T")
 
 
 class Estimand(NamedTuple):
@@ -64,8 +65,7 @@ def marginal_effects(
     effects = _Effects(source, method, dummy, count, contrast, variables is not None, vcov is not None)
     estimands = [
         Estimand((*setting, *group), label, averages[g], g)
-        for setting, rows in found.rows()
-        for by_variable in [effects.of(rows, asked, found.table)]
+        for setting, by_variable in found.each(lambda rows: effects.of(rows, asked, found.table))
         for g, group in enumerate(found.groups)
         for label, averages in by_variable
     ]
@@ -254,11 +254,11 @@ class Settings:
             why = f"no row with all values that the model needs is left of {self.names[-1]} {names}: NaN"
             whole.source._say(why, InferenceWarning)
 
-    def rows(self):
-        """Labels of each setting and its rows."""
+    def each(self, f: Callable[[Rows], T]) -> list[tuple[tuple[Any, ...], T]]:
+        """Labels of each setting and ``f(rows)`` of its rows."""
         base: Rows = typical(self.observed, self.at, self._equal) if self.at in TYPICAL else self.observed
-        for labels, setting in zip(self.labels, self.grid, strict=True):
-            yield labels, base.at(setting)
+        settings = list(zip(self.labels, self.grid, strict=True))
+        return base.together(lambda rows: [(labels, f(rows.at(setting))) for labels, setting in settings])
 
     def check_unconditional(self, res: Any) -> None:
         """Refuse what unconditional standard errors are not known for."""

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf import CLogLog, Logit, MNLogit, Probit, detect_separation
+from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit, detect_separation
 from glmclf.core import links, streamed_limit
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
@@ -532,6 +532,10 @@ def test_groups_of_long_numbers_stay_apart(groups, dask):
 def test_labels_that_no_type_holds_are_named(model, formula):
     with pytest.raises(DataError, match=r"long.* holds whole numbers beyond 2\*\*53, such as 11529215046068\d+, and"):
         model.from_formula(formula, of_two_types)
+def test_code_across_rows_is_seen_where_the_rows_used_come_late():
+    table = TABLE.assign(n=range(N))
+    with pytest.raises(NotImplementedError, match="depends on other rows"):
+        Logit.from_formula("y ~ x.rank()", parts(table, [0, N]), subset="n > 2500")
 
 
 def test_a_source_that_is_used_up_is_named():
@@ -546,7 +550,7 @@ def test_a_file_that_was_written_anew_is_named(tmp_path):
     TABLE.to_parquet(path, row_group_size=500)
     res = Logit.from_formula("y ~ x", path).fit()
     path.write_bytes(path.read_bytes()[4000:])
-    with pytest.raises(DataError, match=r'(?s)t.parquet" cannot be read .* the same tables each time'):
+    with pytest.raises(DataError, match=r'(?s)t.parquet" cannot be read: .* the same tables each time'):
         res.pred_table()
 
 
@@ -566,10 +570,67 @@ def test_a_source_that_gives_other_rows_is_named():
 
     def tables():
         calls.append(1)
-        yield TABLE.iloc[: 2000 if len(calls) < 4 else 1500]
+        yield TABLE.iloc[: 2000 if len(calls) < 3 else 1500]
 
     with pytest.raises(DataError, match="same tables each time"):
         Logit.from_formula("y ~ x", tables)
+
+
+class Counted:
+    """A function that yields tables and counts how often it is called."""
+
+    def __init__(self, table=FEW, size=80):
+        self.table, self.size, self.calls = table, size, 0
+
+    def __call__(self):
+        self.calls += 1
+        return (self.table.iloc[i : i + self.size] for i in range(0, len(self.table), self.size))
+
+    def passes(self, f):
+        """What f gives, and how many calls that took."""
+        before = self.calls
+        return f(), self.calls - before
+
+
+OPENED = 3  # calls: the columns, and the two passes of `from_formula`
+TERMS = {"x": 0, "center(x)": 2, "standardize(x) + center(o)": 2, "bs(x, df=4) + standardize(o)": 3, "qcut(x, 4)": 3,
+         "rbf(x, df=4)": 3, "poly(x, 2) + cr(o, df=4)": 5, "bs(center(x), df=4)": 4}  # fmt: skip
+
+
+@pytest.mark.parametrize("terms", TERMS)
+def test_passes_of_a_formula_are_those_of_the_guide(terms):
+    counted = Counted()
+    Logit.from_formula(f"y ~ {terms}", counted)
+    assert counted.calls == OPENED + TERMS[terms]
+
+
+COSTS = {  # of a summary, HC0, HC3, clusters
+    Logit: (1, 1, 1, 2), Probit: (2, 1, 2, 2), CLogLog: (2, 1, 2, 2), MNLogit: (1, 1, 1, 2),
+    LDA: (2, 1, None, 3), QDA: (2, 1, None, 3), NaiveBayes: (2, 1, None, 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", COSTS)
+def test_passes_of_results_are_those_of_the_guide(model):
+    counted = Counted()
+    made = model.from_formula("y ~ x + o + g", counted)
+    assert counted.calls == OPENED
+    res, own = counted.passes(made.fit)
+    assert own == 1 if model in (LDA, QDA, NaiveBayes) else 4 <= own <= 7
+    summary, HC0, HC3, cluster = COSTS[model]
+    took = counted.passes(res.summary)[1]
+    assert took == summary or (model is Logit and took == 0)  # of small effects nothing is to be said
+    assert counted.passes(res.summary)[1] == 0
+    for name, cost in {"HC0": HC0, "HC3": HC3}.items():
+        assert cost is None or counted.passes(lambda name=name: made.fit(cov_type=name))[1] == own + cost
+    assert counted.passes(lambda: made.fit(cov_type="cluster", cov_kwds={"groups": "firm"}))[1] == own + cluster
+    for one in (res.pred_table, res.calibration, res.classification_report, res.gof_test, res.pseudo_rsquared):
+        assert counted.passes(one)[1] == 1, one
+    grid = {"x": [0.0, 1.0]}
+    asked = [(2, {"at": grid}), (3, {"dummy": True, "count": True}), (3, {"over": "g"}), (3, {"at": "median"})]
+    for cost, options in asked:
+        assert counted.passes(lambda options=options: res.get_margeff(**options))[1] == cost, options
+    assert counted.passes(lambda: res.predictions("g", at=grid))[1] == 2
 
 
 def test_levels_that_are_new_at_a_prediction():

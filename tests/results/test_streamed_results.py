@@ -179,7 +179,7 @@ def test_comparing_curves():
 
 def test_too_many_rows_for_a_curve(monkeypatch):
     res = fits(Logit, "y ~ z")[1]
-    for module in (streamed, glmclf.results.judging):
+    for module in (streamed, glmclf.models.streaming, glmclf.results.judging):
         monkeypatch.setattr(module, "MOST_GATHERED", 400)
     with pytest.raises(NotImplementedError, match=r"roc\(\) brings numbers of each row .* give it some of them"):
         res.roc()
