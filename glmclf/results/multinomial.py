@@ -282,7 +282,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         def part(X, y, trials, offset, weights) -> ndarray:
             eta = self._eta_of(X, offset) if model._rows.streamed else self._eta
             _, p, q = Multinomial.softmax(eta)
-            return gof.class_sums(model._cells_of(y, weights), p, q)
+            return gof.class_sums(model._cells_of(y, trials, weights), p, q)
 
         return gof.of_class_probabilities(model._rows.blocks().over_parts(part))
 

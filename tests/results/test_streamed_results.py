@@ -371,6 +371,43 @@ def test_models_that_are_not_nested(weights):
     assert_same(e[1].compare_vuong(f[1]), e[0].compare_vuong(f[0]))
 
 
+def halves(data):
+    """In parts that end elsewhere than those of `parts`."""
+    return lambda: iter([data[:50], data[50:200], data[200:]])
+
+
+def test_nesting_is_decided_by_the_columns_wherever_the_rows_are():
+    pairs = [("y ~ x + z", "y ~ I(2 * x)"), ("y ~ x + g", "y ~ x + I(g == 'a')"), ("y ~ bs(x, df=4) + z", "y ~ x")]
+    for (larger, smaller), data, other in zip(pairs, (parts, TABLE, parts), (halves(TABLE), parts, TABLE)):
+        expected = Logit.from_formula(larger, TABLE).fit().compare_lr_test(Logit.from_formula(smaller, TABLE).fit())
+        a, b = Logit.from_formula(larger, data).fit(), Logit.from_formula(smaller, other).fit()
+        assert_allclose(a.compare_lr_test(b), expected, rtol=1e-9)
+        with pytest.raises(ValueError, match="this fit is nested in the other model"):
+            b.compare_vuong(a)
+        assert_allclose(glmclf.compare(a, b)["LR"].iloc[1], expected.statistic, rtol=1e-9)
+    c = Logit.from_formula("y ~ b + x", halves(TABLE)).fit()
+    with pytest.raises(ValueError, match="not nested: b of the restricted model is no combination"):
+        a.compare_lr_test(c)
+
+
+@pytest.mark.parametrize("model", [Logit, MNLogit])
+def test_nesting_of_offsets_and_other_codings(model):
+    t = TABLE.dropna().assign(two=lambda d: 2 * d["o"], c=lambda d: np.where(d["y"] == 1, "yes", "no"))
+    other = {"event": "no"} if model is Logit else {"reference": "yes"}
+    larger = ("c ~ x + o", {})
+    for smaller in (("c ~ x", {"offset": "o"}), ("c ~ x", {"offset": "o", **other}), ("c ~ x", {"offset": "two"})):
+        one, two = (
+            [model.from_formula(f, data, **k).fit() for (f, k), data in zip((larger, smaller), pair)]
+            for pair in ((t, t), (halves(t), lambda: iter([t])))
+        )
+        assert_allclose(two[0].compare_lr_test(two[1]), one[0].compare_lr_test(one[1]), rtol=1e-9)
+    one, two = (model.from_formula("c ~ x", halves(t), offset=o).fit() for o in ("two", "o"))
+    larger = model.from_formula("c ~ x + g", t, offset="two").fit()
+    with pytest.raises(ValueError, match="offset differ, by what is no combination"):
+        larger.compare_lr_test(two)
+    assert larger.compare_lr_test(one).df == 2
+
+
 def test_other_references():
     memory, stream = (res.rebase("q").rebase("r") for res in fits(MNLogit, SEVERAL, offset="o"))
     assert_same(stream, memory)
