@@ -119,12 +119,15 @@ class Source:
         Columns of every part.
     watch : callable or None
         Called with the number of each part that is done.
+    keeps : bool
+        Whether it keeps by itself what a reader makes of its parts.
     """
 
     kind: str
     names: list[Any]
     _again = ""  # what a message says of a source that may be used up
     watch: Callable[[int], None] | None = None
+    keeps = False
 
     def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
         """The parts in their order with the place of each, ``part 3``, with these columns only."""
@@ -165,12 +168,16 @@ class Source:
 
     def _added(self, before: Callable, f: Callable, columns: list[str] | None) -> Any:
         made = ((of_part(before, table, place, self.kind), place) for table, place in self.tables(columns))
-        total = None
         with _Ahead(made) as parts:
-            for part, place in parts:
-                total = joined(total, of_part(f, part, place, self.kind))
-                if self.watch is not None:
-                    self.watch(place.number)
+            return self.added(f, parts)
+
+    def added(self, f: Callable, parts: Iterable[tuple[Any, Place]]) -> Any:
+        """Sum of ``f(part, place)`` over parts that are there."""
+        total = None
+        for part, place in parts:
+            total = joined(total, of_part(f, part, place, self.kind))
+            if self.watch is not None:
+                self.watch(place.number)
         return total
 
 
@@ -370,7 +377,7 @@ class Calls(Source):
             place = Place(number, f"part {number + 1}")
             table = self._like if _is_nothing(table) else table
             frame = with_columns(table, self.names if columns is None else columns, place, self.kind)
-            yield frame if columns is None else frame[columns], place
+            yield (frame if columns is None else frame[columns]).copy(), place  # the function may fill its memory anew
 
     def _noted(self, tables: Iterable[Any]) -> Iterator[Any]:
         """The tables; an error of the function's own says which was wanted."""
