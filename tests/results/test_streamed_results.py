@@ -174,7 +174,15 @@ def test_a_part_without_outcomes():
 
 def test_comparing_curves():
     (memory, stream), (other, small) = fits(Logit, BINARY), fits(Logit, "y ~ x")
-    assert_allclose(stream.compare_roc(small), memory.compare_roc(other), rtol=RTOL)
+    expected = memory.compare_roc(other)
+    for one, two in ((stream, small), (memory, small), (stream, other)):
+        assert_allclose(one.compare_roc(two), expected, rtol=RTOL)
+    with pytest.raises(DataError, match=r"different rows \(297 and 300\)"):
+        memory.compare_roc(Logit.from_formula("y ~ g", parts).fit())
+    with pytest.raises(DataError, match="different outcomes"):
+        memory.compare_roc(Logit.from_formula("y ~ x", lambda: iter([TABLE[::-1]])).fit())
+    with pytest.raises(DataError, match="different rows"):  # labels tell, where both are there
+        memory.compare_roc(Logit.from_formula("y ~ x", TABLE.reset_index()).fit())
 
 
 def test_too_many_rows_for_a_curve(monkeypatch):
