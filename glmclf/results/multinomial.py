@@ -40,7 +40,7 @@ from glmclf.results.levels import (
     times_of,
 )
 from glmclf.results.partial_residuals import PartialResiduals
-from glmclf.results.partitions import by_partition
+from glmclf.results.partitions import at_once, by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 
@@ -442,7 +442,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         """
         from scipy import stats
 
-        p = self.predict(newdata, offset=offset).to_numpy()
+        p = at_once(self, newdata, offset=offset).to_numpy()
         counts = newdata is None and self.model._rows.trials is not None
         return stats.multinomial(self.model._rows.trials.astype(int) if counts else 1, p)
 

@@ -335,6 +335,16 @@ def test_score_tests_of_terms(model, formula, type):
     assert_same(b.anova(type=type, test="score"), a.anova(type=type, test="score"))
 
 
+def test_settings_beside_columns_of_the_data_that_the_model_has_not():
+    memory, stream = fits(Logit, "y ~ x + z + g")
+    for beside in ("h", "f"):
+        at = pd.DataFrame({"x": [0.0, 1.0], beside: [1, 2]})
+        assert_same(stream.predictions(at=at), memory.predictions(at=at))
+    for res in (memory, stream):
+        with pytest.raises(DataError, match='the column "other", no variable .* The columns are "x", "z", "g"'):
+            res.get_margeff(at=pd.DataFrame({"x": [0.0, 1.0], "other": [1, 2]}))
+
+
 def test_fractions():
     memory, stream = fits(Logit, "I(s / 5) ~ x + g")
     assert_same(stream.pseudo_rsquared(), memory.pseudo_rsquared())
