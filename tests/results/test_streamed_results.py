@@ -345,6 +345,22 @@ def test_settings_beside_columns_of_the_data_that_the_model_has_not():
             res.get_margeff(at=pd.DataFrame({"x": [0.0, 1.0], "other": [1, 2]}))
 
 
+@pytest.mark.parametrize(
+    "asked", ["simulate()", "components()", "endog", "exog", "loglikeobs()", "score_obs()", "score_factor()",
+              "hessian_factor()"],
+)  # fmt: skip
+def test_what_the_guide_says_that_needs_rows(both, asked, repository):
+    assert f"`{asked}`" in (repository / "docs/guides/large.md").read_text()
+    res, name = both[1], asked.removesuffix("()")
+    with pytest.raises(NotImplementedError, match=f"{name}.* needs the rows of the fit one by one, which are in a str"):
+        if hasattr(type(res), name):
+            getattr(res, name)()
+        elif asked.endswith("()"):
+            getattr(res.model, name)(res.params)
+        else:
+            getattr(res.model, name)
+
+
 def test_fractions():
     memory, stream = fits(Logit, "I(s / 5) ~ x + g")
     assert_same(stream.pseudo_rsquared(), memory.pseudo_rsquared())
