@@ -12,6 +12,7 @@ from glmclf.results.saving import load
 if TYPE_CHECKING:
     from glmclf import datasets as datasets
     from glmclf import formula as formula
+    from glmclf import plots as plots
     from glmclf.models.discriminant import LDA, QDA
     from glmclf.models.naive_bayes import NaiveBayes
     from glmclf.results.comparisons import compare
@@ -21,7 +22,7 @@ __version__ = "0.1.0"
 __all__ = ["LDA", "QDA", "CLogLog", "Logit", "MNLogit", "NaiveBayes", "Probit"]
 __all__ += ["compare", "detect_separation", "load", "pool"]
 _LATE = {"compare": "glmclf.results.comparisons", "pool": "glmclf.results.pooling"}
-_submodules = ("datasets", "formula")
+_submodules = ("datasets", "formula", "plots")
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ import numpydoc_sections
 import pytest
 
 import glmclf
-from glmclf import datasets
+from glmclf import datasets, plots
 
 LAYERS = ["errors", "core", "inference", "data", "results", "models"]
 OUTSIDE = {"formula", "datasets", "__main__", "plots", "sklearn"}  # on top of the layers, or beside them
@@ -343,7 +343,7 @@ def everything_public():
 
     for c in results_classes():
         setattr(Results, c.__name__, c)
-    return [*public(glmclf), *public(datasets), *public(api), *public(Results)]
+    return [*public(glmclf), *public(datasets), *public(api), *public(plots), *public(Results)]
 
 
 def test_public_names():

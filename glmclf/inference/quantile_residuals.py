@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy import ndarray
-from scipy.special import betainc, betaincc, ndtri_exp
+from scipy.special import betainc, betaincc, betaincinv, ndtri, ndtri_exp
 
 from glmclf.core.likelihood import Binomial
 
@@ -84,3 +84,31 @@ def _tail(y: ndarray, m: ndarray, p: ndarray, q: ndarray) -> ndarray:
     y = np.maximum(y, 0.0)
     a, b = np.maximum(m - y, 0.5), y + 1.0
     return np.where(y >= m, 1.0, np.where(p <= 0.5, betaincc(b, a, p), betainc(a, b, q)))
+
+
+def order_statistics(ranks: ndarray, n: int, alpha: float) -> ndarray:
+    """Where the i-th smallest of n independent standard normal numbers is: median and ends of its 1 - alpha interval.
+
+    The i-th smallest of n uniform numbers is Beta(i, n + 1 - i). The intervals are of each number by itself.
+
+    Parameters
+    ----------
+    ranks : (m,) ndarray
+        i, from 1 to n.
+    n : int
+    alpha : float
+
+    Returns
+    -------
+    (m, 3) ndarray
+        Median, lower and upper end.
+
+    References
+    ----------
+    David & Nagaraja (2003), Order Statistics, section 2.1.
+    """
+    i = np.asarray(ranks, dtype=float)[:, None]
+    upper = i > (n + 1) / 2  # of the two tails the one whose numbers have all digits
+    p = betaincinv(np.where(upper, n + 1 - i, i), np.where(upper, i, n + 1 - i), [0.5, alpha / 2, 1 - alpha / 2])
+    z = ndtri(p)
+    return np.where(upper, -z[:, [0, 2, 1]], z)

@@ -271,6 +271,10 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         """Refuse values that a family cannot have."""
         _check_domains(self._options["pooled"], self.features, values, index, new)
 
+    def _check_domain(self, feature: int, values: ndarray, index: pd.Index) -> None:
+        """The same of one feature of new rows."""
+        _check_domains(self._options["pooled"], [self.features[feature]], [values], index, True)
+
     def _check_units(self, record: Record) -> None:
         """Refuse numbers whose squares, or those of coefficients, a float cannot hold."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

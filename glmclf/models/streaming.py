@@ -14,7 +14,7 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Columns, Dense, expandable
 from glmclf.core.objective import Largest
-from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, too_many
+from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
 from glmclf.data.kept import Room
@@ -260,7 +260,7 @@ class StreamedRows:
                 f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {len(self)} when it was read "
                 f"again: {AGAIN}"
             )
-        self._of: Callable[..., tuple] | None = None
+        self._of: tuple[Callable[..., tuple], ...] = ()
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
 
     def __reduce__(self) -> Any:
@@ -290,12 +290,11 @@ class StreamedRows:
 
     def changed(self, f: Callable[..., tuple]) -> StreamedRows:
         """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
-        other, before = object.__new__(type(self)), self._of
-        of = f if before is None else lambda *arrays: f(*before(*arrays))
+        other, of = object.__new__(type(self)), (*self._of, f)
         stream, counts = self.stream, self.facts.counts
 
         def facts(*arrays: Any) -> Facts:
-            X, _, _, offset, weights = of(*arrays[:-1])
+            X, _, _, offset, weights = made(of, None, arrays[:-1])
             return _facts(X, offset, weights, arrays[-1])
 
         other.stream, other._of, other.facts = stream, of, stream.sum(facts)
@@ -386,8 +385,12 @@ class StreamedRows:
 
     def beside(self, names: list[str]) -> Streamed:
         """The rows with more columns of the source behind them."""
-        of = None if (own := self._of) is None else lambda *arrays: (*own(*arrays[:5]), *arrays[5:])
-        return Streamed(self.grouped(names), self.facts.counts, of=of)
+        own = self._of
+
+        def of(*arrays: Any) -> tuple:
+            return *made(own, None, arrays[: len(Part._fields)]), *arrays[len(Part._fields) :]
+
+        return Streamed(self.grouped(names), self.facts.counts, of=(of,))
 
     def groups(self, groups: Any) -> Groups:
         """The clusters that one or two columns make.

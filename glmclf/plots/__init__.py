@@ -6,7 +6,18 @@ Needs matplotlib (``pip install 'glmclf[plot]'``).
 from importlib import import_module
 from typing import Any
 
-_MODULES: dict[str, tuple[str, ...]] = {}  # module: the functions in it
+_MODULES: dict[str, tuple[str, ...]] = {  # module: the functions in it
+    "forest": ("coefficients", "margins"),
+    "curves": ("roc", "precision_recall"),
+    "tables": ("confusion",),
+    "reliability": ("calibration",),
+    "predicted": ("probabilities",),
+    "paths": ("regularization",),
+    "diagnostics": ("influence", "residuals", "partial_residuals"),
+    "decisions": ("regions",),
+    "space": ("ellipses", "canonical"),
+    "laws": ("densities", "ladder"),
+}
 _WHERE = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [*_WHERE]
 

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import textwrap
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-# Okabe & Ito (2008), in an order in which neighbours differ in lightness as well
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#F0E442")
+# Okabe & Ito (2008) with a grey for their yellow, which is lost on white, in an order in which neighbours differ in
+# lightness as well
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
+KEPT = "\N{NO-BREAK SPACE}"
 GREY, PALE = "0.45", "0.85"  # of lines of reference, and of grids
 LONGEST = 28  # characters in a line of a label
+SIDE = 42  # the same, of a legend beside the plot
 ROW = 0.32  # inches of a line of a label
+LINE = 0.17  # inches from a line of text to the next, at the usual size
+DODGE = 0.15  # inches between marks of several series in a row
+LETTER = 0.085  # inches of a letter, about
+LEAST = 5.0  # points of letters that can be read
 
 
 def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes:
@@ -44,13 +54,42 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes
     return ax
 
 
-def panels(rows: int, columns: int, size: tuple[float, float]) -> list[Axes]:
+def panels(rows: int, columns: int, size: tuple[float, float], n: int | None = None) -> list[Axes]:
     """Axes of a new figure of pyplot's, in reading order, laid out so that no labels overlap."""
     _check()
     from matplotlib import pyplot
 
     figure = pyplot.figure(figsize=size, layout="constrained")
-    return [figure.add_subplot(rows, columns, i + 1) for i in range(rows * columns)]
+    engine: Any = figure.get_layout_engine()
+    engine.set(w_pad=0.1, h_pad=0.12)  # one pass of the layout misses a little where axes have a fixed aspect
+    return [figure.add_subplot(rows, columns, i + 1) for i in range(n or rows * columns)]
+
+
+def several(ax: Any, n: int, size: tuple[float, float], columns: int | None = None) -> list[Axes]:
+    """As many Axes: those given, in a list or array where there are several, or those of a new figure.
+
+    Parameters
+    ----------
+    ax : Axes or sequence of Axes, optional
+    n : int
+    size : (float, float)
+        Width and height of a new figure, in inches.
+    columns : int, optional
+        Of a new figure; by default all panels are side by side.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Something else than `n` Axes.
+    """
+    if ax is None:
+        columns = columns or n
+        return panels(-(-n // columns), columns, size, n)
+    given = [one for part in ax for one in (part if np.ndim(part) else [part])] if np.ndim(ax) else [ax]
+    found = [axes(one) for one in given]
+    if len(found) != n:
+        raise ValueError(f"ax= has {len(found)} Axes; this plot has {n} panel{'s' if n > 1 else ''}: give as many")
+    return found
 
 
 def _check() -> None:
@@ -76,9 +115,158 @@ def dashes(i: int) -> str:
 
 
 def wrapped(label: Any, longest: int = LONGEST) -> str:
-    """A label in lines that fit beside a plot, with what matplotlib would take for mathematics as plain text."""
-    lines = textwrap.wrap(str(label), longest, break_on_hyphens=False) or [""]
-    return "\n".join(lines).replace("$", r"\$")
+    """A label in lines that fit beside a plot, with what matplotlib would take for mathematics as plain text.
+
+    Lines end at spaces, words that are too long at a `_` or the like; ``n = 3`` and ``95 %`` stay together.
+    """
+    parts = str(label).split("\n")
+    return "\n".join(line for part in parts for line in _lines(part, longest)).replace("$", r"\$")
+
+
+def _lines(text: str, longest: int) -> list[str]:
+    rest = re.sub(r" (?=[=%])|(?<==) ", KEPT, " ".join(text.split()))
+    lines = []
+    while len(rest) > longest:
+        cut = rest.rfind(" ", 0, longest + 1)
+        if cut < longest // 3:
+            cut = max([rest.rfind(mark, 0, longest) for mark in "_:.]/)-" + KEPT]) + 1
+            cut = cut if cut > longest // 3 else longest
+        lines.append(rest[:cut].rstrip().replace(KEPT, " "))
+        rest = rest[cut:].lstrip()
+    return [*lines, rest.replace(KEPT, " ")]
+
+
+def figure_of(ax: Axes) -> Figure:
+    """The figure that Axes are on, whatever part of it they are in."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def inches(ax: Axes) -> tuple[float, float]:
+    """Width and height of Axes, before a layout moves them."""
+    box = ax.get_position()
+    width, tall = figure_of(ax).get_size_inches()
+    return float(box.width * width), float(box.height * tall)
+
+
+def small(ax: Axes, usual: float = 9.0) -> float:
+    """Size of letters inside Axes, in points: less than usual where these are small."""
+    across, tall = inches(ax)
+    return float(np.clip(usual * min(across / 2.6, tall / 1.2), 4.5, usual))
+
+
+def caption(ax: Axes, title: str = "", x: str = "", y: str = "", width: float | None = None) -> None:
+    """Title and names of the axes, in lines that are no longer than the axes are (or `width` inches)."""
+    across, tall = inches(ax)
+    across = width or across
+    for text, write, length, size in (
+        (title, ax.set_title, across, small(ax, 10.5)),
+        (x, ax.set_xlabel, across, small(ax, 10)),
+        (y, ax.set_ylabel, tall, small(ax, 10)),
+    ):
+        if text:
+            write(wrapped(text, max(12, int(length / (LETTER * size / 10)))), fontsize=size)
+
+
+def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str | None = None) -> None:
+    """The legend: inside if it has few lines or the Axes are a user's, else to the right of the Axes.
+
+    Parameters
+    ----------
+    own : bool
+        Whether the figure is ours.
+    inside : str
+        Where there is place.
+    most : int
+        Lines of text that have place there.
+    """
+    handles, labels = ax.get_legend_handles_labels()
+    if not handles:
+        return
+    size = small(ax)
+    options: dict[str, Any] = {"title": title, "title_fontsize": size}
+    if own and sum(1 + wrapped(label).count("\n") for label in labels) > most:
+        text, shrunk = _best_fit(labels, (SIDE,), size, (np.inf, inches(ax)[1]))
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False}
+        ax.legend(handles, text, fontsize=shrunk, **(place | options))
+        return
+    across, tall = inches(ax)
+    room = 0.75 * across, 0.75 * tall
+    text, shrunk = _best_fit(labels, (LONGEST, SIDE, 70), size, room)
+    short = [shortened(label) for label in labels]
+    if shrunk < LEAST and len(set(short)) == len(labels):
+        text, shrunk = _best_fit(short, (LONGEST,), size, room)
+    found = ax.legend(handles, text, fontsize=shrunk, **({"loc": inside} | options))
+    found.get_frame().set(alpha=0.8, linewidth=0)
+    found.set_in_layout(own)
+
+
+def shortened(label: str, most: int = 20) -> str:
+    """A label, the first line of which loses its middle where it is longer than `most` letters."""
+    name, *rest = label.split("\n")
+    name = name if len(name) <= most else f"{name[: most // 2]}\N{HORIZONTAL ELLIPSIS}{name[-(most // 2) + 1 :]}"
+    return "\n".join([name, *rest])
+
+
+def beside(labels: Sequence[str], most: int = 6) -> float:
+    """Inches that `legend` takes to the right of the Axes, of a figure of ours."""
+    if sum(1 + wrapped(label).count("\n") for label in labels) <= most:
+        return 0.0
+    return 0.7 + 0.9 * LETTER * max(len(line) for label in labels for line in wrapped(label, SIDE).split("\n"))
+
+
+def _best_fit(
+    labels: Sequence[str], widths: Sequence[int], size: float, room: tuple[float, float]
+) -> tuple[list[str], float]:
+    """Labels in lines of one of the widths, and the size of letters, at most that given, with which they fit."""
+    best: tuple[list[str], float] = ([], 0.0)
+    for width in widths:
+        text = [wrapped(label, width) for label in labels]
+        lines = [line for label in text for line in label.split("\n")]
+        needs = (max(map(len, lines)) + 5) * LETTER / 10, (len(lines) + 0.4 * len(text)) * LINE / 10
+        fits = min(size, room[0] / needs[0], room[1] / needs[1])
+        if fits > best[1]:
+            best = text, fits
+    return best[0], max(3.0, best[1])
+
+
+def stacked(labels: Sequence[str], series: int = 1) -> tuple[np.ndarray, float]:
+    """Places of labels below each other, in inches from the top, and the inches that they need."""
+    need = [max(LINE * (1 + label.count("\n")), DODGE * series) + (0.13 if series == 1 else 0.25) for label in labels]
+    ends = np.cumsum(need)
+    return ends - np.array(need) / 2, float(ends[-1])
+
+
+def row_labels(
+    ax: Axes, labels: Sequence[str], places: np.ndarray, total: float, own: bool, shown: bool = True
+) -> None:
+    """Labels along the y axis, the first at the top; on Axes of a user's in letters that leave them apart."""
+    ax.set_ylim(total, 0.0)
+    ax.set_yticks(places, labels if shown else [""] * len(labels))
+    shrunk = 1.0
+    if not own:
+        middles = (places[1:] + places[:-1]) / 2
+        apart = np.diff(np.r_[0.0, middles, total]) * 0.75 * inches(ax)[1] / total  # a layout may take some
+        shrunk = min(1.0, float(np.min(apart / [LINE * (1 + label.count("\n")) for label in labels])))
+    ax.tick_params(axis="y", length=0, labelsize=max(2.0, 10.0 * shrunk))
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with a minus sign."""
+    return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
+
+
+def log_axis(axis: Any, low: float, high: float) -> None:
+    """Ticks of a log axis, as plain numbers, at 1, 2 and 5 where there is place for them."""
+    from matplotlib import ticker
+
+    decades = np.log10(high / low) if 0 < low < high < np.inf else 1.0
+    axis.set_major_locator(
+        ticker.LogLocator(subs=(1.0, 2.0, 5.0) if 3 * decades <= 0.7 * axis.get_tick_space() else (1.0,))
+    )
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: number(value)))
+    axis.set_minor_locator(ticker.NullLocator())
 
 
 def height(labels: Sequence[str], least: float = 2.0) -> float:

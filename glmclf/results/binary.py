@@ -102,8 +102,13 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X: Columns, offset) -> ndarray:
-        """Linear predictors of rows as they are."""
-        return self._at_the_limit(X, self._predictor(X, self._rotated(X), offset))
+        """Linear predictors of rows of the fit as they are in a stream."""
+        eta = self._predictor(X, self._rotated(X), offset)
+        if self._cone is None:
+            return eta
+        from glmclf.core.limit import outcomes_ruled_out
+
+        return _decided(eta, outcomes_ruled_out(self._cone, 2, X))
 
     def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
@@ -121,7 +126,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
             return eta
         if X is None:
             assert self._ruled_out is not None
-            return np.where(self._ruled_out[:, 0], np.inf, np.where(self._ruled_out[:, 1], -np.inf, eta))
+            return _decided(eta, self._ruled_out)
         from glmclf.core.limit import at_infinity
 
         found = [signs_of_rows(self._cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
@@ -479,6 +484,11 @@ class _Sums(NamedTuple):
 
     def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
         return _Sums(self.sums + other.sums, self.spread + other.spread)
+
+
+def _decided(eta: ndarray, gone: ndarray) -> ndarray:
+    """Linear predictors of rows of which outcomes are gone, (n, 2): inf and -inf where one is."""
+    return np.where(gone[:, 0], np.inf, np.where(gone[:, 1], -np.inf, eta))
 
 
 def _counts(y: ndarray, trials: ndarray | None) -> ndarray:

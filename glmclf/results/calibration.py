@@ -189,6 +189,29 @@ class Calibration:
         found = pd.DataFrame(rows, columns=CURVE)
         return found.set_index(["level", "bin"]) if len(self._levels) > 2 else found.set_index("bin")[CURVE[2:]]
 
+    def histogram(self, bins: int = 20) -> pd.DataFrame:
+        """How many observations have which predicted probability, in bins of equal width from 0 to 1.
+
+        Parameters
+        ----------
+        bins : int
+            Each holds its left end, the last one both.
+
+        Returns
+        -------
+        DataFrame
+            Columns left, right, events and others (weighted observations), by bin; by level and bin, with several.
+        """
+        if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
+            raise ValueError(f"bins={bins!r}: a whole number, 1 or more")
+        edges, parts = np.arange(bins + 1) / bins, {}
+        for k in self._shown:
+            place = np.clip(np.searchsorted(edges, self._p[:, k], side="right") - 1, 0, bins - 1)
+            others, events = (np.bincount(place, t, bins) for t in self._of(k).totals.T)
+            columns = {"left": edges[:-1], "right": edges[1:], "events": events, "others": others}
+            parts[self._levels[k]] = pd.DataFrame(columns, index=pd.RangeIndex(1, bins + 1, name="bin"))
+        return pd.concat(parts, names=["level"]) if len(self._levels) > 2 else next(iter(parts.values()))
+
     def smooth_frame(self) -> pd.DataFrame:
         """The smoothed calibration curve, a logit model on a restricted cubic spline of logit(p).
 

@@ -144,8 +144,9 @@ class FitTests:
         counts, p, risk = res._observed_and_fitted()
         if res._cone is None:
             return Seen(counts, p, risk, self._patterns(), np.ones(p.shape, dtype=bool))
-        rows = np.flatnonzero((~res._ruled_out).sum(axis=1) > 1)
-        counts, p, risk, possible = counts[rows], p[rows], risk[rows], ~res._ruled_out[rows]
+        gone = res._outcomes_gone
+        rows = np.flatnonzero((~gone).sum(axis=1) > 1)
+        counts, p, risk, possible = counts[rows], p[rows], risk[rows], ~gone[rows]
         if len(rows) and not possible[:, 0].any():  # no row may be of the reference: the risk of leaving another class
             risk = np.delete(p, np.flatnonzero(possible.any(axis=0))[0], axis=1).sum(axis=1)
         return Seen(counts, p, risk, np.unique(self._patterns()[rows], return_inverse=True)[1], possible)

@@ -110,7 +110,8 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
             cone = other._cone = self._cone.mapped(A)
             other._theta = at_infinity(other._theta, cone.signs)
             other.separation = renamed(self.separation, model, cone)
-            other._ruled_out = None if self._ruled_out is None else self._ruled_out[:, order]
+            gone = self._ruled_out
+            other._ruled_out = gone if gone is None or model._rows.streamed else gone[:, order]
             other._limit, other._origin = None, self._origin or self
         if self._constraint is not None:
             constraint = self._constraint.mapped(A, inverse)
@@ -164,8 +165,14 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X, offset) -> ndarray:
-        """Linear predictors of rows as they are, of all classes."""
-        return self._at_the_limit(X, self._predictor(X, self._rotated(X), offset))
+        """Linear predictors of rows of the fit as they are in a stream, of all classes."""
+        eta = self._predictor(X, self._rotated(X), offset)
+        z = np.column_stack([np.zeros(len(eta)), eta])
+        if self._cone is None:
+            return z
+        from glmclf.core.limit import outcomes_ruled_out
+
+        return np.where(outcomes_ruled_out(self._cone, self.model.J, X), -np.inf, z)
 
     def _rotated(self, X):
         """Columns in the coordinates of the fit."""

@@ -95,6 +95,39 @@ class NaiveBayesResults(GenerativeResults):
         """
         return tables.conditionals(self)
 
+    def density(self, feature: str, values) -> pd.DataFrame:
+        """Density f_k(x) of a feature that is a number, or probability of a whole number, in each class.
+
+        Parameters
+        ----------
+        feature : str
+            One of `feature_names`; of a table or a block of counts `conditionals` has the probabilities.
+        values : (n,) array_like
+            Values of the feature as the formula has it: of ``np.log(x)`` they are logs. NaN where missing.
+
+        Returns
+        -------
+        DataFrame
+            By value, a column a level. Per unit of the feature where that is continuous. NaN where missing.
+
+        Raises
+        ------
+        DataError
+            A feature that is not there; values that its family cannot have.
+        NotImplementedError
+            A table, or a block of counts.
+
+        Examples
+        --------
+        >>> from glmclf import NaiveBayes, datasets
+        >>> res = NaiveBayes.from_formula("species ~ bill_length_mm", datasets.load("penguins")).fit()
+        >>> res.density("bill_length_mm", [40, 50]).round(4)
+              Adelie  Chinstrap  Gentoo
+        40.0  0.1355     0.0035  0.0065
+        50.0  0.0000     0.1131  0.0934
+        """
+        return tables.density(self, feature, values)
+
     @property
     def observed(self) -> pd.DataFrame:
         """Rows of each level (rows) in which each feature (columns) is there, or sums of weights."""

@@ -19,7 +19,8 @@ from glmclf.core.gaussian import SingularDispersion, fit_gaussian, log_softmax
 from glmclf.core.moments import class_moments
 from glmclf.core.naive_bayes import NaiveBayesFit, Parameter, Record, grouped
 from glmclf.data.features import MISSING_LEVEL, Feature
-from glmclf.errors import EstimationError
+from glmclf.data.frame import close_to
+from glmclf.errors import DataError, EstimationError
 from glmclf.inference import independence, manova, wald
 from glmclf.inference.discriminant import ErrorCounts, ErrorRates, decisions
 from glmclf.inference.naive_bayes import log_joint_without
@@ -190,6 +191,29 @@ def conditionals(res: Any) -> dict[str, pd.DataFrame]:
         )
         for name, own in columns.items()
     }
+
+
+def place_of(res: Any, feature: Any) -> int:
+    """Place of a feature, or an error that says which there are."""
+    if feature not in res.feature_names:
+        raise DataError(f'"{feature}" is no feature of the model. {close_to(str(feature), res.feature_names)}')
+    return res.feature_names.index(feature)
+
+
+def density(res: Any, name: str, values: Any) -> pd.DataFrame:
+    """Densities of one feature, a column a level."""
+    j = place_of(res, name)
+    feature = res.model.features[j]
+    if feature.kind != "numbers":
+        raise NotImplementedError(f'density() of "{name}", which is {feature.family}: its table is in conditionals')
+    x = np.asarray(values, dtype=float)
+    if x.ndim != 1:
+        raise ValueError(f"density() takes values (n,) of one feature; these have shape {x.shape}")
+    index = pd.Index(x)
+    res.model._check_domain(j, x, index)
+    f = np.exp(res._fit.alone(j).features[0].log_density(x))
+    f[np.isnan(x)] = np.nan
+    return res._by_level(f, index)
 
 
 def summary_features(res: Any) -> pd.DataFrame:

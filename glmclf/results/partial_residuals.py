@@ -87,6 +87,24 @@ class PartialResiduals:
         n_terms = table.shape[1] // working.shape[1]
         return table + np.repeat(working, n_terms, axis=1)
 
+    def _partial_weights(self) -> pd.DataFrame:
+        """What each row weighs in a smooth through its partial residuals: one over the variance of `resid_working`, a
+        column an equation; infinite residuals weigh nothing. Weights of the rows count.
+
+        Of one equation m f(eta)^2 / (p (1 - p)); of several m / (1/p_j + 1/p_0), 0 the reference.
+        """
+        res, r = cast(Any, self), self.model._rows
+        m = np.ones(len(r)) if r.trials is None else np.asarray(r.trials, dtype=float)
+        m = m if r.weights is None else m * r.weights / self.model._unit
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.model._likelihood.n_eta == 1 and not hasattr(self.model, "_equations"):
+                p, f = np.asarray(res.fittedvalues), self.model.link.pdf(res._eta)
+                w = pd.DataFrame({self.model.endog_names: m * f * f / (p * (1 - p))}, index=r.index)
+            else:
+                p = res.fittedvalues
+                w = pd.DataFrame({k: m / (1 / p[k] + 1 / p[self.model.reference]) for k in self.model._equations})
+        return w.where(np.isfinite(np.asarray(res.resid_working).reshape(w.shape)) & np.isfinite(w), 0.0)
+
     def _terms_of_columns(self) -> dict[str, ndarray]:
         """Columns of each term, without the constant."""
         constant, k = self.model._constant_column(), len(self.model.exog_names)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from glmclf import LDA, QDA, Logit, MNLogit, NaiveBayes, Probit
-from glmclf.errors import DataError, MissingDataError, UnseenLevelError
+from glmclf.errors import DataError, MissingDataError, SeparationWarning, UnseenLevelError
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -83,6 +83,18 @@ def test_fits_are_those_in_memory(table, name):
     Model, formula, options, fit = FITS[name]
     streamed = Model.from_formula(formula, parted(table), **options).fit(**fit)
     assert_equal(streamed, Model.from_formula(formula, table, **options).fit(**fit))
+
+
+def test_limits_of_separated_fits(table):
+    d = table.assign(y=np.where(table.g == "d", 1, table.y), k=np.where(table.g == "c", "low", table.k))
+    for Model, formula, fit in ((Logit, "y ~ x + g", FITS["groups"][3]), (MNLogit, "k ~ x + g", {})):
+        with pytest.warns(SeparationWarning):
+            streamed = Model.from_formula(formula, parted(d)).fit(**fit)
+        with pytest.warns(SeparationWarning):
+            whole = Model.from_formula(formula, d).fit(**fit)
+        assert_equal(streamed, whole)
+        assert str(streamed.separation) == str(whole.separation)
+        np.testing.assert_allclose(streamed.predict(parted(d)).compute(), whole.predict(d), rtol=EQUAL)
 
 
 @pytest.mark.parametrize("sizes", [(0, 300, 0, 600), (900, 0), (1, 2, 97, 800), (900,)])

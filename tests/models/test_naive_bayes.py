@@ -427,6 +427,31 @@ def test_names_of_parameters():
     close(pooled.conditionals["u"]["var", "estimate"], [pooled.params["var[u]"]] * 3)
 
 
+def test_densities():
+    from scipy import stats
+
+    res = fitted("mixed")
+    x, law = np.array([1.0, 4.0, 30.0]), res.conditionals
+    for k in res.levels:
+        p = {name: t.xs("estimate", axis=1, level=1).loc[k] for name, t in law.items()}
+        normal = stats.norm(p["glu"]["mean"], np.sqrt(p["glu"]["var"]))
+        close(res.density("glu", x)[k], normal.pdf(x))
+        close(res.density("npreg", x)[k], stats.poisson(p["npreg"]["rate"]).pmf(x))
+        close(res.density("ped", x)[k], stats.gamma(p["ped"]["shape"], scale=1 / p["ped"]["rate"]).pdf(x))
+        close(res.density("age", x)[k], stats.expon(scale=1 / p["age"]["rate"]).pdf(x))
+        q = float(p["I(bmi > 30)"].iloc[0])
+        close(res.density("I(bmi > 30)", [0, 1])[k], [1 - q, q])
+    assert res.density("glu", [np.nan]).isna().all(axis=None)
+    with pytest.raises(errors.DataError, match="is poisson, but has negative values"):
+        res.density("npreg", [-1.0])
+    with pytest.raises(errors.DataError, match="is no feature of the model"):
+        res.density("nope", x)
+    with pytest.raises(ValueError, match="takes values"):
+        res.density("glu", [[1.0]])
+    with pytest.raises(NotImplementedError, match="its table is in conditionals"):
+        fitted("titanic").density("cls", [0])
+
+
 def test_intervals_stay_in_range():
     res = fit_every(smoothing=0.5)
     ends, b, se = res.conf_int(), res.params, res.bse

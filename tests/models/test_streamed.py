@@ -1,10 +1,18 @@
 """Fits over data in parts equal those to the same rows in memory: estimates, covariances, likelihoods, names, notes."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf import CLogLog, Logit, MNLogit, NaiveBayes, Probit
+from glmclf import CLogLog, Logit, MNLogit, NaiveBayes, Probit, detect_separation
+from glmclf.core import links, streamed_limit
+from glmclf.core.blocks import Blocks
+from glmclf.core.columns import Dense
+from glmclf.core.likelihood import Binomial
+from glmclf.core.objective import Objective
 from glmclf.data import kept, sources
 from glmclf.errors import (
     CollinearityWarning,
@@ -13,6 +21,7 @@ from glmclf.errors import (
     InferenceWarning,
     MissingDataError,
     PerfectSeparationError,
+    SeparationWarning,
     UnseenLevelError,
 )
 
@@ -206,22 +215,149 @@ def test_collinear_columns_are_left_out():
 
 
 # -------------------------------------------------------------------------------------------------- separation
-@pytest.mark.parametrize("model", [Logit, Probit, CLogLog], ids=lambda m: m.__name__)
-@pytest.mark.parametrize("kind", ["complete", "quasi-complete"])
-def test_separation_is_named(model, kind):
-    y = FEW.x + FEW.o > 0.1 if kind == "complete" else (FEW.g == "c") | (FEW.w > 1.2)
-    d = FEW.assign(y=y.astype(int))
-    formula, names = ("y ~ x + o", ["x", "o"]) if kind == "complete" else ("y ~ x + g", ["g[T.c]"])
-    count = len(d) if kind == "complete" else int((d.g == "c").sum())
-    with pytest.raises(PerfectSeparationError, match=f"{kind} separation of y: {count} of {len(d)} rows") as error:
-        model.from_formula(formula, parts(d, [0, 90, 90, 91, 200])).fit()
-    assert all(f'"{name}" (inf)' in str(error.value) for name in names)
+RARE = FEW.assign(
+    whole=(FEW.x + FEW.o > 0.1).astype(int),
+    one=((FEW.g == "c") | (FEW.w > 1.2)).astype(int),
+    two=((FEW.g == "c") | ((FEW.w > 1.2) & (FEW.g != "d"))).astype(int),
+    m=np.where(FEW.g == "c", "u", FEW.m),
+    s=np.where(FEW.g == "c", 0, FEW.s),
+    t=FEW.t + 1,
+    far=1e7 + FEW.x,
+    twice=2 * FEW.x,
+    large=FEW.o + 1e6,
+)
+SORTED = RARE.sort_values("g", kind="stable")  # parts that are decided altogether, levels of one part
+CLUSTERS = {"cov_type": "cluster", "cov_kwds": {"groups": ["firm", "year"]}}
+SEPARATED = {
+    "complete": (Logit, "whole ~ x + o", {}, {}),
+    "one level": (CLogLog, "one ~ x + g", {}, {"cov_type": "HC3"}),
+    "two levels": (Probit, "two ~ x + g", {}, {"cov_type": "expected"}),
+    "both signs": (Logit, "two ~ x * g", {}, {}),
+    "offset": (Logit, "two ~ x + g", {"offset": "large"}, {}),
+    "frequencies": (Logit, "two ~ x + g", {"freq_weights": "f"}, {"cov_type": "HC1", "method": "lbfgs"}),
+    "sampling weights": (Logit, "two ~ x + g", {"weights": "w"}, {}),
+    "clusters": (Logit, "two ~ x + g", {}, CLUSTERS),
+    "collinear": (Logit, "two ~ twice + x + g", {}, {}),
+    "ill-conditioned": (Logit, "two ~ far + g", {}, {}),
+    "counts": (Logit, "s + t ~ x + g", {}, {}),
+    "classes": (MNLogit, "m ~ x + g", {"offset": "o", "weights": "w"}, {"cov_type": "HC0"}),
+    "classes, clusters": (MNLogit, "m ~ x + g", {}, CLUSTERS),
+    "class counts": (MNLogit, "s + t + f ~ x + g", {}, {}),
+}
 
 
-def test_separation_of_several_classes_is_named():
-    d = FEW.assign(m=np.where(FEW.g == "c", "u", FEW.m))
-    with pytest.raises(PerfectSeparationError, match=r'"g\[T.c\]" of \'v\' \(-inf\), "g\[T.c\]" of \'w\' \(-inf\)'):
-        MNLogit.from_formula("m ~ x + g", parts(d, [0, 90, 90, 91, 200])).fit()
+def fits(model, formula, table, cuts=(0, 90, 90, 91, 200), fit=None, **keywords):
+    """A fit over parts, one in memory, and the kinds of warnings of each."""
+    found = []
+    for data in (parts(table, cuts), table):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            res = model.from_formula(formula, data, **keywords).fit(**(fit or {}))
+        found += [res, [(w.category, str(w.message).split(", such as")[0].split(")")[0]) for w in said]]
+    return found
+
+
+def same_limit(streamed, whole, new, tol: float = EQUAL) -> None:
+    same(streamed, whole, tol)
+    found, expected = streamed.separation, whole.separation
+    assert str(found) == str(expected) and found.rows is None and found.directions.equals(expected.directions)
+    np.testing.assert_allclose(streamed.predict(new), whole.predict(new), rtol=tol, atol=1e-13)
+
+
+@pytest.mark.parametrize("case", SEPARATED)
+def test_limits_are_those_in_memory(case):
+    model, formula, keywords, fit = SEPARATED[case]
+    table = SORTED if case in ("two levels", "clusters", "classes") else RARE
+    streamed, said, whole, expected = fits(model, formula, table, fit=fit, **keywords)
+    assert said == expected and any(kind is SeparationWarning for kind, _ in said)
+    new = RARE.assign(x=-RARE.x, twice=-RARE.twice, g=RARE.g.to_numpy()[::-1]).head(30)
+    same_limit(streamed, whole, new, 1e-6 if case == "ill-conditioned" else EQUAL)
+
+
+@pytest.mark.parametrize(
+    ("model", "formula"),
+    [(Logit, "two ~ x + I(g == 'c') + I(g == 'd')"), (MNLogit, "m ~ x + g")],
+    ids=["binary", "several"],
+)
+def test_what_follows_from_a_limit(model, formula):
+    import pickle
+
+    streamed, _, whole, _ = fits(model, formula, RARE, (0, 90, 200))
+    numbers = {
+        "tests of fit": lambda r: r.gof_test(groups=5),
+        "decisions": lambda r: r.pred_table(),
+        "R squared": lambda r: r.pseudo_rsquared(),
+        "other covariances": lambda r: r.with_cov("HC1").bse,
+    }
+    if model is MNLogit:
+        numbers["another base"] = lambda r: r.rebase("w").with_cov("HC0").conf_int()
+    else:
+        numbers["profiles at infinity"] = lambda r: r.hauck_donner.astype(float)
+        numbers["likelihood ratios"] = lambda r: r.anova()
+    for name, of in numbers.items():
+        np.testing.assert_allclose(of(streamed), of(whole), rtol=1e-7, atol=1e-12, err_msg=name)
+    copy = pickle.loads(pickle.dumps(streamed))
+    assert str(copy.summary()) == str(streamed.summary())
+    np.testing.assert_array_equal(copy.predict(RARE), streamed.predict(RARE))
+    with pytest.raises(NotImplementedError, match="fittedvalues needs the rows"):
+        _ = streamed.fittedvalues
+
+
+def test_separation_may_be_an_error():
+    words = r'"g\[T.c\]" \(inf\), "g\[T.d\]" \(-inf\) is infinite \(quasi-complete separation of two: 69 of 200 rows'
+    with pytest.raises(PerfectSeparationError, match=words):
+        Logit.from_formula("two ~ x + g", parts(RARE, [0, 90, 200])).fit(separation="raise")
+    with pytest.raises(PerfectSeparationError, match="under the constraints x = 0"):
+        Logit.from_formula("two ~ x + g", parts(RARE, [0, 90, 200])).fit_constrained("x = 0")
+
+
+# rows (u, v, y) of which events say v >= u >= 0 by two of them that the others do not imply
+WEDGE = [[1, 1, 1], [-1, 2, 1], [0, 0, 0], [-1, 1, 1], [1, 0, 1], [0, 0, 1]]
+
+
+def test_separation_is_detected_by_all_rows(monkeypatch):
+    monkeypatch.setattr(streamed_limit, "MOST", 1)
+    d = pd.DataFrame(WEDGE, columns=["u", "v", "y"])
+    found = detect_separation("y ~ u + v", parts(d, [0, 3, 6]))
+    assert str(found) == 'quasi-complete separation of y: "u" (inf), "v" (inf); 4 of 6 rows'
+    assert found == replace(detect_separation("y ~ u + v", d), rows=None)
+    assert detect_separation("one ~ x", parts(RARE, [0, 90, 200])) is None
+    several = detect_separation("m ~ x + g", parts(RARE, [0, 90, 200]), "mnlogit")
+    assert str(several) == str(detect_separation("m ~ x + g", RARE, "mnlogit"))
+
+
+def test_a_row_on_the_edge_of_the_directions_objects():
+    """d = (1, 1) in {u, v >= 0} leaves an event at (1, -1) where it is, and (1, 0) does not: it bounds the cone."""
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [0.0, 0.0]])
+    objective = Objective(Binomial(links.Logit()), Blocks(Dense(X), np.array([1, 1, 1, 0]), None, None, None))
+    for basis, count in (([[1.0, 1.0], [1.0, -1.0]], 1), ([[1.0], [1.0]], 0)):
+        found = streamed_limit._looked_at(objective, np.array(basis), np.eye(2), 1e-11, False).farthest
+        assert found.against == count
+        assert found.arrays[0][0].tolist() == [1.0, -1.0] or not count
+
+
+def test_a_gap_of_seconds_is_seen_from_far():
+    """Three seconds within a year, counted from 1970."""
+    t = np.sort(1.7e9 + np.round(np.random.default_rng(5).uniform(0, 3e7, 200)))
+    t[100:] += 3 - (t[100] - t[99])
+    d = pd.DataFrame({"t": t, "y": np.arange(200) >= 100}).sample(frac=1.0, random_state=1)
+    found = detect_separation("y ~ t", parts(d, [0, 90, 200]))
+    assert str(found) == 'complete separation of y: "Intercept" (-inf), "t" (inf); 200 of 200 rows'
+    d.loc[100, "y"], d.loc[101, "t"] = False, t[100] - 1
+    assert detect_separation("y ~ t", parts(d, [0, 90, 200])) is None
+
+
+def test_few_rows_a_pass_lead_to_the_same_limit(monkeypatch):
+    monkeypatch.setattr(streamed_limit, "MOST", 1)
+    streamed, _, whole, _ = fits(Logit, "whole ~ x + o + w", RARE)
+    same_limit(streamed, whole, RARE.assign(x=-RARE.x).head(30))
+
+
+def test_too_many_rows_around_the_directions_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr(streamed_limit, "BOUNDING", 10)
+    words = "complete separation of whole: 200 of 200 rows .* more rows than are kept of data in a stream"
+    with pytest.raises(PerfectSeparationError, match=words):
+        Logit.from_formula("whole ~ x + o", parts(RARE, [0, 90, 200])).fit()
 
 
 def test_one_row_that_overlaps_is_found():

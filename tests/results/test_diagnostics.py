@@ -136,6 +136,19 @@ PARTIAL = {
 }
 
 
+@pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog"])
+def test_weights_of_partial_residuals(model, toy):
+    """The working residual is Pearson's over the root of the working weight."""
+    res = fit(model, toy, weights="w")
+    assert_allclose(res._partial_weights().iloc[:, 0], (res.resid_pearson / res.resid_working) ** 2, rtol=1e-9)
+
+
+def test_weights_of_two_levels_are_those_of_a_logit(toy):
+    two = fit("Logit", toy, freq_weights="w")
+    one = glmclf.MNLogit.from_formula("b ~ x + z", toy, freq_weights="w").fit()
+    assert_allclose(one._partial_weights(), two._partial_weights(), rtol=1e-8)
+
+
 @pytest.mark.parametrize("name", PARTIAL)
 def test_partial_residuals_of_r(name):
     expected, rows, constant = PARTIAL[name]

@@ -1,0 +1,83 @@
+"""Rows in the space of two variables, with their classes and which of them are decided wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.frame import as_frame
+from glmclf.plots import canvas, marks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Shown(NamedTuple):
+    """Rows that are drawn: their table, the place of each row's class (or None), and which are decided wrongly.
+
+    Where rows hold counts of several classes `counts` has them, (n, K), and no row is wrong.
+    """
+
+    table: pd.DataFrame
+    places: ndarray | None = None
+    wrong: ndarray | None = None
+    counts: ndarray | None = None
+
+
+def shown_rows(res: Any, newdata: Any, threshold: Any, source: Any) -> Shown:
+    """The rows of the fit, or others, with what is known of their classes."""
+    if newdata is None:
+        table = source.fit_table()
+        rows = res._judged(None, None, None, None, None)
+        return judged_rows(res, table, rows, threshold)
+    table = as_frame(newdata).reset_index(drop=True)
+    left = getattr(res.model._design, "endog_name", None) or res.model.endog_names
+    names = {str(c) for c in table.columns}
+    if not {name.strip() for name in left.split(" + ")} & names and left not in names:
+        return Shown(table)
+    rows = res._judged(table, None if res.model.formula else table[left], None, None, None)
+    return judged_rows(res, table.loc[rows.index], rows, threshold)
+
+
+def judged_rows(res: Any, table: pd.DataFrame, rows: Any, threshold: Any) -> Shown:
+    counts = rows.outcomes.counts
+    one_each = ((counts == 0) | (counts == 1)).all() and (counts.sum(axis=1) == 1).all()
+    if not one_each:
+        return Shown(table, counts=counts)
+    places = counts.argmax(axis=1)
+    return Shown(table, places, res._predicted(rows, threshold) != places)
+
+
+def draw_rows(ax: Axes, shown: Shown, x: str, y: str, levels: Sequence[Any]) -> None:
+    """Rows as points by class; wrong ones ringed; counts as points of their area."""
+    frame = shown.table.rename(columns=str)
+    a, b = (frame[name].to_numpy(dtype=float, na_value=np.nan) for name in (x, y))
+    if shown.counts is not None:
+        largest = shown.counts.max()
+        for k in range(len(levels)):
+            own = shown.counts[:, k] > 0
+            places = np.full(int(own.sum()), k)
+            area = 8 + 140 * shown.counts[own, k] / largest
+            _class_points(ax, a[own], b[own], places, levels, k, area)
+        return
+    marks.points(ax, a, b, shown.places, levels)
+    if shown.wrong is not None and shown.wrong.any():
+        n = int(shown.wrong.sum())
+        size, width = (52, 0.9) if n <= 50 else (30, 0.5) if n <= 500 else (10, 0.3)
+        ax.scatter(
+            a[shown.wrong], b[shown.wrong], s=size, linewidths=width, facecolors="none",
+            edgecolors="black", zorder=3, alpha=1.0 if n <= 500 else 0.4,
+            label="decided wrongly",
+        )  # fmt: skip
+
+
+def _class_points(ax: Axes, a: ndarray, b: ndarray, places: ndarray, levels: Any, k: int, area: ndarray) -> None:
+    """Points of one class, of their own areas."""
+    ax.scatter(
+        a, b, s=area, facecolors="none", linewidths=1.2, edgecolors=canvas.colour(k),
+        marker=marks.look(k)["marker"], label=f"{marks.name(levels[k])} (area: count)", zorder=2.5,
+    )  # fmt: skip

@@ -1,0 +1,477 @@
+"""Does the model fit, and on which rows does it hang: influence and residuals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.frame import close_to
+from glmclf.errors import DataError, InferenceWarning
+from glmclf.inference.quantile_residuals import order_statistics
+from glmclf.inference.smoothing import local_lines
+from glmclf.inference.wald import check_alpha
+from glmclf.plots import canvas, marks, subjects
+from glmclf.results.levels import times_of
+from glmclf.results.margin_sources import Source, design_parts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RESIDUALS = {
+    "resid_studentized": "studentised Pearson residual",
+    "resid_studentized_dev": "studentised deviance residual",
+    "resid_deleted": "deletion residual, ±√Δ deviance",
+    "delta_chi2": "fall of Pearson's χ² without it",
+    "delta_deviance": "fall of the deviance without it",
+}
+LARGEST = 500.0  # of an area in points squared
+LEAST_ROWS = 20  # of a trend of residuals by row
+MOST_RANKS = 1000  # points of a band
+
+
+# ------------------------------------------------------------------------------------------------------- influence
+def influence(
+    res: Any, y: str | None = None, *, by: str = "row", label: int = 5, ax: Axes | None = None
+) -> Figure:
+    """Leverage against a residual, the area of a point being Cook's distance; the largest of these have their labels.
+
+    Parameters
+    ----------
+    res : result
+        Of Logit, Probit, CLogLog or MNLogit, with its rows.
+    y : str, optional
+        What is on the y axis, an attribute of `res.get_influence()`: "resid_studentized" (the default of two classes),
+        "resid_studentized_dev", "resid_deleted", "delta_chi2" or "delta_deviance" (the default of several).
+    by : {"row", "pattern"}
+        Points are rows, or covariate patterns, as in `get_influence`.
+    label : int
+        How many of the largest Cook's distances are labelled, by the index of the row (of the pattern's first row).
+    ax : Axes, optional
+        To draw on; by default those of a new figure.
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    NotImplementedError
+        A result without influence: LDA, QDA and NaiveBayes, penalised and some separated fits; residuals of several
+        classes; the rows are in a stream.
+    DataError
+        The rows were removed, or not saved.
+    TypeError, ValueError
+        Something else than a result; unknown options.
+
+    Notes
+    -----
+    The dashed line is twice the mean leverage; dotted ones are at -2 and 2. A row that alone determines a coefficient
+    has no influence (NaN): it is a cross at the lower edge, at its leverage.
+
+    Examples
+    --------
+    >>> from glmclf import Logit, datasets, plots
+    >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+    >>> fig = plots.influence(res, label=2)
+    >>> fig.axes[0].get_xlabel(), sorted(text.get_text() for text in fig.axes[0].texts)
+    ('leverage', ['23', '31'])
+    """
+    if hasattr(res, "discriminant"):
+        raise NotImplementedError(
+            f"influence() of {type(res.model).__name__}: its estimates are means and covariances, of which "
+            "leave_one_out() and typicality() tell; influence is of Logit, Probit, CLogLog and MNLogit"
+        )
+    subjects.check(res, "influence", ["get_influence"])
+    if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or label < 0:
+        raise ValueError(f"label={label!r}: how many points are labelled, 0 or more")
+    if y is not None and y not in RESIDUALS:
+        raise ValueError(f"y={y!r}: choose one of {', '.join(map(repr, RESIDUALS))}")
+    found = res.get_influence(by=by)
+    y = y or ("delta_deviance" if subjects.levels(res) else "resid_studentized")
+    ax = canvas.axes(ax)
+    h, r, cooks = found.hat_matrix_diag, getattr(found, y), found.cooks_distance[0]
+    area = _bubbles(ax, h.to_numpy(), r.to_numpy(), cooks.to_numpy(), by)
+    if y.startswith("resid"):
+        for level in (-2, 0, 2):
+            ax.axhline(level, color=canvas.GREY, linewidth=0.8, linestyle=":" if level else "-", zorder=1)
+    reference: dict[str, Any] = {"color": canvas.GREY, "linewidth": 0.8, "zorder": 1}
+    ax.axvline(2 * float(h.mean()), linestyle="--", label="twice the mean leverage", **reference)
+    what = "rows" if by == "row" else "covariate patterns"
+    canvas.caption(ax, f"Influence of {len(h):,} {what}", "leverage", RESIDUALS[y])
+    canvas.tidy(ax)
+    largest = cooks.fillna(-1.0).to_numpy().argsort(kind="stable")[::-1][:label]
+    largest = largest[np.isfinite(r.to_numpy() + cooks.to_numpy())[largest]]
+    marks.key(ax, False)
+    radius = np.sqrt(area[largest] / np.pi)
+    marks.label_points(ax, h.to_numpy()[largest], r.to_numpy()[largest], h.index[largest], radius)
+    return canvas.figure_of(ax)
+
+
+def _largest(ax: Axes) -> float:
+    """Area in points squared of the largest Cook's distance."""
+    return LARGEST * min(1.0, min(canvas.inches(ax)) / 3.5) ** 2
+
+
+def _bubbles(ax: Axes, h: ndarray, r: ndarray, cooks: ndarray, by: str) -> ndarray:
+    """Points whose area is Cook's distance, and these areas; crosses at the edge where there is none."""
+    known = np.isfinite(r) & np.isfinite(cooks)
+    top = cooks[known].max(initial=0.0)
+    area = np.maximum(_largest(ax) * cooks / top, 4.0) if top > 0 else np.full(len(cooks), 4.0)
+    ax.margins(0.08)
+    look: dict[str, Any] = {"color": canvas.colour(0), "alpha": 0.5, "linewidths": 0.6, "edgecolors": "black"}
+    label = f"area: Cook's distance, up to {canvas.number(float(top))}"
+    ax.scatter(h[known], r[known], s=area[known], label=label, **look)
+    lost = int((~known).sum())
+    if lost:
+        at, label = np.full(lost, 0.02), f"no estimate without the {by} ({lost})"
+        ax.scatter(h[~known], at, transform=ax.get_xaxis_transform(), marker="x", color="black", label=label)
+        pad = 0.05 * np.ptp(h) or 0.05
+        ax.set_xlim(h.min() - pad, h.max() + pad)
+    return area
+
+
+# ------------------------------------------------------------------------------------------------------- residuals
+def residuals(
+    res: Any, against: Any = None, *, seed: Any = 0, bins: int = 10, alpha: float = 0.05, ax: Any = None
+) -> Figure:
+    """Three looks at residuals: quantile residuals against the fit, their normal plot, and binned residuals.
+
+    Parameters
+    ----------
+    res : result
+        Of any model, with its rows.
+    against : str or (n,) array_like, optional
+        What quantile residuals are drawn against: a column of the data, also one that is not in the formula, or a value
+        a row. By default the fitted probability of the event, with several classes that of the likeliest one.
+    seed : int, SeedSequence or Generator
+        Of the randomised quantile residuals.
+    bins : int
+        Of the third panel.
+    alpha : float
+        One minus the level of the bands and intervals, in (0, 1).
+    ax : sequence of 3 Axes, optional
+        To draw on; by default those of a new figure.
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    NotImplementedError
+        A fractional response, which has no distribution; the rows are in a stream.
+    DataError
+        The rows were removed, or not saved; `against` is not a column of the data.
+
+    Notes
+    -----
+    If the fitted probabilities are right, quantile residuals (`resid_quantile`) are independent standard normal
+    numbers: no trend against anything, and points in the band of the normal plot, which is that of each of n ordered
+    normal numbers by itself. The trend is a local line (lowess without robust iterations). Binned residuals are
+    observed shares less mean predictions, with intervals, of `res.calibration(bins)`; of several classes each against
+    the rest.
+
+    Examples
+    --------
+    >>> from glmclf import Logit, datasets, plots
+    >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+    >>> fig = plots.residuals(res, bins=4)
+    >>> [ax.get_ylabel() for ax in fig.axes]
+    ['quantile residual', 'quantile residual', 'observed − predicted']
+    """
+    subjects.check(res, "residuals", ["resid_quantile"])
+    check_alpha(alpha)
+    z = res.resid_quantile(seed)
+    x, name = _fitted(res) if against is None else _against(res, against)
+    times = times_of(res.model._rows, res.model._frequency)
+    first, second, third = canvas.several(ax, 3, (12.0, 4.2))
+    _trend(first, x if isinstance(x, pd.DataFrame) else x.repeat(times), z, name)
+    _normal_plot(second, z, alpha)
+    _binned(third, res, bins, alpha)
+    return canvas.figure_of(first)
+
+
+def _fitted(res: Any) -> tuple[Any, str]:
+    """Fitted probabilities of the rows."""
+    p = res.fittedvalues
+    if isinstance(p, pd.Series):
+        return p, f"fitted {subjects.probability(res)}"
+    if isinstance(res.resid_quantile(0), pd.DataFrame):
+        times = times_of(res.model._rows, res.model._frequency)
+        return p.loc[:, res.levels].iloc[np.repeat(np.arange(len(p)), times)], "fitted probability of the level"
+    return p.max(axis=1), "fitted probability of the likeliest level"
+
+
+def _against(res: Any, against: Any) -> tuple[pd.Series, str]:
+    """A column of the data, or values of the rows."""
+    rows = res.model._rows
+    if isinstance(against, str):
+        table = res.model._fit_table()
+        names = {str(c): c for c in table.columns}
+        if against not in names:
+            raise DataError(f'against="{against}" is no column of the data. {close_to(against, names)}')
+        return pd.Series(table[names[against]].array, index=rows.index), against
+    values = pd.Series(against).reset_index(drop=True)
+    if len(values) != len(rows):
+        raise DataError(f"against= has {len(values)} values; the fit has {len(rows)} rows")
+    return values.set_axis(rows.index), str(getattr(against, "name", None) or "against")
+
+
+def _trend(ax: Axes, x: Any, z: Any, name: str) -> None:
+    """Residuals against x with a local line, or boxes by category."""
+    canvas.caption(ax, f"Residuals of {len(z):,} rows", name, "quantile residual")
+    canvas.tidy(ax)
+    for level in (-2, 0, 2):
+        ax.axhline(level, color=canvas.GREY, linewidth=0.8, linestyle=":" if level else "-", zorder=1)
+    if isinstance(x, pd.DataFrame):
+        for k, level in enumerate(x.columns):
+            _cloud(ax, x[level].to_numpy(), z[level].to_numpy(), k, marks.name(level))
+        marks.key(ax, False)
+    elif pd.api.types.is_numeric_dtype(x.dtype) and not pd.api.types.is_bool_dtype(x.dtype):
+        _cloud(ax, x.to_numpy(dtype=float, na_value=np.nan), z.to_numpy(), 0, None)
+    else:
+        _boxes(ax, x, z)
+
+
+def _cloud(ax: Axes, x: ndarray, z: ndarray, k: int, label: str | None) -> None:
+    known = np.isfinite(x) & np.isfinite(z)
+    x, z = x[known], z[known]
+    alpha = 0.7 if len(x) < 500 else 0.35 if len(x) < 5000 else 0.1
+    ax.scatter(x, z, s=12, alpha=alpha, linewidths=0, label=label, **marks.look(k))
+    if len(x) >= LEAST_ROWS:
+        _smooth(ax, x, z, None, canvas.colour(k) if label else canvas.COLOURS[5])
+
+
+def _smooth(ax: Axes, x: ndarray, z: ndarray, weights: ndarray | None, colour: str) -> None:
+    """A local line through points, over the range of x."""
+    if len(np.unique(x)) < 5:
+        return
+    at = np.unique(np.quantile(x, np.linspace(0, 1, 80 if len(x) < 5000 else 40)))
+    ax.plot(at, local_lines(x, z, at, weights), color=colour, linewidth=2, zorder=3)
+
+
+def _boxes(ax: Axes, x: pd.Series, z: pd.Series) -> None:
+    """Boxes of residuals, one a category."""
+    codes, found = pd.factorize(x, sort=True)
+    values, n = z.to_numpy(), len(found)
+    groups = [values[(codes == k) & np.isfinite(values)] for k in range(n)]
+    ax.boxplot(groups, widths=0.6, medianprops={"color": canvas.COLOURS[5]}, flierprops={"markersize": 3})
+    ax.set_xticks(range(1, n + 1), [canvas.wrapped(level, 14) for level in found])
+    if n > 4 or max((len(str(level)) for level in found), default=0) > 14:
+        ax.tick_params(axis="x", rotation=90, labelsize=max(4.0, min(8.0, 160 / n)))
+
+
+def _normal_plot(ax: Axes, z: Any, alpha: float) -> None:
+    """Ordered residuals against medians of normal order statistics, with their band."""
+    columns = z if isinstance(z, pd.DataFrame) else z.to_frame("")
+    longest = 0
+    for k, level in enumerate(columns):
+        values = np.sort(columns[level].dropna().to_numpy())
+        n = len(values)
+        if not n:
+            continue
+        ranks = np.unique(np.linspace(1, n, min(n, MOST_RANKS)).round().astype(int))
+        ranks = np.unique(np.concatenate([ranks, np.arange(1, min(n, 50) + 1), np.arange(max(n - 49, 1), n + 1)]))
+        median, low, high = order_statistics(ranks, n, alpha).T
+        if n > longest:
+            longest = n
+            band = (median, low, high)
+        ax.plot(
+            median, values[ranks - 1], linestyle="none", markersize=3, label=marks.name(level) if level != "" else None,
+            **marks.look(k),
+        )  # fmt: skip
+    if longest:
+        ax.fill_between(*band, color=canvas.PALE, zorder=0, label=f"{subjects.percent(alpha)} of each")
+        ax.axline((0, 0), slope=1, color=canvas.GREY, linewidth=0.8, zorder=1)
+    canvas.caption(ax, "Normal plot", "normal quantile", "quantile residual")
+    canvas.tidy(ax)
+    marks.key(ax, False, "upper left")
+
+
+def _binned(ax: Axes, res: Any, bins: int, alpha: float) -> None:
+    """Observed less predicted shares by bin, with intervals."""
+    curve = _curve(res, bins, alpha)
+    levels = list(dict.fromkeys(curve.index.get_level_values("level"))) if curve.index.nlevels > 1 else [None]
+    for k, level in enumerate(levels):
+        c = curve if level is None else curve.loc[level]
+        low, high = c.observed - c.lower, c.upper - c.observed
+        ax.errorbar(
+            c.predicted, c.observed - c.predicted, [low.clip(lower=0), high.clip(lower=0)], markersize=4, linewidth=1,
+            linestyle="none", label=None if level is None else marks.name(level), **marks.look(k),
+        )  # fmt: skip
+    ax.axhline(0, color=canvas.GREY, linewidth=0.8, zorder=1)
+    what = subjects.probability(res) if len(levels) == 1 else "probability of the level"
+    title = f"Bins, with {subjects.percent(alpha)} intervals"
+    canvas.caption(ax, title, f"mean predicted {what}", "observed − predicted")
+    canvas.tidy(ax)
+    if len(levels) > 1:
+        marks.key(ax, False)
+
+
+def _curve(res: Any, bins: int, alpha: float) -> pd.DataFrame:
+    """Observed and predicted shares by bin."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)  # of summaries that are not drawn
+        return res.calibration(bins=bins).curve_frame(alpha)
+
+
+# --------------------------------------------------------------------------------------------- partial residuals
+def partial_residuals(
+    res: Any, terms: str | Sequence[str] | None = None, *, level: Any = None, smooth: bool = True, ax: Any = None
+) -> Figure:
+    """What each term adds to the linear predictor, with partial residuals about it: is the shape of the term right?
+
+    Parameters
+    ----------
+    res : result
+        Of Logit, Probit, CLogLog or MNLogit, with its rows.
+    terms : str or list of str, optional
+        Terms of the formula, a panel each; by default all that are made of one variable.
+    level : label, optional
+        With several classes: the level whose linear predictor, against the reference, is looked at.
+    smooth : bool
+        Whether to draw a local line through the residuals of a number, weighted by the working weights.
+    ax : Axes or sequence of Axes, optional
+        To draw on, one a panel; by default those of a new figure.
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    NotImplementedError
+        A model without working residuals; the rows are in a stream.
+    DataError
+        The rows were removed, or not saved; a term that is not there, or is of several variables.
+    ValueError
+        Several classes and no `level`.
+
+    Notes
+    -----
+    The area of a point is, in eighths, its weight in the smooth, one over the variance of its working residual: those
+    of rows that are all but certain are huge and weigh next to nothing. The axis shows 99 % of the weight. Where the
+    local line leaves the line of the model, the data ask for another shape (Landwehr, Pregibon & Shoemaker 1984).
+
+    Examples
+    --------
+    >>> from glmclf import Logit, datasets, plots
+    >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+    >>> fig = plots.partial_residuals(res, "GPA")
+    >>> fig.axes[0].get_xlabel()
+    'GPA'
+    """
+    if hasattr(res, "discriminant"):
+        raise NotImplementedError(f"partial_residuals() of {type(res.model).__name__}, which has no linear predictor")
+    subjects.check(res, "partial_residuals", ["resid_partial"])
+    parts, points, weights = res.components(), res.resid_partial(), res._partial_weights()
+    if isinstance(parts.columns, pd.MultiIndex):
+        known = list(dict.fromkeys(parts.columns.get_level_values(0)))
+        if level is None or level not in known:
+            raise ValueError(f"level={level!r}: partial residuals are of one equation; choose one of {known}")
+        parts, points, weights = parts[level], points[level], weights[[level]]
+    elif level is not None:
+        raise ValueError(f"level={level!r} is for several classes; {type(res.model).__name__} has one equation")
+    source, variables = Source(res), _variables_of_terms(res)
+    chosen = _chosen_terms(terms, list(parts.columns), variables)
+    columns = min(len(chosen), 3)
+    size = (4.2 * columns, 3.8 * -(-len(chosen) // columns))
+    w, table = weights.iloc[:, 0].to_numpy(), source.table()
+    all_axes = canvas.several(ax, len(chosen), size, columns)
+    for one, term in zip(all_axes, chosen):
+        x = table[variables[term][0]]
+        levels = source.levels_of(variables[term][0], table)
+        _part(one, x, parts[term].to_numpy(), points[term].to_numpy(), w, levels, smooth)
+        of = "" if level is None else f" of {marks.name(level)!r}"
+        canvas.caption(one, "", variables[term][0], f"what {term} adds to the linear predictor{of}")
+    return canvas.figure_of(all_axes[0])
+
+
+def _variables_of_terms(res: Any) -> dict[str, list[str]]:
+    """Columns of the data that each term is made of."""
+    k = len(res.model.exog_names)
+    found = {}
+    for term, place in res.model._design.terms.items():
+        own = set(np.arange(k)[place].tolist())
+        names = [name for variables, at in design_parts(res.model._design) if own & set(at) for name in variables]
+        found[term] = list(dict.fromkeys(names))
+    return found
+
+
+def _chosen_terms(terms: Any, known: list[str], variables: dict[str, list[str]]) -> list[str]:
+    """Terms that were asked for, or all that can be drawn."""
+    if terms is None:
+        chosen = [term for term in known if len(variables[term]) == 1]
+        if not chosen:
+            raise DataError(f"no term is made of one variable: {known}")
+        return chosen
+    chosen = [terms] if isinstance(terms, str) else list(terms)
+    for term in chosen:
+        if term not in known:
+            raise DataError(f'"{term}" is no term of the model. {close_to(str(term), known)}')
+        if len(variables[term]) != 1:
+            raise DataError(f'"{term}" is made of {variables[term]}: partial residuals are drawn against one variable')
+    if not chosen:
+        raise ValueError("terms=[]: name one at least")
+    return chosen
+
+
+def _weighed(ax: Axes, x: ndarray, z: ndarray, weight: ndarray) -> None:
+    """Points whose area is their weight, in eight sizes: lines of markers are drawn many times faster than scatters."""
+    size = np.ceil(weight * 8).clip(1, 8)
+    for s in np.unique(size):
+        own = size == s
+        style: dict[str, Any] = {"marker": "o", "linestyle": "none", "markeredgewidth": 0}
+        style["alpha"] = 0.6 if len(x) < 2000 else 0.2
+        ax.plot(x[own], z[own], markersize=np.sqrt(30 * s / 8), color=canvas.colour(0), **style)
+
+
+def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels: Any, smooth: bool) -> None:
+    """A term's part, its partial residuals, and their trend."""
+    canvas.tidy(ax)
+    if levels is None:
+        at = x.to_numpy(dtype=float, na_value=np.nan)
+        spread = at
+    else:
+        at = pd.Index(levels).get_indexer(pd.Index(x.astype(object))).astype(float)
+        spread = at + marks.jitter(len(at), 0.25)
+        ax.set_xticks(range(len(levels)), [canvas.wrapped(subjects.plain(v), 14) for v in levels])
+        ax.set_xlim(-0.5, len(levels) - 0.5)
+        if len(levels) > 4:
+            ax.tick_params(axis="x", rotation=90, labelsize=max(4.0, min(9.0, 200 / len(levels))))
+    known = np.isfinite(part) & np.isfinite(z) & np.isfinite(at) & (w > 0)
+    if not known.any():
+        ax.text(0.5, 0.5, "(infinite coefficient)", ha="center", va="center", transform=ax.transAxes)
+        ax.set_yticks([])
+        return
+    at, part, z, w, spread = at[known], part[known], z[known], w[known], spread[known]
+    _weighed(ax, spread, z, w / w.max())
+    order = at.argsort(kind="stable")
+    style: dict[str, Any] = {"linestyle": "none", "marker": "_", "markersize": 18, "markeredgewidth": 2}
+    ax.plot(at[order], part[order], color="black", linewidth=1.5, label="model", **(style if levels else {}))
+    lines = [part]
+    if smooth and levels is None and len(np.unique(at)) >= 5:
+        _smooth(ax, at, z, w, canvas.COLOURS[5])
+        ax.lines[-1].set(label="trend of the residuals", linestyle="--")
+        lines.append(np.asarray(ax.lines[-1].get_ydata()))
+    _view(ax, z, w, np.concatenate(lines))
+    marks.key(ax, False)
+
+
+def _view(ax: Axes, z: ndarray, w: ndarray, lines: ndarray) -> None:
+    """Limits in which 99 % of the weight, and all lines, are in view; says how many points are not."""
+    order = z.argsort()
+    share = w[order].cumsum() / w.sum()
+    low, high = z[order][np.searchsorted(share, [0.005, 0.995]).clip(max=len(z) - 1)]
+    low, high = min(low, np.nanmin(lines)), max(high, np.nanmax(lines))
+    margin = 0.05 * (high - low) or 1.0
+    ax.set_ylim(low - margin, high + margin)
+    hidden = int(((z < low - margin) | (z > high + margin)).sum())
+    if hidden:
+        ax.plot([], [], linestyle="none", label=f"{hidden:,} of {len(z):,} points out of view")

@@ -1,0 +1,417 @@
+"""Estimates with their intervals below each other: coefficients, ratios, marginal effects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.frame import close_to
+from glmclf.errors import DataError
+from glmclf.inference.wald import check_alpha
+from glmclf.plots import canvas, subjects
+from glmclf.results.marginal_effects import MarginalEffects
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ENDS = ["Conf. Int. Low", "Conf. Int. Upp."]
+OMITTED, UNKNOWN = "(omitted)", "(not determined)"
+EDGE = {"<": 0.012, ">": 0.988}  # of the width, where arrows stand
+
+
+class Rows(NamedTuple):
+    """Estimates, ends of their intervals and notes, (rows,); NaN and "" where there is nothing to say."""
+
+    estimate: ndarray
+    low: ndarray
+    high: ndarray
+    note: list[str]
+
+
+# ---------------------------------------------------------------------------------------------------- coefficients
+def coefficients(
+    res: Any,
+    exponentiate: bool = False,
+    *,
+    alpha: float = 0.05,
+    which: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    units: Mapping[str, float] | None = None,
+    method: str = "wald",
+    names: Sequence[str] | None = None,
+    panels: bool = False,
+    ax: Any = None,
+) -> Figure:
+    """Coefficients with their confidence intervals, of one result or of several beside each other.
+
+    Parameters
+    ----------
+    res : result, list of results or dict of them by name
+        Of any model. Of LDA, QDA and NaiveBayes the coefficients of `res.discriminant`, the logit that they imply.
+    exponentiate : bool
+        Odds ratios (of several levels relative risk ratios, of CLogLog hazard ratios) on a log axis.
+    alpha : float
+        One minus the level of the intervals, in (0, 1).
+    which : list of str, optional
+        Names of coefficients, in the order to show them; by default all but the intercept.
+    drop : list of str
+        Names to leave out.
+    units : dict, optional
+        With `exponentiate`: the change of a regressor that counts as one unit, as in `odds_ratios`.
+    method : {"wald", "profile"}
+        Of the intervals, as in `conf_int`.
+    names : list of str, optional
+        What to call several results.
+    panels : bool
+        Of several levels: a panel a level, in place of one with a mark a level. Several results always have panels.
+    ax : Axes or list of Axes, optional
+        To draw on; with panels as many as these are.
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    DataError
+        No such coefficient.
+    NotImplementedError
+        Ratios of a Probit, or a profile of a model that has none.
+
+    Notes
+    -----
+    Infinite estimates (separation) are arrows at the edge with the text "inf", or "0" of a ratio; coefficients that
+    were left out are "(omitted)"; an open mark has no interval, as after a lasso.
+
+    Examples
+    --------
+    >>> from glmclf import Logit, datasets, plots
+    >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
+    >>> fig = plots.coefficients(res, exponentiate=True)
+    >>> fig.axes[0].get_xscale(), [label.get_text() for label in fig.axes[0].get_yticklabels()]
+    ('log', ['GPA', 'TUCE', 'PSI'])
+    """
+    fits = _fits(res, names)
+    tables = {name: _frame(one, exponentiate, check_alpha(alpha), units, method) for name, one in fits.items()}
+    first = next(iter(fits.values()))
+    shown = _chosen([t.index.get_level_values(-1) for t in tables.values()], first, which, drop)
+    cells = {name: _by_level(fits[name], table, shown, exponentiate) for name, table in tables.items()}
+    heading = _heading(list(fits.values()), exponentiate)
+    cov = {str(one.cov_type) for one in fits.values()}
+    with_ends = any(ENDS[0] in t for t in tables.values())
+    x = (
+        f"{heading}, {subjects.percent(alpha)} interval ({', '.join(sorted(cov))})"
+        if with_ends
+        else f"{heading} (without intervals)"
+    )
+    axes = _draw([str(name) for name in shown], cells, panels, 1.0 if exponentiate else 0.0, x, _title(fits), ax)
+    return canvas.figure_of(axes[0])
+
+
+def _fits(res: Any, names: Sequence[str] | None) -> dict[str, Any]:
+    """Results that have coefficients by name, which tells what is modelled where that differs."""
+    found = subjects.results_of(res, names, "coefficients", ("summary_frame",))
+    fits = {name: _with_params(one) for name, one in found.items()}
+    if len({bool(subjects.levels(one)) for one in fits.values()}) > 1:
+        raise ValueError(
+            "coefficients() of a binary model and one of several levels: their coefficients differ in kind"
+        )
+    said = {name: subjects.response(one).describe() for name, one in fits.items()}
+    if len(set(said.values())) == 1:
+        return fits
+    return {f"{name}: {said[name]}": one for name, one in fits.items()}
+
+
+def _with_params(res: Any) -> Any:
+    """The result that has coefficients: of a generative model the logit that it implies."""
+    inner = getattr(res, "discriminant", None)
+    if inner is not None:
+        return inner
+    if not hasattr(res, "params") or not hasattr(res, "model"):
+        raise TypeError(f"coefficients() draws results of fit() that have params; found {type(res).__name__}")
+    return res
+
+
+def _frame(res: Any, ratio: bool, alpha: float, units: Any, method: str) -> pd.DataFrame:
+    """coef and, where there are any, the ends of intervals, by coefficient."""
+    if units and not ratio:
+        raise ValueError("units= is for exponentiate=True: coefficients are of one unit")
+    if not units:
+        return res.summary_frame(alpha=alpha, exponentiate=ratio, method=method)
+    table = res.odds_ratios(alpha=alpha, units=units, method=method)
+    new = {table.columns[0]: "coef"}
+    if len(table.columns) > 2:
+        new |= dict(zip(table.columns[-2:], ENDS))
+    return table.rename(columns=new)
+
+
+def _chosen(indexes: list[pd.Index], res: Any, which: Any, drop: Any) -> list[str]:
+    """Names of the coefficients to show."""
+    known = list(dict.fromkeys(name for index in indexes for name in index))
+    for keyword, given in (("which", which), ("drop", drop)):
+        if isinstance(given, str):
+            raise TypeError(f"{keyword}={given!r}: a list of names, [{given!r}]")
+        lost = [name for name in given or () if name not in known]
+        if lost:
+            hint = close_to(str(lost[0]), known).replace("columns", "coefficients")
+            raise DataError(f"{keyword}=: {lost[0]!r} is no coefficient. {hint}")
+    if which is None:
+        constants = {"Intercept", "const"} if len(known) > 1 else set()
+        which = [name for name in known if name not in constants]
+    shown = [name for name in which if name not in set(drop)]
+    if not shown:
+        raise ValueError("no coefficient is left to draw")
+    return shown
+
+
+def _by_level(res: Any, table: pd.DataFrame, shown: list[str], ratio: bool) -> dict[Any, Rows]:
+    """Rows of each equation; of a binary model under None."""
+    omitted = getattr(res, "_omitted", None)
+    table = table.assign(_omitted=False if omitted is None else omitted)
+    if not isinstance(table.index, pd.MultiIndex):
+        return {None: _rows(table.reindex(shown), set(table.index), ratio)}
+    levels = dict.fromkeys(table.index.get_level_values(0))
+    parts = {level: table.xs(level, level=0) for level in levels}
+    return {level: _rows(part.reindex(shown), set(part.index), ratio) for level, part in parts.items()}
+
+
+def _rows(table: pd.DataFrame, known: set[Any], ratio: bool) -> Rows:
+    estimate = table["coef"].to_numpy(dtype=float)
+    low, high = (table[c].to_numpy(dtype=float) if c in table else np.full(len(table), np.nan) for c in ENDS)
+    gone = table["_omitted"].to_numpy()
+    words = {np.inf: "inf", -np.inf: "\N{MINUS SIGN}inf", 0.0: "0" if ratio else ""}
+    note = [
+        ("" if name not in known else OMITTED if out is True or out == 1 else UNKNOWN)
+        if np.isnan(b)
+        else words.get(b, "")
+        for name, b, out in zip(table.index, estimate, gone)
+    ]
+    return Rows(estimate, low, high, note)
+
+
+def _heading(fits: list[Any], ratio: bool) -> str:
+    if not ratio:
+        return "coefficient"
+    kinds = {
+        "relative risk ratio"
+        if subjects.levels(one)
+        else {"logit": "odds ratio"}.get(one.model.link.name, "hazard ratio")
+        for one in fits
+    }
+    return " or ".join(sorted(kinds))
+
+
+def _title(fits: Mapping[str, Any]) -> str:
+    """What is modelled and how many observations, as far as all results agree."""
+    said = {subjects.response(one).describe() for one in fits.values()}
+    sizes = {float(one.nobs) for one in fits.values()}
+    return ", ".join([*(said if len(said) == 1 else []), *map(subjects.observations, sizes if len(sizes) == 1 else [])])
+
+
+# --------------------------------------------------------------------------------------------------------- margins
+def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = None, **options: Any) -> Figure:
+    """Marginal effects with their confidence intervals: a row a variable, of several levels a mark a level.
+
+    Parameters
+    ----------
+    res : result or MarginalEffects
+        Of any model, or what its `get_margeff` gave.
+    alpha : float
+        One minus the level of the intervals, in (0, 1).
+    panels : bool
+        Of several levels: a panel a level.
+    ax : Axes or list of Axes, optional
+        To draw on; with panels one a level.
+    **options
+        Of `get_margeff`, as ``variables=``, ``at=``, ``over=``.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> from glmclf import Logit, datasets, plots
+    >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
+    >>> fig = plots.margins(res, variables=["GPA", "PSI"])
+    >>> fig.axes[0].get_xlabel()
+    'dy/dx on P(GRADE = 1), 95 % interval (nonrobust)'
+    """
+    if isinstance(res, MarginalEffects) and options:
+        raise TypeError(f"margins() of effects that are there takes no {', '.join(options)}=: give the result")
+    if not isinstance(res, MarginalEffects):
+        subjects.check(res, "margins", ("get_margeff",))
+    found = res if isinstance(res, MarginalEffects) else res.get_margeff(**options)
+    table = found.summary_frame(check_alpha(alpha))
+    fit, several = found.results, bool(subjects.levels(found.results))
+    parts = (
+        {lv: table.xs(lv, level=0) for lv in dict.fromkeys(table.index.get_level_values(0))}
+        if several
+        else {None: table}
+    )
+    cells = {level: _effects(part) for level, part in parts.items()}
+    first = next(iter(parts.values()))
+    x = f"{table.columns[0]} on {subjects.probability(fit)}, {subjects.percent(alpha)} interval ({fit.cov_type})"
+    title = "" if found._at == "overall" else f"at: {found._at}"
+    rows, variables = _effect_names(first.index)
+    if len(variables) == 1 < len(rows):
+        title = f"effect of {variables[0]}" + (f", {title}" if title else "")
+    axes = _draw(rows, {type(fit.model).__name__: cells}, panels, 0.0, x, title, ax)
+    return canvas.figure_of(axes[0])
+
+
+def _effects(part: pd.DataFrame) -> Rows:
+    """Of a table of marginal effects the effect, the ends of its interval, and what is said of it."""
+    words = {np.inf: "inf", -np.inf: "\N{MINUS SIGN}inf"}
+    effect, low, high = part.iloc[:, [0, 4, 5]].to_numpy(dtype=float).T
+    return Rows(effect, low, high, [UNKNOWN if np.isnan(b) else words.get(b, "") for b in effect])
+
+
+def _effect_names(index: pd.Index) -> tuple[list[str], list[str]]:
+    """Of each row the variable, if there are several, what was set and the group; and the variables."""
+    names = [str(name) for name in index.get_level_values(-1)]
+    variables = list(dict.fromkeys(names))
+    if not isinstance(index, pd.MultiIndex):
+        return names, variables
+    heads = [str(name) for name in index.names[:-1]]
+    settings = [", ".join(f"{h} = {_value(v)}" for h, v in zip(heads, row)) for row in index.to_flat_index()]
+    return settings if len(variables) == 1 else [f"{n}, {s}" for n, s in zip(names, settings)], variables
+
+
+def _value(v: Any) -> str:
+    return canvas.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
+
+
+# --------------------------------------------------------------------------------------------------------- drawing
+def _draw(
+    rows: list[str],
+    cells: dict[str, dict[Any, Rows]],
+    panels: bool,
+    reference: float,
+    x: str,
+    title: str,
+    ax: Any,
+) -> list[Axes]:
+    """Rows of results and levels, in one panel or in one a level."""
+    series, heads = _arranged(cells, panels)
+    labels = [canvas.wrapped(name) for name in rows]
+    places, total = canvas.stacked(labels, max(map(len, series)))
+    keys = list(dict.fromkeys(name for one in series for name in one))
+    columns, wide = min(len(series), 4), 4.2 if len(series) == 1 else 2.7
+    gutter = canvas.LETTER * max(len(line) for label in labels for line in label.split("\n")) + 0.4
+    gutter += canvas.beside(keys, 0) if len(keys) > 1 else 0.0
+    axes = canvas.several(
+        ax, len(series), (gutter + wide * columns, (total + 1.2) * -(-len(series) // columns)), columns
+    )
+    for i, (one, panel) in enumerate(zip(series, axes)):
+        _marks(panel, one, keys, places, reference)
+        canvas.row_labels(panel, labels, places, total, ax is None, shown=ax is not None or i % columns == 0)
+        canvas.caption(panel, heads[i] or title, x, width=wide if ax is None else None)
+    if heads[0] and title and ax is None:
+        head = canvas.wrapped(title, int(wide * columns / canvas.LETTER))
+        canvas.figure_of(axes[0]).suptitle(head, fontsize=11)
+    if len(keys) > 1:
+        for k, name in enumerate(keys):  # whether or not the last panel has it
+            axes[-1].plot([], [], canvas.marker(k), color=canvas.colour(k), linestyle="none", label=name)
+        canvas.legend(axes[-1], ax is None, most=0)
+    return axes
+
+
+def _arranged(cells: dict[str, dict[Any, Rows]], panels: bool) -> tuple[list[dict[str, Rows]], list[str]]:
+    """What is beside each other in each panel, by name, and the heads of panels, "" where there is one alone."""
+    levels = list(dict.fromkeys(level for by_level in cells.values() for level in by_level))
+    if levels == [None]:
+        return [{name: by_level[None] for name, by_level in cells.items()}], [""]
+    words = {level: str(subjects.plain(level)) for level in levels}
+    if not panels and len(cells) == 1:
+        return [{words[level]: rows for level, rows in next(iter(cells.values())).items()}], [""]
+    series = [{name: by_level[level] for name, by_level in cells.items() if level in by_level} for level in levels]
+    return series, list(words.values())
+
+
+def _marks(ax: Axes, series: dict[str, Rows], keys: list[str], places: ndarray, reference: float) -> None:
+    """Estimates and intervals of several series on one panel."""
+    ratio = reference == 1.0
+    low, high = _limits(list(series.values()), reference)
+    if ratio:
+        ax.set_xscale("log")
+        canvas.log_axis(ax.xaxis, low, high)
+    ax.set_xlim(low, high)
+    ax.axvline(reference, color=canvas.GREY, linewidth=1, linestyle="--", zorder=1)
+    for i, (name, rows) in enumerate(series.items()):
+        k = keys.index(name)
+        y, colour = places + canvas.DODGE * (i - (len(series) - 1) / 2), canvas.colour(k)
+        ends = ~(np.isnan(rows.low) & np.isnan(rows.high))
+        left = np.where(rows.low > (0 if ratio else -np.inf), rows.low, low)
+        left = np.where(np.isnan(rows.low), rows.estimate, left)  # an end that is not known has no line
+        right = np.where(np.isnan(rows.high), rows.estimate, np.minimum(rows.high, high))
+        ax.hlines(y[ends], left[ends], right[ends], color=colour, linewidth=1.6, zorder=2)
+        there = np.isfinite(rows.estimate) & ~((rows.estimate == 0) & ratio)
+        style: dict[str, Any] = {"color": colour, "linestyle": "none", "markersize": 5.5, "zorder": 3}
+        for some, face in ((there & ends, colour), (there & ~ends, "white")):
+            ax.plot(rows.estimate[some], y[some], canvas.marker(k), markerfacecolor=face, **style)
+        _at_edges(ax, rows, y, there, colour, ratio)
+    canvas.tidy(ax, "x")
+
+
+def _limits(series: list[Rows], reference: float) -> tuple[float, float]:
+    """Ends of the x axis: all that is finite, and the reference; of ratios multiplicatively."""
+    values = np.concatenate([np.r_[rows.estimate, rows.low, rows.high] for rows in series])
+    ratio = reference == 1.0
+    values = np.r_[values[np.isfinite(values) & ((values > 0) | (not ratio))], reference]
+    values = np.log(values) if ratio else values
+    low, high = values.min(), values.max()
+    pad = 0.06 * (high - low) if high > low else np.log(2.0) if ratio else 1.0
+    ends = np.array([low - pad, high + pad])
+    with np.errstate(over="ignore"):
+        ends = np.exp(ends) if ratio else ends
+    return float(max(ends[0], np.finfo(float).tiny) if ratio else ends[0]), float(min(ends[1], np.finfo(float).max))
+
+
+def _at_edges(ax: Axes, rows: Rows, y: ndarray, there: ndarray, colour: str, ratio: bool) -> None:
+    """Arrows where an interval or estimate goes on beyond the axis, and what is said of estimates that are no point."""
+    across, size = ax.get_yaxis_transform(), canvas.small(ax, 8.5)
+    zero = 0.0 if ratio else -np.inf
+    arrows = [
+        (
+            "<",
+            (rows.low == zero) | (rows.estimate == zero)
+            if ratio
+            else np.isneginf(rows.low) | np.isneginf(rows.estimate),
+        ),
+        (">", np.isposinf(rows.high) | np.isposinf(rows.estimate)),
+    ]
+    for mark, some in arrows:
+        if some.any():
+            ax.plot(
+                np.full(some.sum(), EDGE[mark]),
+                y[some],
+                mark,
+                color=colour,
+                transform=across,
+                markersize=6,
+                clip_on=False,
+            )
+    for text, b, place in zip(rows.note, rows.estimate, y):
+        if not text:
+            continue
+        side = -1 if b == zero else 1 if b == np.inf else 0
+        at, align = {-1: (EDGE["<"], "left"), 1: (EDGE[">"], "right"), 0: (0.5, "center")}[side]
+        box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+        ax.annotate(
+            text,
+            (at, place),
+            xycoords=across,
+            xytext=(-9.0 * side, 0),
+            textcoords="offset points",
+            ha=align,
+            va="center",
+            fontsize=size,
+            color=colour if side else canvas.GREY,
+            bbox=box,
+        )

@@ -1,0 +1,181 @@
+"""Marks that several plots share: points of classes, labels of single points, names that no mathematics is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.plots import canvas, subjects
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+AROUND = [(4, 4), (4, -11), (-4, 4), (-4, -11), (4, 14), (4, -21), (-4, 14), (-4, -21), (14, -4), (-14, -4)]
+
+
+def look(i: int) -> dict[str, Any]:
+    """Colour and marker of a class: no two of the first 64 have both in common."""
+    turn = i // len(canvas.COLOURS)
+    return {"color": canvas.colour(i), "marker": canvas.marker(i + turn)}
+
+
+def line(i: int) -> dict[str, Any]:
+    """Colour and dashes of a class."""
+    return {"color": canvas.colour(i), "linestyle": canvas.dashes(i + i // len(canvas.COLOURS))}
+
+
+def name(level: Any) -> str:
+    """A level as a label of a legend, which leaves out those that begin with an underscore."""
+    words = str(subjects.plain(level))
+    return f"\N{ZERO WIDTH SPACE}{words}" if words.startswith("_") else words
+
+
+def points(
+    ax: Axes, x: ndarray, y: ndarray, places: ndarray | None, levels: Sequence[Any], size: float = 16.0
+) -> None:
+    """Rows as points, in the colours and markers of their classes; without classes grey.
+
+    Parameters
+    ----------
+    places : (n,) integer ndarray or None
+        Place of each row's class among the levels.
+    size : float
+        Area in points squared.
+    """
+    alpha = 0.8 if len(x) < 500 else 0.5 if len(x) < 5000 else 0.2
+    common = {"linewidths": 0.3 if len(x) < 5000 else 0.0, "edgecolors": "0.25", "alpha": alpha, "zorder": 2.5}
+    if places is None:
+        ax.scatter(x, y, s=size, color=canvas.GREY, label=f"rows ({len(x):,})", **common)  # type: ignore[arg-type]
+        return
+    for k, level in enumerate(levels):
+        own = places == k
+        ax.scatter(x[own], y[own], s=size, label=name(level), **look(k), **common)  # type: ignore[arg-type]
+
+
+def label_points(ax: Axes, x: ndarray, y: ndarray, labels: Sequence[Any], radius: ndarray) -> None:
+    """Labels beside points of a radius in points, where they neither cover each other nor leave the axes, if there is
+    such a place."""
+    canvas.figure_of(ax).draw_without_rendering()  # the layout is settled
+    taken: list[Any] = []
+    size = canvas.small(ax, 8.0)
+    for a, b, label, r in zip(x, y, labels, 0.7 * radius - 2):
+        text = ax.annotate(canvas.wrapped(label), (a, b), xytext=AROUND[0], textcoords="offset points", fontsize=size)
+        text.set_in_layout(False)
+        places = [(a + np.sign(a) * max(r, 0), b + np.sign(b) * max(r, 0)) for a, b in AROUND]
+        covered = [_covered(text, place, taken, ax) for place in places]
+        taken.append(_at(text, places[int(np.argmin(covered))]))
+
+
+def _at(text: Any, shift: tuple[float, float]) -> Any:
+    """The box of a label that is moved."""
+    text.set(position=shift, ha="left" if shift[0] > 0 else "right", va="bottom")
+    return text.get_window_extent()
+
+
+def _covered(text: Any, shift: tuple[float, float], taken: list[Any], ax: Axes) -> int:
+    """How many labels a place covers; twice as bad, whether it leaves the axes."""
+    box, frame = _at(text, shift), ax.get_window_extent()
+    outside = box.x0 < frame.x0 or box.x1 > frame.x1 or box.y0 < frame.y0 or box.y1 > frame.y1
+    return sum(bool(box.overlaps(other)) for other in taken) + 2 * outside
+
+
+def key(ax: Axes, own: bool, inside: str = "best") -> None:
+    """A legend in which no mark is faint or larger than usual; names are cut short in Axes too small for them."""
+    handles, labels = ax.get_legend_handles_labels()
+    if not handles:
+        return
+    width, tall = canvas.inches(ax)
+    size = canvas.small(ax)
+    lines = sum(1 + canvas.wrapped(label).count("\n") for label in labels)
+    if not own and lines * canvas.LINE * size / 10 > 0.6 * tall:
+        words = shortened(labels, max(6, int(0.4 * width / (canvas.LETTER * size / 10))))
+        size = min(size, 0.7 * tall / len(words) / canvas.LINE * 10)
+        options: dict[str, Any] = {"loc": inside, "fontsize": size}
+        found = ax.legend(handles, [canvas.wrapped(w, len(w)) for w in words], **options)
+        found.get_frame().set(alpha=0.8, linewidth=0)
+        found.set_in_layout(False)
+    else:
+        canvas.legend(ax, own, inside)
+    _clear(ax.get_legend())
+
+
+def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
+    """One legend beside the panels of a figure of our own, or one in the first panel of a user's."""
+    if not own:
+        key(all_axes[0], False)
+        return
+    handles: dict[str, Any] = {}
+    for ax in all_axes:
+        for handle, label in zip(*ax.get_legend_handles_labels()):
+            handles.setdefault(canvas.wrapped(label), handle)
+    if handles:
+        place = "outside right upper"
+        _clear(figure.legend(handles.values(), handles.keys(), loc=place, frameon=False, fontsize=9))
+
+
+def _clear(legend: Any) -> None:
+    for handle in legend.legend_handles:
+        if handle is not None and hasattr(handle, "set_sizes"):
+            handle.set_sizes([24.0])
+        if handle is not None:
+            handle.set_alpha(1.0)
+
+
+def shortened(labels: Sequence[str], most: int) -> list[str]:
+    """Labels of at most `most` characters: their beginning, or from where those that begin alike differ.
+
+    Examples
+    --------
+    >>> shortened(["a long name", "a long noun", "short"], 8)
+    ['…g name', '…g noun', 'short']
+    """
+    cut = [label if len(label) <= most else label[: most - 1] + "…" for label in labels]
+    for word in {word for word in cut if cut.count(word) > 1}:
+        alike = [i for i, other in enumerate(cut) if other == word]
+        same = [len(set(letters)) == 1 for letters in zip(*(labels[i] for i in alike))]
+        start = max([*same, False].index(False) - 3, 0)
+        for i in alike:
+            rest = labels[i][start:]
+            cut[i] = f"…{rest}" if len(rest) < most else f"…{rest[: most - 2]}…"
+    return cut
+
+
+def lines_of(levels: Sequence[Any]) -> float:
+    """Inches that a legend of levels needs."""
+    return 0.5 + canvas.LINE * sum(1.25 + canvas.wrapped(name(level)).count("\n") for level in levels)
+
+
+def grid(needs: Sequence[float], columns: int, width: float, least: float) -> list[Axes]:
+    """Axes of a new figure, each of the height that it needs, in inches: tall ones stand in rows below the others.
+
+    Parameters
+    ----------
+    needs : sequence of float
+        Inches that each panel needs.
+    columns : int
+    width : float
+        Of the figure, in inches.
+    least : float
+        Height of the figure.
+    """
+    canvas._check()
+    from matplotlib import pyplot
+
+    tall = [need > 2 * min(needs) for need in needs]
+    order = [i for late in (False, True) for i in range(len(needs)) if tall[i] == late]
+    short = -(-tall.count(False) // columns) * columns  # places of rows that are full
+    place = {i: j if not tall[i] else short + j - tall.count(False) for j, i in enumerate(order)}
+    heights = [0.0] * (max(place.values()) // columns + 1)
+    for i, at in place.items():
+        heights[at // columns] = max(heights[at // columns], needs[i])
+    figure = pyplot.figure(figsize=(width, max(least, sum(heights))), layout="constrained")
+    places = figure.add_gridspec(len(heights), columns, height_ratios=heights)
+    return [figure.add_subplot(places[place[i] // columns, place[i] % columns]) for i in range(len(needs))]
+
+
+def jitter(n: int, width: float) -> ndarray:
+    """The same numbers each time, uniform on -width to width."""
+    return np.random.default_rng(0).uniform(-width, width, n)

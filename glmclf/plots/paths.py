@@ -1,0 +1,218 @@
+"""Penalised fits over alpha: coefficients, and the deviance of cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.frame import close_to
+from glmclf.errors import DataError
+from glmclf.plots import canvas, subjects
+from glmclf.results.regularization import RegularizationCV, RegularizationPath
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PARTS = ("cv", "coefficients")
+WIDE, TALL = 5.2, 3.6
+
+
+def regularization(
+    found: RegularizationPath | RegularizationCV,
+    part: str | None = None,
+    *,
+    which: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    label: int = 12,
+    ax: Any = None,
+) -> Figure:
+    """Coefficients over the weight of the penalty, and the deviance of cross-validation with its one-se rule.
+
+    Parameters
+    ----------
+    found : RegularizationPath or RegularizationCV
+        Of ``fit_regularized(alphas=...)`` or ``fit_regularized_cv(...)``.
+    part : {"cv", "coefficients"}, optional
+        One of the parts; by default all that there are: of a RegularizationCV the deviance above the coefficients.
+    which : list of str, optional
+        Names of coefficients to draw; by default all but the intercept.
+    drop : list of str
+        Names to leave out.
+    label : int
+        How many of the coefficients, the largest at the end of the path, have their name beside it.
+    ax : Axes or list of Axes, optional
+        To draw on: one for the deviance, if it is drawn, then one for the coefficients or, of several levels, one a
+        level.
+
+    Returns
+    -------
+    Figure
+
+    Notes
+    -----
+    The penalty falls from left to right on a log axis; a fit with alpha = 0 has no place there and is left out, as the
+    axis says. Above the coefficients stand the effective degrees of freedom, or after a lasso how many slopes are not
+    0. Dashed lines are at `alpha_min`, dotted ones at `alpha_1se`.
+
+    Examples
+    --------
+    >>> from glmclf import Logit, datasets, plots
+    >>> model = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector"))
+    >>> fig = plots.regularization(model.fit_regularized(alphas=[0.001, 0.01, 0.1, 1]))
+    >>> fig.axes[0].get_xscale(), len(fig.axes[0].get_lines())
+    ('log', 4)
+    """
+    if not isinstance(found, (RegularizationPath, RegularizationCV)):
+        raise TypeError(
+            "regularization() draws what fit_regularized(alphas=...) or fit_regularized_cv() gave; found "
+            f"{type(found).__name__}"
+        )
+    if part is not None and part not in PARTS:
+        raise ValueError(f"part={part!r}: choose one of {', '.join(map(repr, PARTS))}")
+    cv = found if isinstance(found, RegularizationCV) else None
+    if part == "cv" and cv is None:
+        raise TypeError('part="cv" of a path without cross-validation: fit_regularized_cv() has it')
+    path: RegularizationPath = found.path if isinstance(found, RegularizationCV) else found
+    tables = {} if part == "cv" else _tables(path, which, drop)
+    deviance = cv is not None and part != "coefficients"
+    n = len(tables) + deviance
+    columns = 1 if n < 3 else 2
+    axes = canvas.several(ax, n, ((WIDE + 1.2) * columns, TALL * -(-n // columns) + 0.3), columns)
+    if deviance and cv is not None:
+        _deviance(axes[0], cv, ax is None)
+    for panel, (level, table) in zip(axes[deviance:], tables.items()):
+        _coefficients(panel, path, table, level, label)
+        if cv is not None:
+            _chosen(panel, cv)
+    return canvas.figure_of(axes[0])
+
+
+def _tables(path: RegularizationPath, which: Any, drop: Any) -> dict[Any, pd.DataFrame]:
+    """Coefficients to draw, by level."""
+    several = path.params.columns.nlevels > 1
+    known = list(dict.fromkeys(path.params.columns.get_level_values(-1)))
+    for keyword, given in (("which", which), ("drop", drop)):
+        if isinstance(given, str):
+            raise TypeError(f"{keyword}={given!r}: a list of names, [{given!r}]")
+        lost = [name for name in given or () if name not in known]
+        if lost:
+            hint = close_to(str(lost[0]), known).replace("columns", "coefficients")
+            raise DataError(f"{keyword}=: {lost[0]!r} is no coefficient. {hint}")
+    at = path.model._constant_column()
+    constant = None if at is None else path.model.exog_names[at]
+    names = [n for n in (which or known) if n not in set(drop) and (which is not None or n != constant)]
+    if not names:
+        raise ValueError("no coefficient is left to draw")
+    if not several:
+        return {None: path.params[names]}
+    levels = dict.fromkeys(path.params.columns.get_level_values(0))
+    return {level: path.params[level][names] for level in levels}
+
+
+def _alpha_axis(ax: Axes, alphas: ndarray, title: str, y: str) -> None:
+    """A log axis, the largest alpha on the left."""
+    positive = alphas[alphas > 0]
+    if not len(positive):
+        raise DataError("the path has no alpha above 0, which a log axis could show")
+    ax.set_xscale("log")
+    low, high = positive.min(), positive.max()
+    low, high = (low / 2, high * 2) if low == high else (low, high)
+    pad = (high / low) ** 0.03
+    ax.set_xlim(high * pad, low / pad)
+    canvas.log_axis(ax.xaxis, low, high)
+    zero = "" if len(positive) == len(alphas) else " (0 is not shown)"
+    canvas.caption(ax, title, f"alpha, weight of the penalty{zero}", y)
+
+
+def _coefficients(ax: Axes, path: RegularizationPath, table: pd.DataFrame, level: Any, label: int) -> None:
+    shown = path.alphas > 0
+    alphas, b = path.alphas[shown], table.to_numpy()[shown]
+    ax.axhline(0, color=canvas.GREY, linewidth=1, linestyle="--", zorder=1)
+    for j, name in enumerate(table.columns):
+        style: dict[str, Any] = {"color": canvas.colour(j), "linestyle": canvas.dashes(j // len(canvas.COLOURS) + j)}
+        mark = canvas.marker(j) if len(alphas) < 3 else None
+        ax.plot(alphas, b[:, j], linewidth=1.5, label=str(name), marker=mark, **style)
+    title = subjects.probability(path) if level is None else str(subjects.plain(level))
+    _alpha_axis(ax, path.alphas, title, "coefficient")
+    _sizes(ax, path)
+    _names(ax, [str(name) for name in table.columns], b[np.argmin(alphas)], label)
+    canvas.tidy(ax, "y")
+
+
+def _sizes(ax: Axes, path: RegularizationPath) -> None:
+    """Effective degrees of freedom above the axes, or the number of slopes that are not 0."""
+    lasso = path._wanted.L1_wt > 0
+    sizes = path.nonzero if lasso else path.edf
+    order = np.argsort(path.alphas)
+    order = order[path.alphas[order] > 0]
+    top = ax.secondary_xaxis("top")
+    most = int(np.clip(canvas.inches(ax)[0] / 0.6, 2, 6))
+    few = order[np.unique(np.linspace(0, len(order) - 1, min(len(order), most)).astype(int))]
+    top.set_xticks(path.alphas[few], [f"{sizes.iloc[i]:.3g}" for i in few])
+    top.tick_params(labelsize=canvas.small(ax, 8.5), length=2)
+    top.minorticks_off()
+    word = "slopes that are not 0" if lasso else "effective degrees of freedom"
+    top.set_xlabel(word, fontsize=canvas.small(ax, 8.5))
+    top.spines["top"].set_visible(False)
+
+
+def _names(ax: Axes, names: list[str], ends: ndarray, most: int) -> None:
+    """Names of the largest coefficients beside the ends of their lines, moved apart."""
+    largest = [j for j in np.argsort(-np.nan_to_num(np.abs(ends)), kind="stable")[: max(most, 0)] if ends[j] == ends[j]]
+    if not largest:
+        return
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high)
+    size = canvas.small(ax, 8.5)
+    labels = {j: canvas.wrapped(names[j], 24) for j in largest}
+    room = 0.8 * canvas.inches(ax)[1]  # the layout takes some for the labels
+    need = np.array([(1 + labels[j].count("\n")) * canvas.LINE * size / 10 for j in largest])
+    size *= min(1.0, room / need.sum())
+    need = need * min(1.0, room / need.sum())
+    order = np.argsort(ends[largest], kind="stable")
+    places = _apart((ends[largest][order] - low) / (high - low) * room, need[order], room)
+    for j, place in zip(np.array(largest)[order], places):
+        ax.annotate(
+            labels[j], (1.01, place / room), xycoords="axes fraction", va="center", ha="left", fontsize=size,
+            color=canvas.colour(j), annotation_clip=False,
+        )  # fmt: skip
+
+
+def _apart(wanted: ndarray, need: ndarray, room: float) -> ndarray:
+    """Places as near to those wanted, in order, as leaves each what it needs, from 0 to `room`."""
+    places = wanted.astype(float).copy()
+    gaps = (need[1:] + need[:-1]) / 2
+    places[0] = max(places[0], need[0] / 2)
+    for i, gap in enumerate(gaps):
+        places[i + 1] = max(places[i + 1], places[i] + gap)
+    places[-1] = min(places[-1], room - need[-1] / 2)
+    for i in range(len(gaps) - 1, -1, -1):
+        places[i] = min(places[i], places[i + 1] - gaps[i])
+    return places
+
+
+def _deviance(ax: Axes, cv: RegularizationCV, own: bool) -> None:
+    """Mean deviance with its standard error, and the alphas of both rules."""
+    table = cv.cv[cv.cv.index > 0]
+    alphas = table.index.to_numpy(dtype=float)
+    colour = canvas.COLOURS[0]
+    ends = table["deviance"] - table["se"], table["deviance"] + table["se"]
+    ax.vlines(alphas, *ends, color=colour, linewidth=1.2, alpha=0.6)
+    ax.plot(alphas, table["deviance"], "o-", color=colour, markersize=3.5, linewidth=1, label="mean, one se")
+    _chosen(ax, cv)
+    folds = f"{len(cv.fold_sizes)} folds, {subjects.observations(cv.fold_sizes.sum())}"
+    _alpha_axis(ax, cv.path.alphas, f"cross-validation, {folds}", "deviance per observation")
+    canvas.tidy(ax, "y")
+    canvas.legend(ax, own, most=99)
+
+
+def _chosen(ax: Axes, cv: RegularizationCV) -> None:
+    for name, alpha, line in (("min", cv.alpha_min, "--"), ("1se", cv.alpha_1se, ":")):
+        if alpha > 0:
+            style: dict[str, Any] = {"color": "0.2", "linewidth": 1.1, "linestyle": line, "zorder": 1}
+            ax.axvline(alpha, label=f"alpha_{name} = {canvas.number(alpha)}", **style)

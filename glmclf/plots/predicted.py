@@ -1,0 +1,303 @@
+"""Predicted probabilities over a variable."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.frame import close_to, quoted
+from glmclf.errors import DataError
+from glmclf.inference.wald import check_alpha
+from glmclf.plots import canvas, subjects
+from glmclf.results.marginal_effects import _is_dummy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SIDE = 4.4  # inches of one panel
+MOST = 12  # levels of a group, of which each has a curve
+AVERAGED = {
+    "overall": "averaged over the rows",
+    "mean": "others at their means",
+    "median": "others at their medians",
+    "zero": "others at zero",
+}
+
+
+class Curves(NamedTuple):
+    """Predictions (levels, groups, values of x), their intervals, and what x and the groups are."""
+
+    p: ndarray
+    low: ndarray
+    high: ndarray
+    x: list[Any]
+    groups: list[Any]
+    levels: list[Any]
+    points: bool
+
+
+def probabilities(
+    res: Any,
+    x: str,
+    by: str | Mapping[str, Sequence[Any]] | None = None,
+    *,
+    at: Any = "overall",
+    values: Sequence[Any] | None = None,
+    points: int = 50,
+    levels: Sequence[Any] | None = None,
+    stacked: bool = False,
+    alpha: float = 0.05,
+    newdata: Any = None,
+    ax: Any = None,
+) -> Figure:
+    """Predicted probabilities over the values of a variable, with confidence bands: adjusted predictions of the rows.
+
+    Parameters
+    ----------
+    res : result
+        Of any model.
+    x : str
+        A variable of the formula: a number has curves over its observed range, a factor points with intervals.
+    by : str or dict, optional
+        Another variable: a curve for each of its levels or, ``{"age": [20, 40]}``, values. With several levels of the
+        response a panel for each.
+    at : {"overall", "mean", "median", "zero"} or dict
+        What all other variables are, as in `predictions`. "overall": as observed, and probabilities are averaged over
+        the rows. A dict sets some, the others are as observed; one that sets all needs no rows.
+    values : list, optional
+        Of `x`, in place of all levels or an even grid.
+    points : int
+        Of that grid, 2 or more.
+    levels : list, optional
+        Of the response, those to draw; by default all.
+    stacked : bool
+        Of several levels: probabilities on top of each other as areas, without bands.
+    alpha : float
+        One minus the level of the intervals, in (0, 1).
+    newdata : DataFrame, optional
+        Rows to average over, in place of those of the fit.
+    ax : Axes or list of Axes, optional
+        To draw on; of several levels with `by` one a group.
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    DataError
+        No such variable or level; a range that is not known: give `values`.
+
+    Notes
+    -----
+    Numbers are those of ``res.predictions({x: values, by: levels}, at=at)``. A grid of 50 values costs 50 passes over
+    the rows with ``at="overall"``, one with ``at="mean"``.
+
+    Examples
+    --------
+    >>> from glmclf import Logit, datasets, plots
+    >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+    >>> fig = plots.probabilities(res, "GPA", by="PSI")
+    >>> fig.axes[0].get_ylabel(), [text.get_text() for text in fig.axes[0].get_legend().get_texts()]
+    ('P(GRADE = 1)', ['PSI = 0', 'PSI = 1'])
+    """
+    subjects.check(res, "probabilities", ("predictions",))
+    several = subjects.levels(res)
+    if stacked and not several:
+        raise ValueError(f"stacked=True is for several levels: {type(res.model).__name__} has one event")
+    found = _curves(res, x, by, at, values, points, check_alpha(alpha), newdata)
+    found = _of_levels(found, several, levels)
+    group = next(iter(by)) if isinstance(by, Mapping) else by
+    titles = [f"{group} = {_value(g)}" for g in found.groups] if by is not None else [""]
+    panels = [found] if not several else [_of_group(found, i) for i in range(len(titles))]
+    columns = min(len(panels), 3)
+    wide = SIDE + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
+    y = subjects.probability(res, None if len(found.levels) != 1 else found.levels[0])
+    names = titles if not several else [str(subjects.plain(level)) for level in found.levels]
+    most = 0 if stacked else 6
+    size = (wide * columns + canvas.beside(names, most), SIDE * -(-len(panels) // columns))
+    axes = canvas.several(ax, len(panels), size, columns)
+    for i, (panel, part) in enumerate(zip(axes, panels)):
+        _panel(panel, part, names if several or by is not None else [""], stacked)
+        canvas.caption(panel, titles[i] if several and titles[i] else _settings(at), x, y)
+        if i == len(panels) - 1:
+            canvas.legend(panel, ax is None, most=most)
+    return canvas.figure_of(axes[0])
+
+
+# ----------------------------------------------------------------------------------------------------- the numbers
+def _curves(res: Any, x: str, by: Any, at: Any, values: Any, points: int, alpha: float, newdata: Any) -> Curves:
+    source = res._margin_source()
+    source.check(x)
+    if (by is not None and not isinstance(by, (str, Mapping))) or (isinstance(by, Mapping) and len(by) != 1):
+        raise TypeError(f"by={by!r}: the name of one variable, or a dict of one with its values")
+    group = next(iter(by)) if isinstance(by, Mapping) else by
+    if group is not None and source.check(group) == x:
+        raise ValueError(f"by={group!r} is the variable of the x axis: choose another one")
+    grid, discrete = _values_of(source, x, values, points, newdata)
+    groups = [None]
+    if group is not None:
+        given = by[group] if isinstance(by, Mapping) else None
+        groups, _ = _values_of(source, group, given, None, newdata)
+        if len(groups) > MOST and given is None:
+            raise ValueError(f'by="{group}" has {len(groups)} levels: choose some, by={{"{group}": [...]}}')
+    cells = list(itertools.product(groups, grid))
+    setting = _setting(source, at, {x, group})
+    if setting is not None and newdata is None:
+        frame = pd.DataFrame([{**setting, x: v, **({} if group is None else {group: g})} for g, v in cells])
+        table = res.predictions(at=frame).summary_frame(alpha)
+    else:
+        asked = {x: grid} if group is None else {group: groups, x: grid}
+        table = res.predictions(asked, at, newdata=newdata).summary_frame(alpha)
+    p, low, high = (
+        table[name].to_numpy().reshape(-1, len(groups), len(grid)) for name in ("predicted", "ci_lower", "ci_upper")
+    )
+    return Curves(p, low, high, grid, groups, [], discrete)
+
+
+def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: Any) -> tuple[list[Any], bool]:
+    """Values of a variable, and whether they are points of their own, not of a curve."""
+    known = (newdata is None and source.model._rows_ is None) or getattr(source.model._rows_, "streamed", False)
+    table = pd.DataFrame(columns=source.design.variables) if known else source.table(newdata)
+    levels = source.levels_of(name, table)
+    if levels is not None:
+        every = levels if levels[0] is False else sorted(levels, key=source.in_order(name, levels).index)
+        return (every if given is None else list(given)), True
+    if given is not None:
+        found = list(given)
+        if not found:
+            raise ValueError(f'no value of "{name}" is given')
+        return [v.item() if isinstance(v, np.generic) else v for v in found], len(found) < 3
+    if len(table) and _is_dummy(table[name]):
+        return [0, 1], True
+    if points is None:
+        raise DataError(f'"{name}" is a number: say at which values, by={{"{name}": [1, 2]}}')
+    if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or points < 2:
+        raise ValueError(f"points={points!r}: a whole number, 2 or more")
+    low, high = _range(source, name, table)
+    return np.linspace(low, high, points).tolist(), False
+
+
+def _range(source: Any, name: str, table: pd.DataFrame) -> tuple[float, float]:
+    """Least and largest value of a number: in rows that are there, or as the fit keeps it."""
+    if len(table):
+        column = table[name].dropna()
+        return float(column.min()), float(column.max())
+    kept = getattr(source.model, "_ranges", None) or {}
+    if name not in kept:
+        raise DataError(f'the range of "{name}" is not known without the rows of the fit: give values=')
+    low, high = kept[name]
+    return low, high
+
+
+def _setting(source: Any, at: Any, free: set[Any]) -> dict[str, Any] | None:
+    """Values of all other variables, where `at` has them; it is checked."""
+    if not isinstance(at, (str, Mapping)):
+        raise TypeError(f'at= is {type(at).__name__}: "overall", "mean", "median", "zero", or a dict of values')
+    if isinstance(at, str):
+        return None
+    both = [name for name in at if name in free]
+    many = [name for name, v in at.items() if not isinstance(v, (str, bytes)) and np.ndim(v)]
+    if both or many:
+        why = "the plot is over" if both else "to several values, which by= is for"
+        raise ValueError(f"at= sets {quoted(both or many)}{', which ' if both else ' '}{why}: leave it out of at=")
+    known = [*source.variables, *([source.offset_name] if source.offset_name else [])]
+    odd = [name for name in at if name not in known]
+    if odd:
+        raise DataError(f"at=: {quoted(odd)} is no variable of the model. {close_to(str(odd[0]), known)}")
+    offset = getattr(source.model, "_has_offset", False) and source.offset_name is None
+    return dict(at) if set(known) <= set(at) | free and not offset else None
+
+
+def _of_levels(found: Curves, every: list[Any], wanted: Any) -> Curves:
+    """The levels of the response that are wanted."""
+    if wanted is None or not every:
+        if wanted is not None:
+            raise ValueError("levels= is for a response of several levels: this model has one event")
+        return found._replace(levels=every or [None])
+    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+    lost = [level for level in wanted if level not in every]
+    if lost or not wanted:
+        raise DataError(f"levels={wanted!r}: the response has the levels {every}")
+    at = [every.index(level) for level in wanted]
+    return found._replace(p=found.p[at], low=found.low[at], high=found.high[at], levels=wanted)
+
+
+def _of_group(found: Curves, i: int) -> Curves:
+    """Curves of all levels in one group, as if levels were groups."""
+    p, low, high = (a[:, i][None] for a in (found.p, found.low, found.high))
+    return found._replace(p=p, low=low, high=high, groups=found.levels)
+
+
+# --------------------------------------------------------------------------------------------------------- drawing
+def _panel(ax: Axes, found: Curves, names: list[str], stacked: bool) -> None:
+    x = np.arange(len(found.x)) if found.points else np.array(found.x, dtype=float)
+    if stacked:
+        _stack(ax, x, found, names)
+    else:
+        for i, name in enumerate(names):
+            _curve(ax, x, found, i, name, len(names))
+    if found.points:
+        labels = [canvas.wrapped(_value(v), 16) for v in found.x]
+        across = canvas.inches(ax)[0] / len(labels)
+        steep = max(len(line) for label in labels for line in label.split("\n")) * canvas.LETTER > across
+        ax.set_xticks(x, labels, rotation=90 if steep else 0)
+        ax.set_xlim(-0.6, len(x) - 0.4)
+    elif len(x) > 1:
+        ax.margins(x=0.01)
+    if stacked:
+        ax.set_ylim(0, 1)
+    else:
+        ax.set_ylim(*_room(found))
+    canvas.tidy(ax, "y")
+
+
+def _room(found: Curves) -> tuple[float, float]:
+    """Ends of the y axis: 0 and 1, unless all is far below one or above the other."""
+    ends = np.r_[found.p.ravel(), found.low.ravel(), found.high.ravel()]
+    ends = ends[np.isfinite(ends)]
+    low, high = (ends.min(), ends.max()) if len(ends) else (0.0, 1.0)
+    low, high = (0.0 if low < 0.5 else low - 0.05 * (1 - low)), (1.0 if high > 0.5 else 1.05 * high)
+    return low - 0.015 * (high - low), high + 0.015 * (high - low)
+
+
+def _curve(ax: Axes, x: ndarray, found: Curves, i: int, name: str, of: int) -> None:
+    p, low, high, colour = found.p[0, i], found.low[0, i], found.high[0, i], canvas.colour(i)
+    label = name or None
+    if found.points:
+        at = x + (i - (of - 1) / 2) * min(0.16, 0.7 / of)
+        ax.vlines(at, low, high, color=colour, linewidth=1.6)
+        ax.plot(at, p, canvas.marker(i), color=colour, linestyle="none", markersize=6, label=label)
+        return
+    ax.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+    ax.plot(x, p, canvas.dashes(i), color=colour, linewidth=1.8, label=label)
+
+
+def _stack(ax: Axes, x: ndarray, found: Curves, names: list[str]) -> None:
+    """Areas, or bars of a factor, the first level at the bottom."""
+    tops = np.cumsum(found.p[0], axis=0)
+    for i, name in enumerate(names):
+        bottom = tops[i] - found.p[0, i]
+        style: dict[str, Any] = {"facecolor": canvas.colour(i), "edgecolor": "white", "linewidth": 0.8, "label": name}
+        style["hatch"] = ("", "//", "\\\\", "..", "xx", "--", "++", "oo")[i % 8]
+        if found.points:
+            ax.bar(x, found.p[0, i], 0.8, bottom, **style)
+        else:
+            ax.fill_between(x, bottom, tops[i], **style)
+
+
+def _value(v: Any) -> str:
+    return canvas.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
+
+
+def _settings(at: Any) -> str:
+    """What the other variables are."""
+    if isinstance(at, str):
+        return AVERAGED[at]
+    return ", ".join(f"{name} = {_value(v)}" for name, v in at.items()) or AVERAGED["overall"]

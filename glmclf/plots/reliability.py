@@ -1,0 +1,160 @@
+"""Calibration: how often events happen against how probable they were said to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from glmclf.errors import DataError
+from glmclf.plots import canvas, subjects
+from glmclf.results.calibration import Calibration
+from glmclf.results.roc import check_alpha
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BAND = (-0.25, -0.03)  # below the curve, where the bars are
+SIDE = 4.6  # inches of one panel
+
+
+def calibration(
+    res: Any,
+    bins: int = 10,
+    newdata: Any = None,
+    *,
+    method: str = "quantile",
+    level: Any = None,
+    smooth: bool = True,
+    histogram: bool = True,
+    alpha: float = 0.05,
+    names: Sequence[str] | None = None,
+    ax: Any = None,
+    **rows: Any,
+) -> Figure:
+    """Observed shares against predicted probabilities by bins, with intervals, a smoothed curve and the predictions.
+
+    Parameters
+    ----------
+    res : result, Calibration, or a list or dict of them
+        Of any model, or what its `calibration` gave. Of several levels there is a panel a level.
+    bins : int
+        Of the curve.
+    newdata : DataFrame, array_like or data in parts, optional
+        Rows to judge; by default those of the fit, on which a maximum likelihood logit is calibrated by construction.
+    method : {"quantile", "uniform"}
+        Bins of about equal numbers of observations, or of equal width.
+    level : label, optional
+        Of several levels the one to draw; needed of several results of these.
+    smooth : bool
+        Whether to draw the smoothed curve (`Calibration.smooth_frame`), too.
+    histogram : bool
+        Whether to draw how often which probability was predicted, events upwards and others downwards; of one result.
+    alpha : float
+        One minus the level of the intervals (Wilson's), in (0, 1).
+    names : list of str, optional
+        What to call several results.
+    ax : Axes or list of Axes, optional
+        To draw on; of several levels one a level.
+    **rows
+        `endog`, `freq_weights`, `weights` and `offset` of `newdata`, as in `res.calibration`.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> from glmclf import Logit, datasets, plots
+    >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
+    >>> fig = plots.calibration(res, bins=4)
+    >>> fig.axes[0].get_ylabel()
+    'observed share of 1'
+    """
+    check_alpha(alpha)
+    found = _found(res, bins, newdata, method, names, rows)
+    levels = [_level(next(iter(found.values())), level)] if level is not None else _levels(found)
+    columns, bars = min(len(levels), 3), histogram and len(found) == 1
+    tall = SIDE + 0.5 + 0.8 * bars
+    size = (SIDE * columns + 0.6, tall * -(-len(levels) // columns))
+    axes = canvas.several(ax, len(levels), size, columns)
+    for lv, panel in zip(levels, axes):
+        _panel(panel, found, lv, smooth, bars, alpha, ax is None)
+    return canvas.figure_of(axes[0])
+
+
+def _found(res: Any, bins: int, newdata: Any, method: str, names: Any, rows: dict[str, Any]) -> dict[str, Calibration]:
+    many = list(res.values()) if isinstance(res, Mapping) else res if isinstance(res, (list, tuple)) else [res]
+    if many and all(isinstance(one, Calibration) for one in many):
+        if newdata is not None or rows:
+            raise TypeError("calibration() of one that is there takes no newdata= or weights: give the result")
+        return subjects.results_of(res, names, "calibration", ("curve_frame",))
+    fits = subjects.results_of(res, names, "calibration", ("calibration",))
+    return {name: one.calibration(bins, newdata, method=method, **rows) for name, one in fits.items()}
+
+
+def _level(found: Calibration, level: Any) -> Any:
+    if level not in found.levels:
+        raise DataError(f"level={level!r} is none of those with a curve: {found.levels}")
+    return level
+
+
+def _levels(found: Mapping[str, Calibration]) -> list[Any]:
+    levels = next(iter(found.values())).levels
+    if len(found) > 1 and len(levels) > 1:
+        raise NotImplementedError(f"calibration() of several results of several levels: give level=, one of {levels}")
+    if any(one.levels != levels for one in found.values()):
+        raise DataError(f"the results are of different events: {[one.levels for one in found.values()]}")
+    return levels
+
+
+def _of(table: pd.DataFrame, level: Any) -> pd.DataFrame:
+    """The part of a level of a table that has several."""
+    return table.loc[[level]] if "level" in table.index.names else table
+
+
+def _panel(ax: Axes, found: Mapping[str, Calibration], level: Any, smooth: bool, bars: bool, alpha: float, own: bool):
+    ax.plot([0, 1], [0, 1], color=canvas.GREY, linewidth=1, linestyle="--", zorder=1)
+    for i, (name, one) in enumerate(found.items()):
+        t, colour = _of(one.curve_frame(alpha), level), canvas.colour(i)
+        x, share = t["predicted"].to_numpy(), t["observed"].to_numpy()
+        label = f"observed, {subjects.percent(alpha)} interval" if len(found) == 1 else name
+        ax.vlines(x, t["lower"], t["upper"], color=colour, linewidth=1.4, zorder=3)
+        ax.plot(x, share, canvas.marker(i), color=colour, markersize=6, linestyle="none", label=label, zorder=4)
+        if smooth:
+            s = _of(one.smooth_frame(), level).dropna()
+            word = "smoothed" if len(found) == 1 and len(s) else "_smoothed"
+            ax.plot(s["predicted"], s["smoothed"], canvas.dashes(i), color=colour, linewidth=1.3, label=word, alpha=0.8)
+    n = {t["n"].sum() for t in (_of(one.curve_frame(alpha), level) for one in found.values())}
+    if bars:
+        _bars(ax, _of(next(iter(found.values())).histogram(), level))
+    event, size = repr(subjects.plain(level)), f", {subjects.observations(n.pop())}" if len(n) == 1 else ""
+    title = _numbers(next(iter(found.values())), level) + size if len(found) == 1 else size[2:]
+    canvas.caption(ax, title, f"predicted probability of {event}", f"observed share of {event}")
+    ax.set(xlim=(-0.02, 1.02), ylim=(BAND[0] - 0.02 if bars else -0.02, 1.02))
+    ax.set_aspect("equal", adjustable="box")
+    ax.set_yticks(np.arange(6) / 5)
+    canvas.tidy(ax, "both")
+    canvas.legend(ax, own, "upper left", most=99)
+
+
+def _numbers(found: Calibration, level: Any) -> str:
+    """Intercept and slope, which say whether predictions are too high or too extreme."""
+    row = found.table.loc[level] if not isinstance(level, bool) else found.table.iloc[found.levels.index(level)]
+    words = [f"{name} {row[key]:.2f}" for name, key in (("intercept", "calibration in the large"), ("slope", "slope"))]
+    return ", ".join([*words, f"Brier {row['Brier']:.3f}"]).replace("-", "\N{MINUS SIGN}")
+
+
+def _bars(ax: Axes, table: pd.DataFrame) -> None:
+    """Numbers of predictions: of events up, of others down, from the middle of the band."""
+    middle, half = sum(BAND) / 2, (BAND[1] - BAND[0]) / 2
+    most = max(table["events"].max(), table["others"].max())
+    width = table["right"] - table["left"]
+    for name, sign, colour in (("events", 1, canvas.COLOURS[1]), ("others", -1, "0.6")):
+        tall = sign * half * table[name] / most
+        said = f"{name} (up to {table[name].max():,.6g})"
+        ax.bar(table["left"], tall, width, middle, align="edge", color=colour, linewidth=0, label=said, zorder=2)
+    ax.axhline(middle, color=canvas.GREY, linewidth=0.8, zorder=3)

@@ -1,0 +1,98 @@
+"""What plots are of: results, their names, what they model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def results_of(given: Any, names: Sequence[str] | None, plot: str, methods: Sequence[str]) -> dict[str, Any]:
+    """Results by name, of one or several.
+
+    Parameters
+    ----------
+    given : result, list of results or dict of them by name
+    names : list of str, optional
+        By default the classes of the models, with a number where they repeat.
+    plot : str
+        Name of the plot, for errors.
+    methods : list of str
+        What the results must have, one of them.
+
+    Raises
+    ------
+    TypeError
+        Something else than results.
+    ValueError
+        None at all, or as many names as there are not results.
+    """
+    if isinstance(given, Mapping):
+        if names is not None:
+            raise ValueError("names= beside a dict, whose keys are the names: leave it out")
+        given, names = list(given.values()), [str(name) for name in given]
+    many = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not many:
+        raise ValueError(f"{plot}() needs a result; the list is empty")
+    for one in many:
+        check(one, plot, methods)
+    if names is None:
+        return dict(zip(_numbered([type(getattr(one, "model", one)).__name__ for one in many]), many))
+    if isinstance(names, str) or len(names) != len(many) or len(set(map(str, names))) < len(many):
+        raise ValueError(f"names={names!r}: as many different names as results, {len(many)}")
+    return dict(zip(map(str, names), many))
+
+
+def check(given: Any, plot: str, methods: Sequence[str]) -> None:
+    """Refuse what is no result that has one of the methods."""
+    if isinstance(given, type) or not any(hasattr(given, method) for method in methods):
+        what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+        hint = ": call fit() first" if hasattr(given, "fit") and hasattr(given, "endog_names") else ""
+        raise TypeError(f"{plot}() draws results of fit() that have {' or '.join(methods)}; found {what}{hint}")
+
+
+def _numbered(names: list[str]) -> list[str]:
+    if len(set(names)) == len(names):
+        return names
+    return [f"{name} ({i + 1})" for i, name in enumerate(names)]
+
+
+def response(res: Any) -> Any:
+    """The response of a result's model, of a part of a result, too."""
+    model = res.model
+    return model._response if hasattr(model, "_response") else res._parent.model._response
+
+
+def levels(res: Any) -> list[Any]:
+    """Levels of a response of classes; none of a binary model."""
+    return list(getattr(res.model, "levels", []))
+
+
+def probability(res: Any, level: Any = None) -> str:
+    """What is drawn, as ``P(y = 'yes')``; of several levels that of one, or of the "level"."""
+    found = response(res)
+    if levels(res):
+        return f"P({found.name} = {'level' if level is None else repr(plain(level))})"
+    kind = getattr(found, "kind", "")
+    return (
+        found.describe()
+        if kind == "binary"
+        else f"share of {found.describe()}"
+        if kind == "counts"
+        else found.describe()
+    )
+
+
+def plain(level: Any) -> Any:
+    """A label as Python prints it, whole floats without their point."""
+    level = level.item() if hasattr(level, "item") else level
+    return int(level) if isinstance(level, float) and level.is_integer() else level
+
+
+def observations(n: float) -> str:
+    """How many, as ``n = 344``."""
+    return f"n = {n:,.10g}"
+
+
+def percent(alpha: float) -> str:
+    """The level of intervals, as ``95 %``."""
+    return f"{100 * (1 - alpha):.10g} %"

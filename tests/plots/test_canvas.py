@@ -1,0 +1,109 @@
+"""What plots share: labels, axes given or made, results by name."""
+
+import numpy as np
+import pytest
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+from glmclf import Logit, plots  # noqa: E402
+from glmclf.plots import canvas  # noqa: E402
+from glmclf.plots.paths import _apart  # noqa: E402
+
+
+@pytest.mark.parametrize("label, longest, lines", [
+    ("short", 10, ["short"]),
+    ("one two three", 8, ["one two", "three"]),
+    ("with n = 400 and", 8, ["with", "n = 400", "and"]),
+    ("a 95 % interval", 5, ["a", "95 %", "inter", "val"]),
+    ("a_rather_long_name", 10, ["a_rather_", "long_name"]),
+    ("$x$ costs $5", 20, [r"\$x\$ costs \$5"]),
+    ("two\nlines", 20, ["two", "lines"]),
+    ("", 5, [""]),
+])
+def test_labels_in_lines(label, longest, lines):
+    assert canvas.wrapped(label, longest).split("\n") == lines
+
+
+def test_a_label_is_drawn_as_it_is_written():
+    fig, ax = plt.subplots()
+    ax.set_title(canvas.wrapped("a_1 $b$"))
+    fig.draw_without_rendering()
+    plain = ax.text(0, 0, "a_1 _b_", fontsize=ax.title.get_fontsize())  # with marks that are no mathematics
+    height = plain.get_window_extent().height
+    assert ax.title.get_window_extent().height == pytest.approx(height, abs=3)
+    assert ax.title.get_text() == r"a_1 \$b\$"
+
+
+def test_labels_are_moved_apart():
+    wanted, need = np.array([0.0, 1.0, 1.1, 5.0]), np.full(4, 1.0)
+    found = _apart(wanted, need, 5.0)
+    assert (np.diff(found) >= 1 - 1e-12).all() and found[0] >= 0.5 and found[-1] <= 4.5
+    assert found[1] == pytest.approx(1.5)
+
+
+def test_long_names_in_small_axes_lose_their_middle(eight):
+    ax = plt.subplots(2, 3, figsize=(9, 6))[1][0, 0]
+    plots.roc(eight, ax=ax)
+    said = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert said[7].startswith("level numb\u2026ers \\$x_7\\$\nAUC 0.") and len(set(said)) == 8
+    assert canvas.shortened("0123456789abcdefghij") == "0123456789abcdefghij"
+    assert canvas.shortened("0123456789abcdefghijk") == "0123456789\u2026cdefghijk"
+
+
+def test_panels_of_a_user(mnlogit):
+    fig, axes = plt.subplots(2, 2)
+    assert plots.coefficients(mnlogit, panels=True, ax=axes[0]) is fig
+    assert [ax.get_title() for ax in axes[0]] == ["Dream", "Torgersen"] and not axes[1, 0].lines
+    with pytest.raises(ValueError, match="3 Axes; this plot has 2 panels"):
+        plots.coefficients(mnlogit, panels=True, ax=axes.ravel()[:3])
+    with pytest.raises(TypeError, match="the Axes of a matplotlib figure"):
+        plots.coefficients(mnlogit, ax=[3])
+
+
+PLOTS = ["coefficients", "margins", "roc", "precision_recall", "calibration", "confusion", "probabilities"]
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_what_is_no_result(name, logit):
+    more = ["species"] if name == "probabilities" else []
+    for wrong, words in [(3, "found int"), (Logit, "found the class Logit"), (logit.model, "call fit\\(\\) first")]:
+        with pytest.raises(TypeError, match=f"{name}\\(\\) draws results of fit.*{words}"):
+            getattr(plots, name)(wrong, *more)
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_what_plots_leave_alone(name, logit):
+    """No parameter of matplotlib, no other figure; Axes given are drawn on, and their figure is the answer."""
+    before, (fig, ax) = dict(plt.rcParams), plt.subplots()
+    more = ["species"] if name == "probabilities" else []
+    options = {"event": "male"} if name == "precision_recall" else {}
+    assert getattr(plots, name)(logit, *more, ax=ax, **options) is fig
+    assert ax.has_data() and dict(plt.rcParams) == before and plt.get_fignums() == [fig.number]
+
+
+@pytest.mark.parametrize("name", ["coefficients", "margins", "roc", "calibration", "probabilities"])
+@pytest.mark.parametrize("alpha", [0, 1, "a"])
+def test_levels_of_intervals(name, alpha, logit):
+    more = ["species"] if name == "probabilities" else []
+    with pytest.raises(ValueError, match=f"alpha={alpha!r}"):
+        getattr(plots, name)(logit, *more, alpha=alpha)
+
+
+def test_names_of_results(logit, probit):
+    def names(*args, **options):
+        found = plots.coefficients(*args, which=["bill_depth_mm"], **options)
+        return [text.get_text() for text in found.axes[0].get_legend().get_texts()]
+
+    assert names([logit, probit]) == ["Logit", "Probit"] and names([logit, logit]) == ["Logit (1)", "Logit (2)"]
+    assert names([logit, probit], names=["a", "$b$"]) == ["a", r"\$b\$"] == names({"a": logit, "$b$": probit})
+    for wrong in (["a"], ["a", "a"], "ab"):
+        with pytest.raises(ValueError, match="as many different names as results, 2"):
+            names([logit, probit], names=wrong)
+    with pytest.raises(ValueError, match="the list is empty"):
+        plots.roc([])
+
+
+def test_public_functions():
+    assert set(PLOTS) <= set(plots.__all__) <= set(dir(plots))
+    with pytest.raises(AttributeError, match="has no attribute 'rocs'"):
+        plots.rocs

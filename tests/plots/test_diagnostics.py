@@ -1,0 +1,162 @@
+"""Influence and residuals: what is drawn are the numbers of the result."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+from figures import crowded, points, segments, words  # noqa: E402
+from numpy.testing import assert_allclose  # noqa: E402
+
+import glmclf  # noqa: E402
+from glmclf import Logit, MNLogit, plots  # noqa: E402
+from glmclf.errors import DataError  # noqa: E402
+
+
+# ------------------------------------------------------------------------------------------------------- influence
+@pytest.mark.parametrize("by", ["row", "pattern"])
+def test_influence(logit, by):
+    found = logit.get_influence(by=by)
+    ax = plots.influence(logit, by=by, label=3).axes[0]
+    bubbles, cooks = ax.collections[0], found.cooks_distance[0]
+    assert (bubbles.get_offsets() == np.column_stack([found.hat_matrix_diag, found.resid_studentized])).all()
+    assert_allclose(bubbles.get_sizes(), np.maximum(bubbles.get_sizes().max() * cooks / cooks.max(), 4.0))
+    assert {t.get_text() for t in ax.texts} == set(map(str, cooks.nlargest(3).index))
+    assert ax.get_ylabel() == "studentised Pearson residual" and f"{len(cooks)} " in ax.get_title()
+    assert 2 * found.hat_matrix_diag.mean() in [line.get_xdata()[0] for line in ax.lines]
+
+
+def test_labels_stand_at_their_points(logit):
+    found = logit.get_influence()
+    ax = plots.influence(logit, "delta_chi2", label=4).axes[0]
+    for text in ax.texts:
+        row = int(text.get_text())
+        assert tuple(text.xy) == (found.hat_matrix_diag[row], found.delta_chi2[row])
+
+
+def test_influence_of_several_classes(mnlogit):
+    found = mnlogit.get_influence()
+    ax = plots.influence(mnlogit, label=0).axes[0]
+    assert (ax.collections[0].get_offsets()[:, 1] == found.delta_deviance).all() and not ax.texts
+    with pytest.raises(NotImplementedError, match="resid_studentized is for binary models"):
+        plots.influence(mnlogit, "resid_studentized")
+
+
+def test_a_row_without_which_there_is_no_estimate():
+    table = pd.DataFrame({"g": list("aaaabbbbc"), "y": [0, 1, 0, 1, 1, 0, 1, 0, 1]})
+    res = Logit.from_formula("y ~ g", table).fit(bias_reduction="firth")
+    ax = plots.influence(res).axes[0]
+    assert len(ax.collections[0].get_offsets()) == 8
+    assert ax.collections[1].get_offsets()[0, 0] == pytest.approx(1.0) and ax.get_xlim()[1] > 1
+    assert "no estimate without the row (1)" in " ".join(words(ax.figure)).replace("\n", " ")
+
+
+def test_who_has_no_influence(lda, logit):
+    with pytest.raises(NotImplementedError, match=r"influence\(\) of LDA"):
+        plots.influence(lda)
+    with pytest.raises(TypeError, match=r"influence\(\) draws results of fit\(\)"):
+        plots.influence(logit.model)
+    with pytest.raises(ValueError, match="y='leverage': choose one of"):
+        plots.influence(logit, "leverage")
+    with pytest.raises(ValueError, match="label=-1"):
+        plots.influence(logit, label=-1)
+    with pytest.raises(TypeError, match="ax=3"):
+        plots.influence(logit, ax=3)
+
+
+# ------------------------------------------------------------------------------------------------------- residuals
+def test_residuals(logit):
+    first, second, third = plots.residuals(logit, seed=5, bins=7, alpha=0.1).axes
+    z = logit.resid_quantile(5)
+    assert (first.collections[0].get_offsets() == np.column_stack([logit.fittedvalues, z])).all()
+    assert (points(second)[:, 1] == np.sort(z)).all()
+    curve = logit.calibration(bins=7).curve_frame(0.1)
+    assert_allclose(points(third), np.column_stack([curve.predicted, curve.observed - curve.predicted]))
+    ends = [curve.lower - curve.predicted, curve.upper - curve.predicted]
+    assert_allclose(segments(third)[:, :, 1].T, ends, atol=1e-15)
+    assert first.get_xlabel() == "fitted P(sex = 'male')" and "90 %" in third.get_title()
+
+
+def test_residuals_against_columns(logit, penguins):
+    ax = plots.residuals(logit, "flipper_length_mm").axes[0]
+    assert (ax.collections[0].get_offsets()[:, 0] == penguins.flipper_length_mm).all()
+    ax = plots.residuals(logit, "island").axes[0]
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["Biscoe", "Dream", "Torgersen"]
+    medians = logit.resid_quantile(0).groupby(penguins.island).median()
+    drawn = [line.get_ydata()[0] for line in ax.lines if len(set(line.get_ydata())) == 1]
+    assert set(medians) <= set(drawn)
+    with pytest.raises(DataError, match='against="nope" is no column'):
+        plots.residuals(logit, "nope")
+    with pytest.raises(DataError, match="2 values; the fit has 333 rows"):
+        plots.residuals(logit, [1, 2])
+    with pytest.raises(ValueError, match="this plot has 3 panels"):
+        plots.residuals(logit, ax=plt.figure().add_subplot())
+
+
+def test_a_frequency_weight_stands_for_rows(penguins):
+    table = penguins.head(60).assign(times=np.arange(60) % 3)
+    res = Logit.from_formula("sex ~ bill_length_mm", table, freq_weights="times").fit()
+    ax = plots.residuals(res, "bill_depth_mm").axes[0]
+    assert (ax.collections[0].get_offsets()[:, 0] == np.repeat(table.bill_depth_mm, table.times)).all()
+
+
+def test_residuals_of_other_responses(lda, separated):
+    assert (plots.residuals(lda).axes[0].collections[0].get_offsets()[:, 0] == lda.predict().max(axis=1)).all()
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.poisson(4, (25, 3)), columns=["a", "b", "_c"]).assign(x=rng.normal(size=25))
+    res = MNLogit.from_formula("a + b + _c ~ x", table).fit()
+    ax = plots.residuals(res).axes[0]
+    z = res.resid_quantile(0)
+    for cloud, level in zip(ax.collections, ["a", "b", "_c"]):
+        assert (cloud.get_offsets() == np.column_stack([res.fittedvalues[level], z[level]])).all()
+    assert len(ax.get_legend().get_texts()) == 3  # also of the level that begins with an underscore
+    plots.residuals(separated)
+    fractions = Logit.from_formula("s ~ x", table.assign(s=np.linspace(0.1, 0.9, 25))).fit()
+    with pytest.raises(NotImplementedError, match="fractional response"):
+        plots.residuals(fractions)
+
+
+# ----------------------------------------------------------------------------------------------- partial residuals
+def test_partial_residuals(logit, penguins):
+    fig = plots.partial_residuals(logit, ["bill_length_mm", "species"])
+    parts, z = logit.components(), logit.resid_partial()
+    ax = fig.axes[0]
+    drawn = np.concatenate([line.get_xydata() for line in ax.lines if line.get_marker() == "o"])
+    expected = np.column_stack([penguins.bill_length_mm, z.bill_length_mm])
+    assert (np.sort(drawn.view("f8,f8"), axis=0) == np.sort(np.ascontiguousarray(expected).view("f8,f8"), axis=0)).all()
+    line = next(line for line in ax.lines if line.get_label() == "model")
+    order = penguins.bill_length_mm.to_numpy().argsort(kind="stable")
+    assert (line.get_ydata() == parts.bill_length_mm.to_numpy()[order]).all()
+    assert [t.get_text() for t in fig.axes[1].get_xticklabels()] == ["Adelie", "Chinstrap", "Gentoo"]
+    assert len(plots.partial_residuals(logit).axes) == 3
+
+
+def test_partial_residuals_of_one_equation(mnlogit, logit, lda, separated):
+    fig = plots.partial_residuals(mnlogit, "body_mass_g", level="Dream")
+    line = next(line for line in fig.axes[0].lines if line.get_label() == "model")
+    assert_allclose(np.sort(line.get_ydata()), np.sort(mnlogit.components()["Dream", "body_mass_g"]))
+    with pytest.raises(ValueError, match=r"choose one of \['Dream', 'Torgersen'\]"):
+        plots.partial_residuals(mnlogit)
+    with pytest.raises(ValueError, match="Logit has one equation"):
+        plots.partial_residuals(logit, level="male")
+    with pytest.raises(NotImplementedError, match="no linear predictor"):
+        plots.partial_residuals(lda)
+    with pytest.raises(DataError, match='"nope" is no term'):
+        plots.partial_residuals(logit, "nope")
+    assert "(infinite coefficient)" in words(plots.partial_residuals(separated, "g"))
+
+
+# ------------------------------------------------------------------------------------------------------------ looks
+def test_texts_are_apart(wide, eight):
+    assert not crowded(plots.influence(wide))
+    assert not crowded(plots.residuals(eight))
+    assert not crowded(plots.partial_residuals(wide, list(wide.components().columns[:2])))
+
+
+def test_what_needs_rows_says_so(logit, tmp_path):
+    logit.save(tmp_path / "m.json")
+    loaded = glmclf.load(tmp_path / "m.json")
+    for plot in (plots.influence, plots.residuals, plots.partial_residuals):
+        with pytest.raises(DataError, match="needs the rows of the fit"):
+            plot(loaded)
