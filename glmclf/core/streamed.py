@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
@@ -13,6 +15,7 @@ from glmclf.core.blocks import RUN, Blocks
 from glmclf.core.columns import Dense
 
 MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say
+FEW = 16  # rows that show what the arrays of others are like
 LAYERS = ("glmclf.results.", "glmclf.models.")  # of what a user asks for
 
 
@@ -245,6 +248,77 @@ class Streamed(Blocks):
         parts = zip(*self.stream.sum(some), strict=True)
         arrays = [None if a is None else np.concatenate(few) for a, few in zip(self.arrays, parts, strict=True)]
         return Blocks(Dense(np.asfortranarray(arrays[0])), *arrays[1:], n_threads=self.n_threads)
+
+
+class SideBySide(Blocks):
+    """Two blocks of the same rows, row by row, of which at least one is in a stream: what becomes of both.
+
+    Parameters
+    ----------
+    first, second : Blocks
+        Of rows that are as many, and in the same order, however they are parted.
+    of : callable
+        Arrays of some rows of the first, then of the second -> arrays of blocks.
+    size : int, optional
+        Rows a block.
+    """
+
+    streamed = True
+
+    def __init__(self, first: Blocks, second: Blocks, of: Callable[..., tuple], size: int | None = None):
+        self._both, self._of, self.n, self.n_threads = (first, second), of, first.n, 1
+        few = [_prototype(b) for b in self._both]
+        least = min(arrays[0].shape[0] for arrays in few)
+        like = of(*(_cut(a, slice(0, least)) for arrays in few for a in arrays))
+        self.arrays = tuple(_elsewhere(a, self.n) for a in like)
+        self.size = size or self.arrays[0].block_size
+
+    def __iter__(self) -> Iterator[tuple]:
+        for arrays in _aligned(*(b.parts() if isinstance(b, Streamed) else iter([b.arrays]) for b in self._both)):
+            yield from Blocks(*self._of(*arrays), size=self.size, n_threads=1)
+
+    def sum(self, f: Callable) -> Any:
+        """Sum of ``f(*block)`` over the blocks in their order."""
+        return functools.reduce(operator.add, (f(*block) for block in self))
+
+    def resized(self, size: int) -> SideBySide:
+        """The same rows in blocks of another size."""
+        return SideBySide(*self._both, self._of, size)
+
+
+def side_by_side(first: Blocks, second: Blocks, of: Callable[..., tuple]) -> Blocks:
+    """Blocks of ``of(*arrays)``, the arrays of both, which are of the same rows, wherever they are."""
+    if first.streamed or second.streamed:
+        return SideBySide(first, second, of)
+    return Blocks(*of(*first.arrays, *second.arrays))
+
+
+def _aligned(first: Iterator[tuple], second: Iterator[tuple]) -> Iterator[tuple]:
+    """Arrays of runs of rows which neither of two streams parts."""
+    other: tuple = ()
+    start = rows = 0
+    for own in first:
+        at, n = 0, own[0].shape[0]
+        while at < n:
+            if start == rows:
+                other, start = next(second), 0
+                rows = other[0].shape[0]
+                continue
+            run = min(n - at, rows - start)
+            yield *(_cut(a, slice(at, at + run)) for a in own), *(_cut(a, slice(start, start + run)) for a in other)
+            at, start = at + run, start + run
+    next(second, None)  # a stream tells at its end whether its rows are those of before
+
+
+def _prototype(blocks: Blocks) -> tuple:
+    """The arrays of a few rows."""
+    if isinstance(blocks, Streamed):
+        return blocks._made(*blocks.stream.prototype)
+    return tuple(_cut(a, slice(0, FEW)) for a in blocks.arrays)
+
+
+def _cut(a: Any, rows: slice) -> Any:
+    return None if a is None else a[rows]
 
 
 def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) -> tuple:

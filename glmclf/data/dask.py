@@ -12,7 +12,6 @@ import functools
 import hashlib
 import itertools
 import pickle
-import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ import pandas as pd
 
 from glmclf.core.blocks import alone
 from glmclf.data.frame import close_to, quoted
+from glmclf.data.kept import Kept, Room
 from glmclf.data.sources import (
     AGAIN,
     ROWS,
@@ -71,6 +71,7 @@ class Dask(Source):
 
     kind = KIND
     labelled = True
+    keeps = True
 
     def __init__(self, data: Any):
         self._data = frame_of(data)
@@ -156,7 +157,7 @@ class Dask(Source):
         parts, new = self._partitions(columns), _named("rows")
         runs = self._runs(len(parts))
         inputs = self._inputs(parts, runs)
-        layer: dict[Any, Any] = {(new, *leaf): (Kept.of, new, leaf[0], keys) for leaf, keys in inputs.items()}
+        layer: dict[Any, Any] = {(new, *leaf): (_made, new, leaf[0], keys) for leaf, keys in inputs.items()}
         layer[new] = self._sent(functools.partial(_read, reader, columns or self.names, runs))
         made = dask.persist(*_tasks(list(layer)[:-1], new, layer, parts[0].dask))
         kept = dict(zip(inputs, made, strict=True))
@@ -500,60 +501,6 @@ class Counted:
         return Counted(joined(self.value, other.value), self.shapes + other.shapes)
 
 
-class Room:
-    """Arrays of tables by number, in this process; none once they are too large.
-
-    Parameters
-    ----------
-    size : int
-        Bytes.
-    """
-
-    def __init__(self, size: int):
-        self.arrays: dict[int, tuple] = {}
-        self.taken, self._size, self._lock = 0, size, threading.Lock()
-
-    def offer(self, number: int, arrays: tuple) -> None:
-        """Keep arrays of a table, if they fit."""
-        if self._size < 0:
-            return
-        size = Kept([arrays]).__sizeof__()
-        with self._lock:
-            if number not in self.arrays and self._size >= 0:
-                self.arrays[number] = arrays
-                self.taken += size
-            if self.taken > self._size:
-                self.arrays, self.taken, self._size = {}, 0, -1
-
-    def of(self, i: int, j: int) -> Kept:
-        """Arrays of the tables from i up to j."""
-        return Kept(self.arrays[number] for number in range(i, j))
-
-
-class Kept(list):
-    """Arrays of a run of tables."""
-
-    @classmethod
-    def of(cls, work: bytes, first: int, parts: list[Any]) -> Kept:
-        """``f(part, number)`` of each."""
-        f = _loaded(work)
-        return cls(f(part, first + i) for i, part in enumerate(parts))
-
-    def __reduce__(self) -> Any:
-        """Within the pickle, not beside it: see `_aligned`."""
-        return _kept, (pickle.dumps(list(self)),)
-
-    def __sizeof__(self) -> int:
-        """Bytes, by which the worker sees when to write to disk."""
-        sizes: list[int] = []
-        rest = pickle.dumps(list(self), protocol=5, buffer_callback=lambda b: sizes.append(b.raw().nbytes))
-        return sum(sizes) + len(rest)
-
-
-def _kept(pickled: bytes) -> Kept:
-    return Kept(pickle.loads(pickled))
-
-
 def _aligned(table: Any) -> Any:
     """The table, moved where its numbers start at any byte, as from a network: sums would be rounded otherwise."""
     columns = table.items() if isinstance(table, pd.DataFrame) else ()
@@ -613,6 +560,12 @@ def _of_arrays(f: Callable, runs: list[Range], arrays: tuple, number: int) -> An
 
 def _read(reader: Callable, columns: list[Any], runs: list[Range], tables: Any, number: int) -> tuple:
     return of_part(reader, _table(columns, tables, runs[number]), place_of(number, runs[number]), KIND)
+
+
+def _made(work: bytes, first: int, parts: list[Any]) -> Kept:
+    """What is kept of a run of tables: ``f(part, number)`` of each."""
+    f = _loaded(work)
+    return Kept(f(part, first + i) for i, part in enumerate(parts))
 
 
 def _few(table: Any) -> Any:

@@ -140,6 +140,8 @@ class Source:
         Called with the number of each part that is done.
     labelled : bool
         Whether the index of the parts is that of the whole table, which a query may ask for.
+    keeps : bool
+        Whether it keeps by itself what a reader makes of its parts.
     """
 
     kind: str
@@ -148,6 +150,7 @@ class Source:
     watch: Callable[[int], None] | None = None
     labelled = False
     _first: pd.DataFrame | None = None
+    keeps = False
 
     def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
         """The parts in their order with the place of each, ``part 3``, with these columns only, by default all that the
@@ -205,12 +208,16 @@ class Source:
 
     def _added(self, before: Callable, f: Callable, columns: list[str] | None) -> Any:
         made = ((of_part(before, table, place, self.kind), place) for table, place in self.tables(columns))
-        total = None
         with _Ahead(made) as parts:
-            for part, place in parts:
-                total = joined(total, of_part(f, part, place, self.kind))
-                if self.watch is not None:
-                    self.watch(place.number)
+            return self.added(f, parts)
+
+    def added(self, f: Callable, parts: Iterable[tuple[Any, Place]]) -> Any:
+        """Sum of ``f(part, place)`` over parts that are there."""
+        total = None
+        for part, place in parts:
+            total = joined(total, of_part(f, part, place, self.kind))
+            if self.watch is not None:
+                self.watch(place.number)
         return total
 
 
@@ -494,7 +501,7 @@ class Calls(Source):
             if not isinstance(table, pd.DataFrame) and frame.index.equals(pd.RangeIndex(len(frame))):
                 frame.index = pd.RangeIndex(rows, rows + len(frame))  # of tables that have no labels of rows
             rows += len(frame)
-            yield frame if columns is None else frame[columns], place
+            yield (frame if columns is None else frame[columns]).copy(), place  # the function may fill its memory anew
 
     def _noted(self, tables: Iterable[Any]) -> Iterator[Any]:
         """The tables; an error of the function's own says which was wanted."""

@@ -500,6 +500,13 @@ class Inputs:
         return self
 
     # ------------------------------------------------------------------------------------------ for the summary
+    @property
+    def _table_columns(self) -> list[Any]:
+        """Columns of the data of the fit; none where they are gone."""
+        if self._rows_ is not None and self._rows_.streamed:
+            return list(self._rows_.stream.source.names)
+        return [] if self.data.frame is None else list(self.data.frame.columns)
+
     def _fit_table(self) -> pd.DataFrame:
         """The rows of the fit as a new table."""
         if self.data.frame is not None:

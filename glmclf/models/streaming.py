@@ -17,8 +17,9 @@ from glmclf.core.objective import Largest
 from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
+from glmclf.data.kept import Room
 from glmclf.data.sample import Part
-from glmclf.data.sources import Source, joined, of_part
+from glmclf.data.sources import Place, Source, joined, of_part, of_rows
 from glmclf.errors import DataError, MissingDataError
 
 if TYPE_CHECKING:
@@ -100,8 +101,41 @@ def _same(a: ndarray, b: ndarray) -> bool:
         return bool(a[0] == b[0]) and not (np.abs(a[1::2] - b[1::2]) > ALIKE * size).any()
 
 
+class _Keeping:
+    """A reader that offers the rows which it makes of each part to a room.
+
+    Parameters
+    ----------
+    reader : Reader
+    rows : int
+        Of all parts.
+    """
+
+    def __init__(self, reader: Reader, rows: int):
+        self._reader, self._room = reader, Room.beside_others(rows)
+        self._places: list[Place] = []
+
+    def __call__(self, table: pd.DataFrame, place: Place) -> tuple:
+        arrays = self._reader(table, place)
+        if arrays:
+            self._places.append(place)
+            self._room.offer(place.number, arrays[1:])
+        return arrays
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that was made is there."""
+        return not self._room.full
+
+    def parts(self) -> Iterator[tuple[tuple, Place]]:
+        """What is kept, in its order."""
+        return ((self._room.arrays[place.number], place) for place in self._places)
+
+
 class Stream:
     """What `core.streamed.Streamed` sums over: a source, read as rows of a model, which are the same in each pass.
+
+    Small ones stay in memory once a second pass has shown that they are the same: `data.kept`.
 
     Parameters
     ----------
@@ -125,41 +159,50 @@ class Stream:
         prototype: tuple | None = None,
     ):  # fmt: skip
         self.source, self.reader, self.contents, self.digest = source, reader, contents, digest
+        self._kept: _Keeping | None = None
         self.prototype = prototype or source.first_of_rows(reader, FEW, self._columns)[1:]
 
     @property
     def _columns(self) -> list[str] | None:
         return None if self.reader.subset else self.reader.columns
 
-    def _read(self) -> Iterator[tuple[tuple, int]]:
-        for table, place in self.source.tables(self._columns):
-            arrays = of_part(self.reader, table, place, self.source.kind)
-            if arrays:
-                yield arrays[1:], place.number
-
     def sum(self, f: Callable) -> Any:
         """Sum of ``f(*arrays, number)`` over the parts that have rows."""
-        found = self.source.sum_of_rows(self.reader, functools.partial(_watched, f), self._columns)
+        if self._kept is not None:
+            return self.source.added(functools.partial(of_rows, f), self._kept.parts())
+        reader = self._reading()
+        found = self.source.sum_of_rows(reader, functools.partial(_watched, f), self._columns)
         if found is None:
             raise self._other(0)
         if not _same(found.contents, self.contents):
             raise self._other(found.digest.n)
-        self._check(found.digest)
+        self._check(found.digest, reader)
         return found.value
 
     def parts(self) -> Iterator[tuple]:
         """The arrays of each part that has rows."""
-        seen = Digest()
-        for arrays, number in self._read():
-            seen = seen + Digest.of(number, *arrays[: len(Part._fields)])
-            yield arrays
-        self._check(seen)
+        if self._kept is not None:
+            yield from (arrays for arrays, _ in self._kept.parts())
+            return
+        seen, reader = Digest(), self._reading()
+        for table, place in self.source.tables(self._columns):
+            if arrays := of_part(reader, table, place, self.source.kind):
+                seen = seen + Digest.of(place.number, *arrays[1 : 1 + len(Part._fields)])
+                yield arrays[1:]
+        self._check(seen, reader)
 
-    def _check(self, seen: Digest) -> None:
+    def _reading(self) -> Any:
+        """The reader, which keeps what it makes where it is known what that must be."""
+        keep = self.digest is not None and not self.source.keeps
+        return _Keeping(self.reader, self.digest.n) if keep else self.reader  # type: ignore[union-attr]
+
+    def _check(self, seen: Digest, reader: Any) -> None:
         if self.digest is None:
             self.digest = seen
         if not seen.like(self.digest):
             raise self._other(seen.n)
+        if isinstance(reader, _Keeping) and reader.whole:
+            self._kept = reader
 
     def _other(self, n: int) -> DataError:
         then = int(self.contents[0])

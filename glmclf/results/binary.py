@@ -29,7 +29,7 @@ from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.inverse import InversePredictions
 from glmclf.results.judging import JudgedRegression
 from glmclf.results.partial_residuals import PartialResiduals
-from glmclf.results.partitions import by_partition
+from glmclf.results.partitions import at_once, by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import signs_of_rows, warn_of_unknown
 
@@ -482,7 +482,7 @@ class BinaryResults(
         """
         from scipy import stats
 
-        p = self.predict(newdata, offset=offset).to_numpy()
+        p = at_once(self, newdata, offset=offset).to_numpy()
         if newdata is None and self.model._rows.trials is not None:
             return stats.binom(self.model._rows.trials, p)
         return stats.bernoulli(p)

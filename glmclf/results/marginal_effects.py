@@ -218,11 +218,10 @@ class Settings:
         known = [name for name in at.columns if name in source.design.variables or name == offset]
         if not known:
             raise DataError(f"at= has none of the variables {quoted(source.variables)}")
-        frame = source.model.data.frame
-        others = [*([] if frame is None else frame.columns), source.model.endog_names]
+        others = [*source.model._table_columns, source.model.endog_names]
         odd = [name for name in at.columns if name not in known and name not in others]
         if odd:
-            hint = close_to(str(odd[0]), lacking)
+            hint = close_to(str(odd[0]), source.variables)
             raise DataError(f"at= has the column {quoted(odd)}, no variable of the model. {hint}")
         those = rows_to_average(source)
         grid = [dict(zip(known, values, strict=True)) for values in at[known].itertuples(index=False, name=None)]

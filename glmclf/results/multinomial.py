@@ -40,7 +40,7 @@ from glmclf.results.levels import (
     times_of,
 )
 from glmclf.results.partial_residuals import PartialResiduals
-from glmclf.results.partitions import by_partition
+from glmclf.results.partitions import at_once, by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 
@@ -289,7 +289,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         def part(X, y, trials, offset, weights) -> ndarray:
             eta = self._eta_of(X, offset) if model._rows.streamed else self._eta
             _, p, q = Multinomial.softmax(eta)
-            return gof.class_sums(model._cells_of(y, weights), p, q)
+            return gof.class_sums(model._cells_of(y, trials, weights), p, q)
 
         return gof.of_class_probabilities(model._rows.blocks().over_parts(part))
 
@@ -449,7 +449,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         """
         from scipy import stats
 
-        p = self.predict(newdata, offset=offset).to_numpy()
+        p = at_once(self, newdata, offset=offset).to_numpy()
         counts = newdata is None and self.model._rows.trials is not None
         return stats.multinomial(self.model._rows.trials.astype(int) if counts else 1, p)
 

@@ -39,6 +39,11 @@ def by_partition(predict: Callable) -> Callable:
     return wrapper
 
 
+def at_once(results: Any, newdata: Any, **options: Any) -> Any:
+    """`predict` of rows in memory, for what is made of all of them: a Dask DataFrame is refused."""
+    return type(results).predict.__wrapped__(results, newdata, **options)
+
+
 def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
     import dask
 

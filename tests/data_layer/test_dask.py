@@ -484,6 +484,8 @@ def test_what_predictions_refuse(table):
         lag.compute()
     with pytest.raises(NotImplementedError, match=r"\.predict\(ddf\) is lazy"):
         fit.get_prediction(ddf)
+    with pytest.raises(NotImplementedError, match=r"\.predict\(ddf\) is lazy"):
+        fit.get_distribution(ddf)
     with pytest.raises(DataError, match="where a Dask DataFrame is needed"):
         fit.augment(ddf.x)
     with pytest.raises(TypeError, match=r"predict\(\) got an unexpected keyword argument 'cost'"):

@@ -13,7 +13,7 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
 from glmclf.core.likelihood import Binomial
 from glmclf.core.objective import Objective
-from glmclf.data import sources
+from glmclf.data import kept, sources
 from glmclf.errors import (
     CollinearityWarning,
     DataError,
@@ -297,7 +297,7 @@ def test_what_follows_from_a_limit(model, formula):
     for name, of in numbers.items():
         np.testing.assert_allclose(of(streamed), of(whole), rtol=1e-7, atol=1e-12, err_msg=name)
     copy = pickle.loads(pickle.dumps(streamed))
-    assert str(copy.summary()) == str(streamed.summary())
+    assert copy.summary().tables[1].as_text() == streamed.summary().tables[1].as_text()
     np.testing.assert_array_equal(copy.predict(RARE), streamed.predict(RARE))
     with pytest.raises(NotImplementedError, match="fittedvalues needs the rows"):
         _ = streamed.fittedvalues
@@ -414,9 +414,87 @@ def test_groups_of_two_types_are_refused():
 
 
 # -------------------------------------------------------------------------------------- rows that are not the same
+@pytest.fixture
+def read_anew(monkeypatch):
+    """Small data are read in each pass, as large ones are."""
+    monkeypatch.setattr(kept, "ROOM", 0)
+
+
+def test_small_data_are_read_until_they_are_known_to_be_the_same():
+    calls = []
+
+    def tables():
+        calls.append(1)
+        yield from parts(FEW, [0, 90, 200])()
+
+    model = Logit.from_formula("y ~ x", tables)
+    before = len(calls)
+    res = model.fit(bias_reduction="firth")
+    whole = Logit.from_formula("y ~ x", FEW).fit(bias_reduction="firth")
+    np.testing.assert_allclose(res.conf_int(method="profile"), whole.conf_int(method="profile"), rtol=1e-8)
+    assert res.pred_table().equals(whole.pred_table())
+    assert len(calls) - before <= 2
+
+
+def test_a_function_may_fill_its_memory_anew():
+    x, y = np.empty(100), np.arange(100) % 2
+
+    def tables():  # in one piece of memory, filled anew
+        for start in (0, 100):
+            x[:] = TABLE.x[start : start + 100] + y
+            yield pd.DataFrame({"x": x, "y": y}, copy=False)
+
+    whole = pd.concat([table.copy() for table in tables()], ignore_index=True)
+    a, b = (NaiveBayes.from_formula("y ~ x", data).fit() for data in (tables, whole))
+    a.pred_table()  # and now of what is kept
+    np.testing.assert_allclose(a.llf_conditional, b.llf_conditional, rtol=EQUAL)
+    assert a.pred_table().equals(b.pred_table())
+
+
+@pytest.mark.parametrize("case", ["firth", "clusters"])
+def test_what_is_kept_is_what_is_read(case, monkeypatch):
+    model, formula, keywords, fit = CASES[case]
+    found = [model.from_formula(formula, parts(), **keywords).fit(**fit)]
+    monkeypatch.setattr(kept, "ROOM", 0)
+    found.append(model.from_formula(formula, parts(), **keywords).fit(**fit))
+    for name in ("params", "bse"):
+        a, b = (getattr(res, name).to_numpy() for res in found)
+        np.testing.assert_allclose(a, b, rtol=1e-13)
+
+
+def test_what_is_kept_is_bounded_in_all(monkeypatch):
+    monkeypatch.setattr(kept, "_rooms", type(kept._rooms)())
+    monkeypatch.setattr(kept, "ROOM", 100_000)
+    models = [Logit.from_formula("y ~ x + z", parts()) for _ in range(3)]
+    results = [model.fit() for model in models]
+    held = [room for room in kept._rooms if room.taken]  # of 75 kB each
+    assert [len(room.arrays) for room in held] == [4] and 70_000 < held[0].taken <= 100_000
+    del models, results, held
+    assert not [room for room in kept._rooms if room.taken]
+    monkeypatch.setattr(kept, "TELLING", 100)
+    room, numbers = kept.Room(50_000, len(TABLE)), np.ones((650, 3))
+    room.offer(0, (numbers,))  # the first part shows that all are more
+    assert room.full and not room.taken
+    room = kept.Room(50_000)
+    room.offer(0, (numbers,))
+    numbers[:] = 0
+    assert (room.arrays[0][0] == 1).all()
+
+
 @pytest.mark.parametrize("kind", ["fewer parts", "fewer rows", "other values", "another order"])
 @pytest.mark.parametrize("after", ["in the fit", "after the fit"])
-def test_a_source_that_changes_is_named(kind, after):
+def test_a_source_that_changes_is_named(kind, after, read_anew):
+    _check_changes(kind, 1 if after == "in the fit" else None, lambda res: res.with_cov("HC0"))
+
+
+@pytest.mark.parametrize("kind", ["fewer parts", "fewer rows", "other values", "another order"])
+def test_a_change_of_small_data_is_named_wherever_they_are_read(kind):
+    _check_changes(kind, 0, None)
+    _check_changes(kind, None, lambda res: res.with_cov("cluster", groups="firm"))
+
+
+def _check_changes(kind, more, then):
+    """A source that changes after so many passes of the fit or, of None, after it, when something is asked for."""
     state = {"calls": 0, "from": 10**9}
 
     def tables():
@@ -433,16 +511,16 @@ def test_a_source_that_changes_is_named(kind, after):
             yield table.assign(x=2 * table.x) if now and i == 3 and kind == "other values" else table
 
     model = Logit.from_formula("y ~ x + g", tables)
-    state["from"] = state["calls"] + 1 if after == "in the fit" else 10**9
+    state["from"] = 10**9 if more is None else state["calls"] + more
     words = "same tables each time it is read, also after the fit"
-    if after == "in the fit":
+    if more is not None:
         with pytest.raises(DataError, match=words):
             model.fit()
         return
     res = model.fit()
     state["from"] = state["calls"]
     with pytest.raises(DataError, match=words):
-        res.with_cov("HC0")
+        then(res)
 
 
 def test_a_pickle_has_what_needs_the_rows(tmp_path):
@@ -544,7 +622,7 @@ def test_a_source_that_is_used_up_is_named():
         Logit.from_formula("y ~ x", lambda: tables)
 
 
-def test_a_file_that_was_written_anew_is_named(tmp_path):
+def test_a_file_that_was_written_anew_is_named(tmp_path, read_anew):
     pytest.importorskip("pyarrow")
     path = tmp_path / "t.parquet"
     TABLE.to_parquet(path, row_group_size=500)
@@ -611,7 +689,7 @@ COSTS = {  # of a summary, HC0, HC3, clusters
 
 
 @pytest.mark.parametrize("model", COSTS)
-def test_passes_of_results_are_those_of_the_guide(model):
+def test_passes_of_results_are_those_of_the_guide(model, read_anew):
     counted = Counted()
     made = model.from_formula("y ~ x + o + g", counted)
     assert counted.calls == OPENED
