@@ -346,6 +346,12 @@ def unmasked(values: Any) -> Any:
             f"found a Dask {type(values).__name__} where values in memory are needed: pass the Dask DataFrame to "
             'from_formula("y ~ x", ddf), or what .compute() gives'
         )
+    if hasattr(values, "__fspath__") or isinstance(values, str) or callable(values) or hasattr(values, "get_fragments"):
+        found = f'"{values}"' if isinstance(values, str) else f"of type {type(values).__name__}"
+        raise DataError(
+            f'found {found} where values in memory are needed: data in files, or that a function gives, go to '
+            'from_formula("y ~ x", data)'
+        )
     if not isinstance(values, np.ma.MaskedArray):
         return values
     plain = np.array(values.data, dtype=float if values.dtype.kind in "biuf" else object)

@@ -154,6 +154,7 @@ class FeatureReader(Reader):
         reading = Reading(frame.index, None, frame, rows, beside, {}, self.bound, table)
         right = [code for code in self.bound if code not in self.left]
         found = settled(reading, self.left, right, self.how, [], stage)
+        self._check_across(given, rows, table, stage)
         right = [code for code in right if code in found]
         left = {code: found[code].value for code in self.left if code in found}
         shown: dict[str, Any] = {code: self._shown_of(code, found[code], reading, place) for code in right}
@@ -162,7 +163,7 @@ class FeatureReader(Reader):
             for codes in self.tables
             if all(code in found for code in codes)
         }
-        survey = self._shown(given, frame, rows, table, left, place)
+        survey = self._shown(given, frame, rows, beside, table, left, place)
         return replace(survey, factors=survey.factors | shown | cells)
 
     def _shown_of(self, code: str, found: Found, reading: Reading, place: Place) -> Shown:
@@ -256,7 +257,7 @@ def read_feature_stream(
     plain = list(itertools.chain(*parsed.right))
     block = counts_of(multinomial, list(first.columns), plain)
     right = list(dict.fromkeys([*plain, *block]))
-    fields = bound_to(first, parsed.left, right, namespace, subset, extras, restricted)
+    fields = bound_to(source, first, parsed.left, right, namespace, subset, extras, restricted)
     bound, notes = fields["bound"], list[str]()
     refuse_response(list(parsed.left), right, bound)
     terms = choose_terms([codes for codes in parsed.right if codes], block, bound, {}, notes)

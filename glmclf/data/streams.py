@@ -7,7 +7,7 @@ they are summed over, by a `Reader`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,17 +16,19 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.columns import from_pieces
+from glmclf.data.across import FEW, Query, looks_across
 from glmclf.data.design import Design, build_design
 from glmclf.data.factors import Expression, Value, fit_factor
 from glmclf.data.formula import no_features, parse_formula
 from glmclf.data.frame import Column, close_to, in_order, quoted, read_column
 from glmclf.data.outcomes import coded
-from glmclf.data.reading import bind_code, left_value, looks_across, raw_missing, settle, subset_mask
+from glmclf.data.reading import bind_code, left_value, raw_missing, settle, subset_mask
 from glmclf.data.sample import Part, Respond, Rows, check_missing_option, no_trials, read_extras, weigh
 from glmclf.data.sources import Place, Source
 from glmclf.data.terms import Variable
 from glmclf.errors import DataError, MissingDataError
 
+HASHES = 2**20  # numbers that stand for labels
 MOST_CLASSES = 10_000  # distinct values of a response that are kept
 TRUTH = "True and False"
 ONE = "1 column of numbers"
@@ -81,6 +83,7 @@ class Seen:
             )
         if self.categories == other.categories and _types(self.categories) == _types(other.categories):
             return replace(self, used=self.used | other.used)
+        _refuse_inexact([*self.categories, *other.categories], f'"{self.code}"', f"{self.place} or {other.place}")
         both = _united(self.categories, other.categories, self.code)
         used = np.zeros(len(both), dtype=bool)
         for some in (self, other):
@@ -110,6 +113,19 @@ class Seen:
 
 def _types(levels: list[Any]) -> set[type]:
     return set(map(type, levels))
+
+
+def _refuse_inexact(values: Iterable[Any], what: str, where: str) -> None:
+    """DataError for whole numbers beside others, where a double, which holds both, would not tell them apart."""
+    kinds = {type(v): v for v in values}
+    if not {int, float} <= set(kinds):
+        return
+    lost = [v for v in values if type(v) is int and int(float(v)) != v]
+    if lost:
+        raise DataError(
+            f"{what} holds whole numbers beyond 2**53, such as {lost[0]}, and numbers with a decimal point, in "
+            f"{where}, which one type does not hold: give it one throughout, such as text"
+        )
 
 
 def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
@@ -196,7 +212,10 @@ class Outcomes:
         return cls(names, columns)._few() if len(columns[0]) else None
 
     def __add__(self, other: Outcomes) -> Outcomes:
-        pairs = zip(self.columns, other.columns, strict=True)
+        pairs = list(zip(self.columns, other.columns, strict=True))
+        for name, (a, b) in zip(self.names, pairs, strict=True):
+            if {a.dtype.kind, b.dtype.kind} == {"i", "f"}:
+                _refuse_inexact([*a.tolist(), *b.dropna().tolist()], f'the response "{name}"', "different parts")
         return Outcomes(self.names, [pd.concat(_alike(a, b), ignore_index=True) for a, b in pairs])._few()
 
     def _few(self) -> Outcomes:
@@ -209,6 +228,31 @@ class Outcomes:
             v = pd.to_numeric(column).to_numpy(dtype=float)
             rows |= {int(v.argmin()), int(v.argmax()), int((v != np.floor(v)).argmax())}
         return Outcomes(self.names, [c.iloc[sorted(rows)].reset_index(drop=True) for c in self.columns])
+
+
+def contents(table: Mapping[str, Column], beside: Mapping[str, ndarray], rows: Rows) -> ndarray:
+    """How many rows stay, what each column adds up to there, and its absolute values, (1 + 2 k,): the same sums however
+    rows are parted, so that others are noticed."""
+    keep = rows.selection
+    columns = [_summable(column.take(keep)) for column in table.values()]
+    columns += [a if keep is None else a[keep] for a in beside.values()]
+    with np.errstate(all="ignore"):
+        sums = [(c.sum(dtype=np.float64), np.abs(c).sum(dtype=np.float64)) for c in columns]
+    return np.array([np.count_nonzero(rows.keep), *itertools.chain(*sums)], dtype=np.float64)
+
+
+def _summable(column: Column) -> ndarray:
+    """Numbers of a column; of labels one for each of them."""
+    if column.kind == "other":
+        return np.zeros(0)
+    if not isinstance(column.values, pd.Categorical):
+        return column.values if column.missing is None else np.where(column.missing, 0, column.values)
+    labels = np.asarray(column.values.categories, dtype=object)
+    try:
+        known: ndarray = labels.astype(np.float64)
+    except (TypeError, ValueError):
+        known = (pd.util.hash_array(labels.astype(str).astype(object), categorize=False) % HASHES).astype(np.float64)
+    return np.append(known, 0.0)[np.asarray(column.values.codes)]
 
 
 @dataclass
@@ -224,6 +268,8 @@ class Survey:
     factors, columns : dict
         `Seen` by code, `SeenColumn` by name.
     left : Outcomes or None
+    contents : ndarray
+        Of the rows of the fit, see `contents`.
     """
 
     given: int
@@ -236,6 +282,7 @@ class Survey:
     factors: dict[str, Seen]
     columns: dict[str, SeenColumn]
     left: Outcomes | None
+    contents: ndarray
 
     def __add__(self, other: Survey) -> Survey:
         names = ("given", "cut", "used", "dropped", "absent", "no_trials")
@@ -247,8 +294,8 @@ class Survey:
             factors=_merged(self.factors, other.factors),
             columns=_merged(self.columns, other.columns),
             left=other.left if self.left is None else self.left if other.left is None else self.left + other.left,
+            contents=self.contents + other.contents,
         )
-
 
     def labels_without_rows(self, code: str) -> list[Any]:
         """Labels of a column of text of which no row is used."""
@@ -324,13 +371,26 @@ class Reader:
 
     def survey(self, given: pd.DataFrame, place: Place, stage: str) -> Survey:
         """What one part shows."""
-        frame, rows, _, table = self.rows(given)
+        frame, rows, beside, table = self.rows(given)
         values = settle(self.bound, table, rows, self.left, [], None, stage)
-        return self._shown(given, frame, rows, table, values, place)
+        self._check_across(given, rows, table, stage)
+        return self._shown(given, frame, rows, beside, table, values, place)
+
+    def _check_across(self, given: pd.DataFrame, rows: Rows, table: dict[str, Column], stage: str) -> None:
+        """Refuse code that looks across rows where the first rows did not show it."""
+        if stage == "before" and self.subset is not None:
+            refuse_query(Query(self.subset, self.caller), given, pieces=False)
+        for e in (e for e in self.bound.values() if e.foreign and e.remembers == (stage == "after")):
+            own = {name: table[name] for name in e.columns}
+            if e.remembers:  # what it remembers is of complete rows
+                lost = [column.missing for column in own.values() if column.missing is not None]
+                keep = np.flatnonzero(np.logical_and.reduce([rows.keep, *(~mask for mask in lost)]))
+                own = {name: column.take(keep) for name, column in own.items()}
+            refuse_factor(e, own, len(next(iter(own.values())).values) if own else 0, pieces=False)
 
     def _shown(
-        self, given: pd.DataFrame, frame: pd.DataFrame, rows: Rows, table: dict[str, Column],
-        values: dict[str, Value], place: Place,
+        self, given: pd.DataFrame, frame: pd.DataFrame, rows: Rows, beside: dict[str, ndarray],
+        table: dict[str, Column], values: dict[str, Value], place: Place,
     ) -> Survey:  # fmt: skip
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left if c in values]
         seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place, c in self.left)) is not None}
@@ -340,6 +400,7 @@ class Reader:
             len(given), len(frame), int(rows.keep.sum()), rows.n_dropped(), rows.n_absent, rows.no_trials,
             rows.dropped(), seen, columns,
             Outcomes.of(self.left, left) if len(left) == len(self.left) else None,
+            contents(table, beside, rows),
         )  # fmt: skip
 
     def memories(self) -> list[list[Expression]]:
@@ -360,7 +421,8 @@ class Reader:
         return rows
 
     def __call__(self, given: pd.DataFrame, place: Place) -> tuple:
-        """The rows of one part, with groups beside them; None where there are none."""
+        """What the rows of one part add up to, see `contents`, and these, with groups beside them; nothing where there
+        are none."""
         assert self.design is not None
         frame, rows, beside, table = self.rows(given)
         values = settle(self.together, table, rows, self.left, [], None, "after")
@@ -374,7 +436,7 @@ class Reader:
         kept = {name: v if keep is None else v[keep] for name, v in beside.items()}
         w = kept.get("freq_weights", kept.get("weights"))
         groups = [frame[name] if keep is None else frame[name][keep] for name in self.beside]
-        return (*Part(X, y, trials, kept.get("offset"), w), *groups)
+        return (contents(table, beside, rows), *Part(X, y, trials, kept.get("offset"), w), *groups)
 
     def _regressors(self, values: dict[str, Value], table: dict[str, Column], rows: Rows) -> Any:
         """The columns of the rows that stay."""
@@ -436,7 +498,8 @@ def read_stream(
     parsed = parse_formula(formula, intercept=intercept)
     first = source.first()
     right = list(itertools.chain(*parsed.right))
-    reader = Reader(**bound_to(first, parsed.left, right, namespace, subset, extras, restricted), missing=missing)
+    fields = bound_to(source, first, parsed.left, right, namespace, subset, extras, restricted)
+    reader = Reader(**fields, missing=missing)
     survey = surveyed(source, reader)
     design, notes = _designed(parsed, formula, reader, survey)
     if intercept and len(design.xnames) == 1:
@@ -450,6 +513,7 @@ def read_stream(
 
 
 def bound_to(
+    source: Source,
     first: pd.DataFrame,
     left: list[str],
     right: list[str],
@@ -458,12 +522,16 @@ def bound_to(
     extras: Mapping[str, Any] | None,
     restricted: bool,
 ) -> dict[str, Any]:
-    """The fields of a Reader that the first table tells."""
+    """The fields of a Reader that the first table of a source tells."""
     caller = {} if restricted or namespace is None else namespace
     bound = {code: bind_code(code, first, caller, restricted) for code in dict.fromkeys([*left, *right])}
     if subset is not None and not isinstance(subset, str):
         raise DataError(f"subset= of data in a stream is a query, such as \"age > 20\"; found {type(subset).__name__}")
     caller, columns = caller if subset else {}, _columns_of(extras, first)
+    if subset is not None:
+        query = Query(subset, caller)
+        _refuse_labels(query, source, first)
+        refuse_query(query, first.iloc[:FEW])
     _refuse_across([e for e in bound.values() if not e.remembers], first, subset, caller)
     return {"left": list(left), "bound": bound, "subset": subset, "caller": caller, "extras": columns}
 
@@ -536,19 +604,44 @@ def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:
 def _refuse_across(
     expressions: list[Expression], first: pd.DataFrame, subset: str | None, caller: Mapping[str, Any]
 ) -> None:
-    """Refuse code that looks across rows, which are in other parts."""
+    """Refuse code that looks across rows, which are in other parts, as far as the first ones show it."""
     expressions = [e for e in expressions if e.foreign]
     cut = subset_mask(subset, first, caller, False, part=True) if expressions else None
-    used = (first if cut is None else first[cut]).iloc[:2000]
+    used = (first if cut is None else first[cut]).iloc[:FEW]
     for e in expressions:
         some = used[list(e.columns)].dropna() if e.remembers else used  # what it remembers is of complete rows
-        table = {name: read_column(some[name], name) for name in e.columns}
-        if len(some) and looks_across(e, table, len(some)):
-            raise NotImplementedError(
-                f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another '
-                "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see "
-                "all rows."
-            )
+        refuse_factor(e, {name: read_column(some[name], name) for name in e.columns}, len(some))
+
+
+def refuse_factor(e: Expression, table: Mapping[str, Column], n: int, pieces: bool = True) -> None:
+    """NotImplementedError for a factor whose value in a row depends on other rows."""
+    if n and looks_across(e, table, n, pieces):
+        raise NotImplementedError(
+            f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another '
+            "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see "
+            "all rows."
+        )
+
+
+def refuse_query(query: Query, table: pd.DataFrame, pieces: bool = True) -> None:
+    """NotImplementedError for a query of which the answer in a row depends on other rows."""
+    if query.looks_across(table, pieces):
+        raise NotImplementedError(
+            f'subset="{query.text}" over data in a stream: whether a row is used depends on other rows, which may be '
+            "in another part. Put the number itself in place of what is computed of a column, or compute a column of "
+            "True and False beforehand."
+        )
+
+
+def _refuse_labels(query: Query, source: Source, first: pd.DataFrame) -> None:
+    """NotImplementedError for a query about the index where parts have none that is the table's."""
+    own = {"index", "columns", *(f"ilevel_{i}" for i in range(first.index.nlevels)), *first.index.names}
+    asked = sorted(map(str, query.names & own - set(first.columns)))
+    if asked and not source.labelled:
+        raise NotImplementedError(
+            f'subset="{query.text}" asks for {quoted(asked)}, the labels of rows, which {source.kind} does not keep '
+            f"from part to part: make them a column. {close_to(asked[0], first.columns)}"
+        )
 
 
 def _columns_of(extras: Mapping[str, Any] | None, first: pd.DataFrame) -> dict[str, str]:

@@ -250,9 +250,9 @@ class MNLogit(LevelLabels, Model):
     @property
     def _cells(self) -> ndarray:
         """Observations of each class in each row, weights and counts as expanded, (n, J), the reference first."""
-        return self._rows.blocks().gathered(lambda X, y, trials, offset, weights: self._cells_of(y, weights))
+        return self._rows.blocks().gathered(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
 
-    def _cells_of(self, y: ndarray, weights: ndarray | None) -> ndarray:
+    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
         counts = _counts(y, self.J)
         return counts if weights is None else weights[:, None] * counts
 

@@ -14,11 +14,12 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Columns, Dense, expandable
 from glmclf.core.objective import Largest
-from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, too_many
+from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
 from glmclf.data.frame import close_to
 from glmclf.data.groups import Groups
+from glmclf.data.kept import Room
 from glmclf.data.sample import Part
-from glmclf.data.sources import AGAIN, Source, joined, of_part
+from glmclf.data.sources import Place, Source, joined, of_part, of_rows
 from glmclf.errors import DataError, MissingDataError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
 FEW = 16  # rows of a prototype
-ALIKE = 1e-11  # of the terms of a digest, that is rounding
+ALIKE = 1e-11  # of the terms of a sum, that is rounding
 ROWS = 0  # column of counts, beside columns called by words
 
 
@@ -78,28 +79,74 @@ def _apart(k: int) -> ndarray:
 
 @dataclass(frozen=True)
 class _Watched:
-    """A sum over rows, and their digest."""
+    """A sum over rows, their digest, and what the columns that they are of add up to."""
 
     value: Any
     digest: Digest
+    contents: ndarray
 
     def __add__(self, other: _Watched) -> _Watched:
-        return _Watched(joined(self.value, other.value), self.digest + other.digest)
+        digest, contents = self.digest + other.digest, self.contents + other.contents
+        return _Watched(joined(self.value, other.value), digest, contents)
 
 
-def _watched(f: Callable, *arrays: Any) -> _Watched:
-    return _Watched(f(*arrays), Digest.of(arrays[-1], *arrays[: len(Part._fields)]))
+def _watched(f: Callable, contents: ndarray, *arrays: Any) -> _Watched:
+    return _Watched(f(*arrays), Digest.of(arrays[-1], *arrays[: len(Part._fields)]), contents)
+
+
+def _same(a: ndarray, b: ndarray) -> bool:
+    """Whether the `contents` of two readings are the same but for rounding."""
+    size = np.abs(a[2::2]) + np.abs(b[2::2])
+    with np.errstate(invalid="ignore"):
+        return bool(a[0] == b[0]) and not (np.abs(a[1::2] - b[1::2]) > ALIKE * size).any()
+
+
+class _Keeping:
+    """A reader that offers the rows which it makes of each part to a room.
+
+    Parameters
+    ----------
+    reader : Reader
+    rows : int
+        Of all parts.
+    """
+
+    def __init__(self, reader: Reader, rows: int):
+        self._reader, self._room = reader, Room.beside_others(rows)
+        self._places: list[Place] = []
+
+    def __call__(self, table: pd.DataFrame, place: Place) -> tuple:
+        arrays = self._reader(table, place)
+        if arrays:
+            self._places.append(place)
+            self._room.offer(place.number, arrays[1:])
+        return arrays
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that was made is there."""
+        return not self._room.full
+
+    def parts(self) -> Iterator[tuple[tuple, Place]]:
+        """What is kept, in its order."""
+        return ((self._room.arrays[place.number], place) for place in self._places)
 
 
 class Stream:
     """What `core.streamed.Streamed` sums over: a source, read as rows of a model, which are the same in each pass.
 
+    Small ones stay in memory once a second pass has shown that they are the same: `data.kept`.
+
     Parameters
     ----------
     source : Source
     reader : Reader
+    contents : ndarray
+        What columns add up to in the rows, as a survey has it.
     digest : Digest, optional
         Of the rows; by default that of the first pass.
+    prototype : tuple, optional
+        Arrays of a few rows; by default the first ones of the source.
 
     Raises
     ------
@@ -107,44 +154,60 @@ class Stream:
         The source gives other rows than it gave at first.
     """
 
-    def __init__(self, source: Source, reader: Reader, digest: Digest | None = None):
-        self.source, self.reader, self.digest = source, reader, digest
-        self.prototype = source.first_of_rows(reader, FEW, self._columns)
+    def __init__(
+        self, source: Source, reader: Reader, contents: ndarray, digest: Digest | None = None,
+        prototype: tuple | None = None,
+    ):  # fmt: skip
+        self.source, self.reader, self.contents, self.digest = source, reader, contents, digest
+        self._kept: _Keeping | None = None
+        self.prototype = prototype or source.first_of_rows(reader, FEW, self._columns)[1:]
 
     @property
     def _columns(self) -> list[str] | None:
         return None if self.reader.subset else self.reader.columns
 
-    def _read(self) -> Iterator[tuple[tuple, int]]:
-        for table, place in self.source.tables(self._columns):
-            arrays = of_part(self.reader, table, place, self.source.kind)
-            if arrays:
-                yield arrays, place.number
-
     def sum(self, f: Callable) -> Any:
         """Sum of ``f(*arrays, number)`` over the parts that have rows."""
-        found = self.source.sum_of_rows(self.reader, functools.partial(_watched, f), self._columns)
-        self._check(Digest() if found is None else found.digest)
-        return None if found is None else found.value
+        if self._kept is not None:
+            return self.source.added(functools.partial(of_rows, f), self._kept.parts())
+        reader = self._reading()
+        found = self.source.sum_of_rows(reader, functools.partial(_watched, f), self._columns)
+        if found is None:
+            raise self._other(0)
+        if not _same(found.contents, self.contents):
+            raise self._other(found.digest.n)
+        self._check(found.digest, reader)
+        return found.value
 
     def parts(self) -> Iterator[tuple]:
         """The arrays of each part that has rows."""
-        seen = Digest()
-        for arrays, number in self._read():
-            seen = seen + Digest.of(number, *arrays[: len(Part._fields)])
-            yield arrays
-        self._check(seen)
+        if self._kept is not None:
+            yield from (arrays for arrays, _ in self._kept.parts())
+            return
+        seen, reader = Digest(), self._reading()
+        for table, place in self.source.tables(self._columns):
+            if arrays := of_part(reader, table, place, self.source.kind):
+                seen = seen + Digest.of(place.number, *arrays[1 : 1 + len(Part._fields)])
+                yield arrays[1:]
+        self._check(seen, reader)
 
-    def _check(self, seen: Digest) -> None:
+    def _reading(self) -> Any:
+        """The reader, which keeps what it makes where it is known what that must be."""
+        keep = self.digest is not None and not self.source.keeps
+        return _Keeping(self.reader, self.digest.n) if keep else self.reader  # type: ignore[union-attr]
+
+    def _check(self, seen: Digest, reader: Any) -> None:
         if self.digest is None:
             self.digest = seen
         if not seen.like(self.digest):
-            raise self._other(seen)
+            raise self._other(seen.n)
+        if isinstance(reader, _Keeping) and reader.whole:
+            self._kept = reader
 
-    def _other(self, seen: Digest) -> DataError:
-        then = 0 if self.digest is None else self.digest.n
-        what = f"{seen.n} rows for the fit, and {then} at first" if seen.n != then else "other values than at first"
-        what = what if then or seen.n else "no rows when it is read again"
+    def _other(self, n: int) -> DataError:
+        then = int(self.contents[0])
+        what = f"{n} rows for the fit, and {then} at first" if n != then else "other values than at first"
+        what = what if n else "no rows when it is read again"
         return DataError(
             f"{self.source.kind} gives {what}: it must give the same tables each time it is read, also after the fit. "
             "Fit again, or use a fit to a table in memory"
@@ -206,18 +269,13 @@ class StreamedRows:
     streamed = True
 
     def __init__(self, sample: StreamSample, outcomes: Callable):
-        self.stream = Stream(sample.source, sample.reader)
+        self.stream = Stream(sample.source, sample.reader, sample.survey.contents)
 
         def facts(X, y, trials, offset, weights, number) -> Facts:
             return replace(_facts(X, offset, weights, number), outcomes=outcomes(y, trials, weights))
 
         self.facts: Facts = self.stream.sum(facts)
-        if len(self) != len(sample):
-            raise DataError(
-                f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {len(self)} when it was read "
-                f"again: {AGAIN}"
-            )
-        self._of: Callable[..., tuple] | None = None
+        self._of: tuple[Callable[..., tuple], ...] = ()
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
 
     def __reduce__(self) -> Any:
@@ -247,12 +305,11 @@ class StreamedRows:
 
     def changed(self, f: Callable[..., tuple]) -> StreamedRows:
         """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
-        other, before = object.__new__(type(self)), self._of
-        of = f if before is None else lambda *arrays: f(*before(*arrays))
+        other, of = object.__new__(type(self)), (*self._of, f)
         stream, counts = self.stream, self.facts.counts
 
         def facts(*arrays: Any) -> Facts:
-            X, _, _, offset, weights = of(*arrays[:-1])
+            X, _, _, offset, weights = made(of, None, arrays[:-1])
             return _facts(X, offset, weights, arrays[-1])
 
         other.stream, other._of, other.facts = stream, of, stream.sum(facts)
@@ -339,12 +396,19 @@ class StreamedRows:
 
     def grouped(self, names: list[str]) -> Stream:
         """The stream with columns of groups beside the rows."""
-        return Stream(self.stream.source, replace(self.stream.reader, beside=tuple(names)), self.stream.digest)
+        stream, reader = self.stream, replace(self.stream.reader, beside=tuple(names))
+        few = stream.prototype[: len(Part._fields)]
+        any_groups = [pd.Series(np.zeros(few[0].shape[0]), name=name) for name in names]
+        return Stream(stream.source, reader, stream.contents, stream.digest, (*few, *any_groups))
 
     def beside(self, names: list[str]) -> Streamed:
         """The rows with more columns of the source behind them."""
-        of = None if (own := self._of) is None else lambda *arrays: (*own(*arrays[:5]), *arrays[5:])
-        return Streamed(self.grouped(names), self.facts.counts, of=of)
+        own = self._of
+
+        def of(*arrays: Any) -> tuple:
+            return *made(own, None, arrays[: len(Part._fields)]), *arrays[len(Part._fields) :]
+
+        return Streamed(self.grouped(names), self.facts.counts, of=(of,))
 
     def groups(self, groups: Any) -> Groups:
         """The clusters that one or two columns make.
@@ -389,8 +453,7 @@ class _Distinct:
     @classmethod
     def of(cls, *arrays: Any) -> _Distinct:
         groups = {str(g.name): g for g in arrays[len(Part._fields) : -1]}
-        found = _counted(pd.DataFrame(groups | {ROWS: 1}))
-        return cls(found.assign(**{name: _plain(found[name]) for name in groups}))
+        return cls(_counted(pd.DataFrame(groups | {ROWS: 1})))
 
     def __add__(self, other: _Distinct) -> _Distinct:
         return _Distinct(_counted(pd.concat([self.table, other.table], ignore_index=True)))
@@ -398,17 +461,19 @@ class _Distinct:
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in table.columns if name != ROWS]
-    return table.groupby(names, sort=False, dropna=False, as_index=False, observed=True)[ROWS].sum()
+    numbered = {name: _numbered(table[name]) for name in names}
+    codes = pd.DataFrame({name: codes for name, (codes, _) in numbered.items()} | {ROWS: table[ROWS].to_numpy()})
+    counts = codes.groupby(names, sort=False, as_index=False)[ROWS].sum()
+    return counts.assign(**{name: pd.Series(numbered[name][1][counts[name]], dtype=object) for name in names})
 
 
-def _plain(column: pd.Series) -> pd.Series:
-    """Labels as objects, which no type that parts differ in changes: whole numbers stay whole, also beside missing
-    ones."""
-    values = column.astype(object)
-    if column.dtype.kind == "f":  # as whole numbers beside missing ones are read
-        whole = np.asarray(column) % 1 == 0
-        values[whole] = [int(v) for v in np.asarray(column)[whole]]
-    return values.where(column.notna(), None)
+def _numbered(column: pd.Series) -> tuple[ndarray, ndarray]:
+    """Numbers of the labels in each row, and the labels, at -1 None for a missing one. They are objects, which no type
+    that parts differ in changes: whole numbers stay whole, also beside missing ones, and exact beside others."""
+    codes, found = pd.factorize(column)
+    labels = np.empty(len(found) + 1, dtype=object)
+    labels[:-1] = [int(v) if isinstance(v, float) and v.is_integer() else v for v in pd.Series(found).astype(object)]
+    return codes, labels
 
 
 @dataclass(frozen=True)
@@ -432,8 +497,7 @@ class StreamedCodes:
     @classmethod
     def of(cls, stream: Stream, found: pd.DataFrame, names: list[str], which: list[str]) -> StreamedCodes:
         """Clusters of some of the columns."""
-        distinct = found[which].drop_duplicates()
-        labels = pd.Index(distinct[which[0]], dtype=object) if len(which) == 1 else pd.MultiIndex.from_frame(distinct)
+        labels = _index([found[name].to_numpy() for name in which]).unique()
         return cls(stream, [names.index(name) for name in which], labels)
 
     def max(self) -> int:
@@ -451,12 +515,22 @@ class StreamedCodes:
         labels, at = self.labels, self.at
 
         def number(*groups: pd.Series) -> ndarray:
-            if len(at) > 1:
-                return labels.get_indexer(pd.MultiIndex.from_arrays([_plain(groups[i]) for i in at]))
-            codes, found = pd.factorize(groups[at[0]])
-            return labels.get_indexer(pd.Index(_plain(pd.Series(found)), dtype=object))[codes]
+            own = [_numbered(groups[i]) for i in at]
+            sizes = tuple(len(found) for _, found in own)
+            cells, where = np.unique(np.ravel_multi_index(tuple(codes for codes, _ in own), sizes), return_inverse=True)
+            places = np.unravel_index(cells, sizes)
+            return labels.get_indexer(_index([found[i] for (_, found), i in zip(own, places, strict=True)]))[where]
 
         return number
+
+
+
+def _index(labels: list[ndarray]) -> pd.Index:
+    """Labels, or pairs of them, as objects."""
+    pairs = np.empty(len(labels[0]), dtype=object)
+    pairs[:] = labels[0] if len(labels) == 1 else list(zip(*labels, strict=True))
+    return pd.Index(pairs, dtype=object, tupleize_cols=False)
+
 
 def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:
     n, (low, high, zero_one) = X.shape[0], _ends(X)

@@ -605,7 +605,8 @@ class RegularizedBinaryResults(RegularizedResults, BinaryResults):
         ----------
         newdata : DataFrame, path, pyarrow Dataset or callable, optional
             By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part.
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
 
         Returns
         -------
@@ -657,7 +658,8 @@ class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
         ----------
         newdata : DataFrame, path, pyarrow Dataset or callable, optional
             By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part.
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
 
         Returns
         -------
