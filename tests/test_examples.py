@@ -19,10 +19,10 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
+MLXTEND = find_spec("mlxtend")
 RELATIVE, ABSOLUTE = 1e-6, 1e-9  # what one machine's rounding may change in the six printed digits
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
 # the moment, and the count of iterations, whose last one depends on rounding
-MLXTEND = find_spec("mlxtend")
 MOMENT = re.compile(r"Date: +\w{3}, \d\d \w{3} \d{4}|Time: +\d\d:\d\d:\d\d|, \d+ iterations?")
 
 
