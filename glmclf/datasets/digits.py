@@ -165,7 +165,7 @@ def _from_arrays(file: Path) -> Digits:
     if foreign:
         name, arg = foreign.popitem()
         raise DataError(f"{str(file)!r} is no array file of MNIST: it asks for {arg or name}, which was not run")
-    data = [arg for name, arg in opcodes if name in ("BINSTRING", "BINBYTES")]
+    data: list[Any] = [arg for name, arg in opcodes if name in ("BINSTRING", "BINBYTES")]
     sizes = [size for n in ARRAYS for size in (4 * n * PIXELS, 8 * n)]
     if [len(d) for d in data] != sizes:
         raise DataError(
@@ -204,5 +204,5 @@ def _checked(labels: ndarray, file: Path) -> ndarray:
     return labels
 
 
-def _full(*arrays: ndarray) -> Digits:
-    return Digits(*arrays, "MNIST, 60,000 + 10,000 images")
+def _full(train_images: ndarray, train_labels: ndarray, images: ndarray, labels: ndarray) -> Digits:
+    return Digits(train_images, train_labels, images, labels, "MNIST, 60,000 + 10,000 images")
