@@ -22,7 +22,7 @@ import pandas as pd
 
 from glmclf.core.streamed import RowsElsewhereError
 from glmclf.data.file_types import csv_dtypes, one_schema
-from glmclf.data.frame import as_frame, close_to, quoted
+from glmclf.data.frame import as_frame, close_to, quoted, with_digits
 from glmclf.errors import DataError
 
 ROWS = 2**17  # of a part that is cut out of a file
@@ -221,7 +221,7 @@ class Parquet(Source):
             for number, some in enumerate(_together(batches)):
                 whole = pyarrow.Table.from_batches(some)
                 table = whole.to_pandas(ignore_metadata=self._plain, split_blocks=True)  # columns not copied
-                yield table, Place(number, f"part {number + 1}")
+                yield with_digits(table, whole), Place(number, f"part {number + 1}")
         except (OSError, ValueError, pyarrow.ArrowException) as error:
             raise DataError(
                 f"{self.kind} cannot be read ({error}). It may be damaged or have a schema= that its files do not fit; "
@@ -319,7 +319,7 @@ class Csv(Source):
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         if self._dtypes is None:  # of all columns, which also refuses lines with too many fields
-            self._dtypes = csv_dtypes(self._read())
+            self._dtypes = csv_dtypes(self._read)
         wanted = None if columns is None else set(columns).__contains__  # a list would shift columns beside an index
         for number, table in enumerate(self._read(usecols=wanted, dtype=self._dtypes)):
             yield table, Place(number, f"part {number + 1} (rows from {number * ROWS})")

@@ -19,7 +19,7 @@ from glmclf.core.columns import from_pieces
 from glmclf.data.design import Design, build_design
 from glmclf.data.factors import Expression, Value, fit_factor
 from glmclf.data.formula import no_features, parse_formula
-from glmclf.data.frame import Column, close_to, in_order, quoted, read_column
+from glmclf.data.frame import Column, close_to, in_order, of_one_type, quoted, read_column
 from glmclf.data.outcomes import coded
 from glmclf.data.reading import bind_code, left_value, looks_across, raw_missing, settle, subset_mask
 from glmclf.data.sample import Part, Respond, Rows, check_missing_option, no_trials, read_extras, weigh
@@ -116,7 +116,8 @@ def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
     """Levels of two parts, sorted; whole numbers beside others as such, as in one column of both."""
     found = list(dict.fromkeys([*a, *b]))
     if _types([*a, *b]) == {int, float}:
-        found = list(dict.fromkeys(map(float, found)))
+        kinds = [np.array([v for v in found if type(v) is kind]) for kind in (int, float)]
+        found = list(dict.fromkeys(np.concatenate(of_one_type(name, *kinds)).tolist()))
     return [found[i] for i in in_order(found, f'"{name}"')]
 
 
@@ -176,10 +177,12 @@ class SeenColumn:
         return Variable(self.kind, self.categories, self.ordered)
 
 
-def _alike(a: pd.Series, b: pd.Series) -> list[pd.Series]:
+def _alike(name: str, a: pd.Series, b: pd.Series) -> list[pd.Series]:
     """Both; True and False as 1 and 0 beside numbers, which they are equal to."""
-    truth = [pd.api.types.infer_dtype(c) == "boolean" for c in (a, b)]
-    return [c.astype(np.int64) if is_truth and not all(truth) else c for c, is_truth in zip((a, b), truth, strict=True)]
+    both = a, b
+    truth = [pd.api.types.infer_dtype(c) == "boolean" for c in both]
+    both = [c.astype(np.int64) if is_truth and not all(truth) else c for c, is_truth in zip(both, truth, strict=True)]
+    return of_one_type(name, *both)
 
 
 @dataclass
@@ -196,8 +199,8 @@ class Outcomes:
         return cls(names, columns)._few() if len(columns[0]) else None
 
     def __add__(self, other: Outcomes) -> Outcomes:
-        pairs = zip(self.columns, other.columns, strict=True)
-        return Outcomes(self.names, [pd.concat(_alike(a, b), ignore_index=True) for a, b in pairs])._few()
+        pairs = zip(self.names, self.columns, other.columns, strict=True)
+        return Outcomes(self.names, [pd.concat(_alike(*pair), ignore_index=True) for pair in pairs])._few()
 
     def _few(self) -> Outcomes:
         if len(self.columns) == 1:

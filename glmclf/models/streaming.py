@@ -15,7 +15,7 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Columns, Dense, expandable
 from glmclf.core.objective import Largest
 from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, too_many
-from glmclf.data.frame import close_to
+from glmclf.data.frame import EXACT, close_to, rounded
 from glmclf.data.groups import Groups
 from glmclf.data.sample import Part
 from glmclf.data.sources import AGAIN, Source, joined, of_part
@@ -364,8 +364,11 @@ class StreamedRows:
         if absent:
             raise DataError(f'groups="{absent[0]}": no such column. {close_to(absent[0], source.names)}')
         stream = self.grouped(list(names))
-        found = stream.sum(_Distinct.of).table
+        distinct = stream.sum(_Distinct.of)
+        found = distinct.table
         for name in names:
+            if {(name, "i"), (name, "f")} <= distinct.large:
+                raise rounded(name)
             if len(types := {type(v).__name__ for v in found[name] if v is not None and isinstance(v, str | int)}) > 1:
                 raise DataError(
                     f'groups="{name}" holds values of types {", ".join(sorted(types))} in different parts: give it one '
@@ -381,19 +384,23 @@ class StreamedRows:
 
 
 class _Distinct:
-    """Distinct groups, or pairs of them, in order of appearance, and how many rows each has; + is those of both."""
+    """Distinct groups, or pairs of them, in order of appearance, and how many rows each has, and columns with numbers
+    beyond 2**53 by their kind; + is those of both."""
 
-    def __init__(self, table: pd.DataFrame):
-        self.table = table
+    def __init__(self, table: pd.DataFrame, large: frozenset[tuple[str, str]] = frozenset()):
+        self.table, self.large = table, large
 
     @classmethod
     def of(cls, *arrays: Any) -> _Distinct:
         groups = {str(g.name): g for g in arrays[len(Part._fields) : -1]}
         found = _counted(pd.DataFrame(groups | {ROWS: 1}))
-        return cls(found.assign(**{name: _plain(found[name]) for name in groups}))
+        numbers = {name: kind for name in groups if (kind := found[name].dtype.kind.replace("u", "i")) in "if"}
+        large = frozenset((name, kind) for name, kind in numbers.items() if (found[name].abs() >= EXACT).any())
+        return cls(found.assign(**{name: _plain(found[name]) for name in groups}), large)
 
     def __add__(self, other: _Distinct) -> _Distinct:
-        return _Distinct(_counted(pd.concat([self.table, other.table], ignore_index=True)))
+        table = _counted(pd.concat([self.table, other.table], ignore_index=True))
+        return _Distinct(table, self.large | other.large)
 
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
@@ -406,7 +413,7 @@ def _plain(column: pd.Series) -> pd.Series:
     ones."""
     values = column.astype(object)
     if column.dtype.kind == "f":  # as whole numbers beside missing ones are read
-        whole = np.asarray(column) % 1 == 0
+        whole = (np.asarray(column) % 1 == 0) & (np.abs(np.asarray(column)) < EXACT)
         values[whole] = [int(v) for v in np.asarray(column)[whole]]
     return values.where(column.notna(), None)
 

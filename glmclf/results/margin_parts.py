@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from glmclf.core.streamed import MOST_GATHERED, RowsElsewhereError, too_many
 from glmclf.data import sources
-from glmclf.data.frame import close_to
+from glmclf.data.frame import close_to, of_one_type
 from glmclf.errors import DataError, MissingDataError
 from glmclf.inference.margins import Average
 from glmclf.results.margin_rows import Middles, Observed, Rows, averaged, median, numbers_of, rows_of_fit
@@ -196,5 +196,6 @@ class _Labels:
         return cls(column.dropna().drop_duplicates(), int(column.isna().sum()), len(column))
 
     def __add__(self, other: _Labels) -> _Labels:
-        values = pd.concat([self.values, other.values], ignore_index=True).drop_duplicates()
+        both = of_one_type(str(self.values.name), self.values, other.values)
+        values = pd.concat(both, ignore_index=True).drop_duplicates()
         return _Labels(values, self.missing + other.missing, self.n + other.n)
