@@ -25,9 +25,9 @@ import numpy as np
 import pandas as pd
 
 from glmclf.core.blocks import alone
+from glmclf.data.digests import AGAIN
 from glmclf.data.frame import close_to, quoted
 from glmclf.data.sources import (
-    AGAIN,
     ROWS,
     Place,
     Source,
@@ -66,6 +66,7 @@ class Dask(Source):
     """
 
     kind = KIND
+    same_parts = False
 
     def __init__(self, data: Any):
         self._data = frame_of(data)

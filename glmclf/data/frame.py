@@ -146,7 +146,7 @@ def with_digits(read: pd.DataFrame, table: Any) -> pd.DataFrame:
     if not read.columns.is_unique:
         return read
     own = {n: _with_digits(read[n], table[str(n)]) for n, dtype in read.dtypes.items() if dtype == np.float64}
-    return read.assign(**{name: own[name] for name in own if own[name] is not None})  # type: ignore[misc]
+    return read.assign(**{name: own[name] for name in own if own[name] is not None})
 
 
 def as_series(values: Any) -> pd.Series:

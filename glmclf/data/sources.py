@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from glmclf.core.streamed import RowsElsewhereError
+from glmclf.data.digests import AGAIN, Ledger
 from glmclf.data.file_types import csv_dtypes, one_schema
 from glmclf.data.frame import as_frame, close_to, quoted, with_digits
 from glmclf.errors import DataError
@@ -28,7 +29,6 @@ from glmclf.errors import DataError
 ROWS = 2**17  # of a part that is cut out of a file
 ENOUGH = 20  # rows that tell whether the value of one depends on others
 AHEAD = 2  # parts that are read while another is worked on
-AGAIN = "it must give the same tables each time"
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 
@@ -125,6 +125,12 @@ class Source:
     names: list[Any]
     _again = ""  # what a message says of a source that may be used up
     watch: Callable[[int], None] | None = None
+    same_parts = True  # in the first pass as in others
+
+    @functools.cached_property
+    def ledger(self) -> Ledger:
+        """What it gave at first."""
+        return Ledger(self.kind, self.same_parts)
 
     def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
         """The parts in their order with the place of each, ``part 3``, with these columns only."""

@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from glmclf.core.columns import from_pieces
 from glmclf.data.design import Design, build_design
+from glmclf.data.digests import Digests, Watched
 from glmclf.data.factors import Expression, Value, fit_factor
 from glmclf.data.formula import no_features, parse_formula
 from glmclf.data.frame import Column, close_to, in_order, of_one_type, quoted, read_column
@@ -179,9 +180,8 @@ class SeenColumn:
 
 def _alike(name: str, a: pd.Series, b: pd.Series) -> list[pd.Series]:
     """Both; True and False as 1 and 0 beside numbers, which they are equal to."""
-    both = a, b
-    truth = [pd.api.types.infer_dtype(c) == "boolean" for c in both]
-    both = [c.astype(np.int64) if is_truth and not all(truth) else c for c, is_truth in zip(both, truth, strict=True)]
+    truth = [pd.api.types.infer_dtype(c) == "boolean" for c in (a, b)]
+    both = [c.astype(np.int64) if is_truth and not all(truth) else c for c, is_truth in zip((a, b), truth, strict=True)]
     return of_one_type(name, *both)
 
 
@@ -227,6 +227,8 @@ class Survey:
     factors, columns : dict
         `Seen` by code, `SeenColumn` by name.
     left : Outcomes or None
+    digests : Digests
+        Of the columns that were read.
     """
 
     given: int
@@ -239,6 +241,7 @@ class Survey:
     factors: dict[str, Seen]
     columns: dict[str, SeenColumn]
     left: Outcomes | None
+    digests: Digests
 
     def __add__(self, other: Survey) -> Survey:
         names = ("given", "cut", "used", "dropped", "absent", "no_trials")
@@ -250,6 +253,7 @@ class Survey:
             factors=_merged(self.factors, other.factors),
             columns=_merged(self.columns, other.columns),
             left=other.left if self.left is None else self.left if other.left is None else self.left + other.left,
+            digests=self.digests + other.digests,
         )
 
 
@@ -316,12 +320,14 @@ class Reader:
         """The table after `subset`, which of its rows may stay, the variables beside, and the columns of factors."""
         cut = subset_mask(self.subset, given, self.caller, False, part=True)
         frame = given if cut is None else given[cut]
-        rows = Rows(frame.index, self.missing, part=True)
         beside = read_extras(self.extras, frame, None)
-        lost = weigh(rows, beside, self.extras)
         known = {} if self.design is None else self.design._read(frame)
         names = dict.fromkeys(name for e in self.bound.values() for name in e.columns)
         table = {name: known[name] if name in known else read_column(frame[name], name) for name in names}
+        groups = {name: frame[name] for name in self.beside if name not in table}
+        read = table | groups | {self.extras[keyword]: values for keyword, values in beside.items()}
+        rows = Rows(frame.index, self.missing, part=True, digests=Digests.of(read))
+        lost = weigh(rows, beside, self.extras)
         rows.lose(lost, raw_missing(self.together.values(), table))
         return frame, rows, beside, table
 
@@ -343,6 +349,7 @@ class Reader:
             len(given), len(frame), int(rows.keep.sum()), rows.n_dropped(), rows.n_absent, rows.no_trials,
             rows.dropped(), seen, columns,
             Outcomes.of(self.left, left) if len(left) == len(self.left) else None,
+            rows.digests.of_part(place.number),
         )  # fmt: skip
 
     def memories(self) -> list[list[Expression]]:
@@ -350,13 +357,14 @@ class Reader:
         found = [e for e in self.bound.values() if e.remembers]
         return [found] if found else []
 
-    def memorised(self, given: pd.DataFrame, place: Place, g: Callable, some: list[Expression]) -> Any:
+    def memorised(self, given: pd.DataFrame, place: Place, g: Callable, some: list[Expression]) -> Watched:
         """``g(columns, times, first)`` of the complete rows of one part, for transforms of some factors."""
-        _, rows, beside, table = self.rows(given)
-        rows = self._remembered(rows, table, some)
+        _, read, beside, table = self.rows(given)
+        rows = self._remembered(read, table, some)
         times = beside.get("freq_weights")
         cut = {name: column.take(rows.selection) for name, column in table.items()}
-        return g(cut, None if times is None else times[rows.keep], place.number == 0)
+        found = g(cut, None if times is None else times[rows.keep], place.number == 0)
+        return Watched(found, read.digests.of_part(place.number))
 
     def _remembered(self, rows: Rows, table: dict[str, Column], some: list[Expression]) -> Rows:
         settle(self.bound, table, rows, self.left, [], None, "before")
@@ -364,11 +372,16 @@ class Reader:
 
     def __call__(self, given: pd.DataFrame, place: Place) -> tuple:
         """The rows of one part, with groups beside them; None where there are none."""
+        return self.watched(given, place)[:-1]
+
+    def watched(self, given: pd.DataFrame, place: Place) -> tuple:
+        """The same, and digests of what was read."""
         assert self.design is not None
         frame, rows, beside, table = self.rows(given)
+        digests = rows.digests.of_part(place.number)
         values = settle(self.together, table, rows, self.left, [], None, "after")
         if not rows.keep.any():
-            return ()
+            return (digests,)
         keep = rows.selection
         X = self._regressors(values, table, rows)
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left]
@@ -377,7 +390,7 @@ class Reader:
         kept = {name: v if keep is None else v[keep] for name, v in beside.items()}
         w = kept.get("freq_weights", kept.get("weights"))
         groups = [frame[name] if keep is None else frame[name][keep] for name in self.beside]
-        return (*Part(X, y, trials, kept.get("offset"), w), *groups)
+        return (*Part(X, y, trials, kept.get("offset"), w), *groups, digests)
 
     def _regressors(self, values: dict[str, Value], table: dict[str, Column], rows: Rows) -> Any:
         """The columns of the rows that stay."""
@@ -480,6 +493,7 @@ def surveyed(source: Source, reader: Reader) -> Survey:
     columns = _wanted(reader)
     memories = reader.memories()
     survey = source.sum(lambda table, place: reader.survey(table, place, "before"), columns)
+    source.ledger.check(survey.digests)
     if not survey.given:
         raise DataError(f"{source.kind} has no rows (columns: {quoted(source.names)}).")
     if not survey.used:
@@ -493,11 +507,13 @@ def surveyed(source: Source, reader: Reader) -> Survey:
         for some in memories:
 
             def total(g: Callable, some: list[Expression] = some) -> Any:
-                return source.sum(lambda table, place: reader.memorised(table, place, g, some), columns)
+                passed = source.sum(lambda table, place: reader.memorised(table, place, g, some), columns)
+                return source.ledger.checked(passed)
 
             memorise_all(some, total)
         _refuse_across(list(itertools.chain(*memories)), source.first(columns), reader.subset, reader.caller)
         survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
+        source.ledger.check(survey.digests)
     return survey
 
 

@@ -15,10 +15,11 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Columns, Dense, expandable
 from glmclf.core.objective import Largest
 from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, too_many
+from glmclf.data.digests import AGAIN, Digests, Watched, of_column, other_values
 from glmclf.data.frame import EXACT, close_to, rounded
 from glmclf.data.groups import Groups
 from glmclf.data.sample import Part
-from glmclf.data.sources import AGAIN, Source, joined, of_part
+from glmclf.data.sources import Source, of_part
 from glmclf.errors import DataError, MissingDataError
 
 if TYPE_CHECKING:
@@ -26,69 +27,23 @@ if TYPE_CHECKING:
 
 ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
 FEW = 16  # rows of a prototype
-ALIKE = 1e-11  # of the terms of a digest, that is rounding
 ROWS = 0  # column of counts, beside columns called by words
 
 
-@dataclass(frozen=True)
-class Digest:
-    """What rows add up to with fixed weights, so that others are noticed; + is that of both.
+class _Watching:
+    """A reader that gives digests of what it reads after the rows."""
 
-    Attributes
-    ----------
-    n : int
-    total, size : float
-        The sum, and that of the absolute terms, of which rounding is a share.
-    """
+    def __init__(self, reader: Reader):
+        self._reader = reader
 
-    n: int = 0
-    total: float = 0.0
-    size: float = 0.0
-
-    def __add__(self, other: Digest) -> Digest:
-        return Digest(self.n + other.n, self.total + other.total, self.size + other.size)
-
-    @classmethod
-    def of(cls, number: int, X: Any, y: ndarray, *beside: ndarray | None) -> Digest:
-        """Of the rows of one part."""
-        features = hasattr(X, "values")  # side by side, some missing
-        columns = [np.nan_to_num(v) for v in X.values] if features else [X @ _apart(X.shape[1])]
-        rows, u = np.zeros(len(y)), _weights(len(y))
-        for times, a in zip(_apart(len(columns) + 4), [*columns, y, *beside]):
-            if a is not None:
-                rows += times * (a if a.ndim == 1 else a @ _apart(a.shape[1]))
-        which = 1.0 + number % 101
-        return cls(len(y), which * float(u @ rows), which * float(u @ np.abs(rows)))
-
-    def like(self, other: Digest) -> bool:
-        """Whether the rows are the same, as far as this tells."""
-        return self.n == other.n and abs(self.total - other.total) <= ALIKE * (self.size + other.size)
+    def __call__(self, table: pd.DataFrame, place: Any) -> tuple:
+        return self._reader.watched(table, place)
 
 
-@functools.lru_cache(maxsize=4)
-def _weights(n: int) -> ndarray:
-    """Of rows, so that their order is noticed."""
-    return 1.0 + np.arange(n) % 97
-
-
-def _apart(k: int) -> ndarray:
-    """Factors of columns, so that none stands in for another."""
-    return np.sqrt(2.0 + np.arange(k))
-
-
-@dataclass(frozen=True)
-class _Watched:
-    """A sum over rows, and their digest."""
-
-    value: Any
-    digest: Digest
-
-    def __add__(self, other: _Watched) -> _Watched:
-        return _Watched(joined(self.value, other.value), self.digest + other.digest)
-
-
-def _watched(f: Callable, *arrays: Any) -> _Watched:
-    return _Watched(f(*arrays), Digest.of(arrays[-1], *arrays[: len(Part._fields)]))
+def _watched(f: Callable, *arrays: Any) -> Watched:
+    """A sum over the rows of a part, if it has any, and the digests beside them."""
+    *rows, digests, number = arrays
+    return Watched(f(*rows, number) if rows else None, digests)
 
 
 class Stream:
@@ -98,8 +53,6 @@ class Stream:
     ----------
     source : Source
     reader : Reader
-    digest : Digest, optional
-        Of the rows; by default that of the first pass.
 
     Raises
     ------
@@ -107,48 +60,28 @@ class Stream:
         The source gives other rows than it gave at first.
     """
 
-    def __init__(self, source: Source, reader: Reader, digest: Digest | None = None):
-        self.source, self.reader, self.digest = source, reader, digest
+    def __init__(self, source: Source, reader: Reader):
+        self.source, self.reader, self._watching = source, reader, _Watching(reader)
         self.prototype = source.first_of_rows(reader, FEW, self._columns)
 
     @property
     def _columns(self) -> list[str] | None:
         return None if self.reader.subset else self.reader.columns
 
-    def _read(self) -> Iterator[tuple[tuple, int]]:
-        for table, place in self.source.tables(self._columns):
-            arrays = of_part(self.reader, table, place, self.source.kind)
-            if arrays:
-                yield arrays, place.number
-
     def sum(self, f: Callable) -> Any:
         """Sum of ``f(*arrays, number)`` over the parts that have rows."""
-        found = self.source.sum_of_rows(self.reader, functools.partial(_watched, f), self._columns)
-        self._check(Digest() if found is None else found.digest)
-        return None if found is None else found.value
+        found = self.source.sum_of_rows(self._watching, functools.partial(_watched, f), self._columns)
+        return self.source.ledger.checked(found)
 
     def parts(self) -> Iterator[tuple]:
         """The arrays of each part that has rows."""
-        seen = Digest()
-        for arrays, number in self._read():
-            seen = seen + Digest.of(number, *arrays[: len(Part._fields)])
-            yield arrays
-        self._check(seen)
-
-    def _check(self, seen: Digest) -> None:
-        if self.digest is None:
-            self.digest = seen
-        if not seen.like(self.digest):
-            raise self._other(seen)
-
-    def _other(self, seen: Digest) -> DataError:
-        then = 0 if self.digest is None else self.digest.n
-        what = f"{seen.n} rows for the fit, and {then} at first" if seen.n != then else "other values than at first"
-        what = what if then or seen.n else "no rows when it is read again"
-        return DataError(
-            f"{self.source.kind} gives {what}: it must give the same tables each time it is read, also after the fit. "
-            "Fit again, or use a fit to a table in memory"
-        )
+        seen = Digests()
+        for table, place in self.source.tables(self._columns):
+            *arrays, digests = of_part(self._watching, table, place, self.source.kind)
+            seen = seen + digests
+            if arrays:
+                yield tuple(arrays)
+        self.source.ledger.check(seen)
 
 
 @dataclass(frozen=True)
@@ -339,7 +272,7 @@ class StreamedRows:
 
     def grouped(self, names: list[str]) -> Stream:
         """The stream with columns of groups beside the rows."""
-        return Stream(self.stream.source, replace(self.stream.reader, beside=tuple(names)), self.stream.digest)
+        return Stream(self.stream.source, replace(self.stream.reader, beside=tuple(names)))
 
     def beside(self, names: list[str]) -> Streamed:
         """The rows with more columns of the source behind them."""
@@ -456,12 +389,19 @@ class StreamedCodes:
     def number(self) -> Callable:
         """Numbers of the clusters of some rows, from their groups."""
         labels, at = self.labels, self.at
+        names = '" and "'.join(self.stream.reader.beside[i] for i in at)
+
+        def known(groups: list[pd.Series]) -> ndarray:
+            if len(groups) > 1:
+                return labels.get_indexer(pd.MultiIndex.from_arrays([_plain(g) for g in groups]))
+            codes, found = pd.factorize(groups[0])
+            return labels.get_indexer(pd.Index(_plain(pd.Series(found)), dtype=object))[codes]
 
         def number(*groups: pd.Series) -> ndarray:
-            if len(at) > 1:
-                return labels.get_indexer(pd.MultiIndex.from_arrays([_plain(groups[i]) for i in at]))
-            codes, found = pd.factorize(groups[at[0]])
-            return labels.get_indexer(pd.Index(_plain(pd.Series(found)), dtype=object))[codes]
+            found = known([groups[i] for i in at])
+            if (found < 0).any():
+                raise other_values("the source", of_column(names))
+            return found
 
         return number
 

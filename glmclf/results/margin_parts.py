@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from glmclf.core.streamed import MOST_GATHERED, RowsElsewhereError, too_many
 from glmclf.data import sources
+from glmclf.data.digests import Digests, Watched
 from glmclf.data.frame import close_to, of_one_type
 from glmclf.errors import DataError, MissingDataError
 from glmclf.inference.margins import Average
@@ -61,11 +62,12 @@ class _NewRows:
         columns = [name for name in dict.fromkeys(wanted) if name in self._rows.names]
 
         def part(table: pd.DataFrame, place: sources.Place) -> Any:
+            digests = Digests.of({name: table[name] for name in columns}).of_part(place.number)
             if not len(table):
-                return None
-            return f(rows_of_fit(self._source, table), table[beside] if beside else None)
+                return Watched(None, digests)
+            return Watched(f(rows_of_fit(self._source, table), table[beside] if beside else None), digests)
 
-        return self._rows.sum(part, columns)
+        return self._rows.ledger.checked(self._rows.sum(part, columns))
 
 
 class InParts(Rows):

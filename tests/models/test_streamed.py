@@ -309,6 +309,65 @@ def test_a_source_that_changes_is_named(kind, after):
         res.with_cov("HC0")
 
 
+class Turning:
+    """A source of which a column is another from some call on, counted from 1."""
+
+    def __init__(self, table: pd.DataFrame, **columns):
+        self.table, self.new, self.calls, self.last = table, table.assign(**columns), 0, 10**9
+
+    def __call__(self):
+        self.calls += 1
+        yield from parts(self.new if self.calls > self.last else self.table, [0, 90, len(self.table)])()
+
+
+CHANGES = {
+    "center": ("y ~ center(x)", {"x": FEW.x * 0.7 + 0.1}, {}, None),
+    "poly": ("y ~ poly(x, 2)", {"x": FEW.x * 0.7 + 0.1}, {}, None),
+    "offset": ("y ~ 1", {"o": FEW.o + 0.1}, {"offset": "o"}, None),
+    "two groups": ("y ~ 1", {"year": FEW.year[::-1].to_numpy()}, {}, ["firm", "year"]),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_every_pass_reads_what_the_first_one_read(case):
+    formula, columns, options, groups = CHANGES[case]
+    how = {} if groups is None else {"cov_type": "cluster", "cov_kwds": {"groups": groups}}
+    turning = Turning(FEW, **columns)
+
+    def fit(data):
+        return Logit.from_formula(formula, data, **options).fit(**how)
+
+    old, new = fit(turning), fit(turning.new)
+    calls, refused = turning.calls, 0
+    for last in range(2 if groups is None else 8, calls):
+        turning.calls, turning.last = 0, last
+        try:
+            found = fit(turning)
+        except DataError as error:
+            assert "same tables each time it is read, also after the fit" in str(error)
+            refused += 1
+        else:  # before the first pass or after the last one: never some of both
+            assert any(np.allclose(found.bse, one.bse, rtol=1e-12) for one in (old, new)), last
+    assert refused > 2
+
+
+def test_new_data_that_change_while_they_are_read():
+    res = Logit.from_formula("y ~ x + g", TABLE).fit()
+    turning = Turning(TABLE, x=TABLE.x + 1)
+    turning.last = 2
+    with pytest.raises(DataError, match='other values of "x" than at first'):
+        res.get_margeff(newdata=turning)
+
+
+def test_ids_that_change_below_the_rounding_of_floats():
+    turning = Turning(TABLE.assign(year=2**60 + TABLE.year), year=2**60 + TABLE.year[::-1].to_numpy())
+    model = Logit.from_formula("y ~ x", turning)
+    model.fit(cov_type="cluster", cov_kwds={"groups": "year"})
+    turning.last = turning.calls
+    with pytest.raises(DataError, match='other values of "year" than at first'):
+        model.fit(cov_type="cluster", cov_kwds={"groups": "year"})
+
+
 def test_a_pickle_has_what_needs_the_rows(tmp_path):
     import pickle
 
