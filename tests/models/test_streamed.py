@@ -108,6 +108,29 @@ def test_equal_to_the_fit_in_memory(case):
     same(streamed, whole)
 
 
+PENALISED = {
+    "counts": (Probit, "s + t ~ x + g", {}, {"alpha": 0.01}),
+    "frequencies": (Logit, "y ~ x + g", {"freq_weights": "f"}, {"alpha": 0.01, "L1_wt": 0.5}),
+    "sampling weights": (CLogLog, "y ~ x + g", {"weights": "w"}, {"alpha": {"x": 0.1}}),
+    "no penalty": (MNLogit, "m ~ x + g", {}, {"alpha": 0.0}),
+    "combinations of others": (Logit, "y ~ x + I(2 * x + 1)", {}, {"alpha": 0.01}),
+    "no constant": (Logit, "y ~ 0 + g + x", {}, {"alpha": 0.01}),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The columns span a constant")
+@pytest.mark.parametrize("case", PENALISED)
+def test_penalised_fits_are_sums(case):
+    model, formula, keywords, fit = PENALISED[case]
+    data = parts(FEW, [0, 90, 200]), FEW
+    streamed, whole = (model.from_formula(formula, d, **keywords).fit_regularized(**fit) for d in data)
+    np.testing.assert_allclose(streamed.params, whole.params, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(streamed.df_model, whole.df_model, rtol=1e-8)
+    lost = ("Data:", "Solver:", "Date:", "Time:")
+    a, b = ([x for x in str(r.summary()).splitlines() if not x.startswith(lost)] for r in (streamed, whole))
+    assert a == b
+
+
 def test_a_large_offset_is_centred():
     d = TABLE.assign(o=TABLE.o + 1e6)
     same(Logit.from_formula("y ~ x", parts(d), offset="o").fit(), Logit.from_formula("y ~ x", d, offset="o").fit())
