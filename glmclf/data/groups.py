@@ -65,14 +65,23 @@ def read_groups(
     for variable, name in zip(variables, names, strict=True):
         found, _ = pd.factorize(_beside(variable, table, given_index, cut)[positions])
         if (found < 0).any():
-            rows = index[found < 0]
-            raise MissingDataError(
-                f"{name}: the group is missing in {len(rows)} row{'' if len(rows) == 1 else 's'} of the fit "
-                f"(first: {list(rows[:5])}). "
-                "Drop such rows from the data, or give them a group."
-            )
+            raise without_group(name, index[found < 0])
         codes.append(found)
     return Groups(codes, names)
+
+
+def without_group(name: str, rows: pd.Index) -> MissingDataError:
+    """The error for rows of the fit that have no group."""
+    return MissingDataError(
+        f"{name}: the group is missing in {len(rows)} row{'' if len(rows) == 1 else 's'} of the fit "
+        f"(first: {list(rows[:5])}). Drop such rows from the data, or give them a group."
+    )
+
+
+def check_number(n: int) -> None:
+    """ValueError for other than one or two groupings."""
+    if not 1 <= n <= 2:
+        raise ValueError(f"groups: one or two groupings, found {n}")
 
 
 def label(value: Any, keyword: str) -> str:
@@ -120,6 +129,5 @@ def _one_or_two(groups: Any, table: pd.DataFrame | None) -> list[Any]:
         variables = list(groups.T)
     else:
         variables = [groups]
-    if not 1 <= len(variables) <= 2:
-        raise ValueError(f"groups: one or two groupings, found {len(variables)}")
+    check_number(len(variables))
     return variables

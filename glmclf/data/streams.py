@@ -23,8 +23,9 @@ from glmclf.data.formula import no_features, parse_formula
 from glmclf.data.frame import Column, close_to, in_order, of_one_type, quoted, read_column
 from glmclf.data.outcomes import coded
 from glmclf.data.reading import bind_code, left_value, looks_across, raw_missing, settle, subset_mask
+from glmclf.data.response import SHOWN, counted
 from glmclf.data.sample import Part, Respond, Rows, check_missing_option, no_trials, read_extras, weigh
-from glmclf.data.sources import Place, Source
+from glmclf.data.sources import Place, Source, joined
 from glmclf.data.terms import Variable
 from glmclf.errors import DataError, MissingDataError
 
@@ -207,7 +208,7 @@ class Outcomes:
             values = self.columns[0].drop_duplicates(ignore_index=True)
             if len(values) <= MOST_CLASSES or values.dtype.kind not in "iuf":
                 return Outcomes(self.names, [values])
-        rows: set[int] = set()
+        rows = set(range(2 * SHOWN if len(self.columns) == 1 else 0))  # so that they are seen to be many
         for column in self.columns:
             v = pd.to_numeric(column).to_numpy(dtype=float)
             rows |= {int(v.argmin()), int(v.argmax()), int((v != np.floor(v)).argmax())}
@@ -226,7 +227,8 @@ class Survey:
         In how many of the dropped rows each variable is missing.
     factors, columns : dict
         `Seen` by code, `SeenColumn` by name.
-    left : Outcomes or None
+    left, shown : Outcomes or None
+        Of the rows of the fit, and of all that have a value in the column that is the response.
     digests : Digests
         Of the columns that were read.
     """
@@ -241,6 +243,7 @@ class Survey:
     factors: dict[str, Seen]
     columns: dict[str, SeenColumn]
     left: Outcomes | None
+    shown: Outcomes | None
     digests: Digests
 
     def __add__(self, other: Survey) -> Survey:
@@ -252,17 +255,17 @@ class Survey:
             masks=masks,
             factors=_merged(self.factors, other.factors),
             columns=_merged(self.columns, other.columns),
-            left=other.left if self.left is None else self.left if other.left is None else self.left + other.left,
+            left=joined(self.left, other.left),
+            shown=joined(self.shown, other.shown),
             digests=self.digests + other.digests,
         )
 
-
-    def labels_without_rows(self, code: str) -> list[Any]:
-        """Labels of a column of text of which no row is used."""
-        seen, column = self.factors.get(code), self.columns.get(code)
-        if seen is None or column is None or column.kind != "label":
-            return []
-        return [label for label, used in zip(seen.categories, seen.used, strict=True) if not used]
+    @property
+    def labels(self) -> list[Any]:
+        """Values of the response's column, those of rows that are not used included; none of several columns, and of
+        categories, which the response knows."""
+        column = None if self.shown is None else self.shown.columns[0]
+        return [] if column is None or isinstance(column.dtype, pd.CategoricalDtype) else column.tolist()
 
 
 def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
@@ -345,12 +348,24 @@ class Reader:
         seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place, c in self.left)) is not None}
         right = {name for c, e in self.bound.items() if c not in self.left for name in e.columns}
         columns = {n: own for n, c in table.items() if (own := SeenColumn.of(c, n, place, n not in right)) is not None}
+        if len(left) > 1:
+            for code, counts in zip(self.left, left, strict=False):
+                counted(code, counts)  # whose error is of the rows of the part
+        outcomes = Outcomes.of(self.left, left) if len(left) == len(self.left) else None
         return Survey(
             len(given), len(frame), int(rows.keep.sum()), rows.n_dropped(), rows.n_absent, rows.no_trials,
             rows.dropped(), seen, columns,
-            Outcomes.of(self.left, left) if len(left) == len(self.left) else None,
+            outcomes,
+            self._all_outcomes(outcomes, frame, rows),
             rows.digests.of_part(place.number),
         )  # fmt: skip
+
+    def _all_outcomes(self, used: Outcomes | None, frame: pd.DataFrame, rows: Rows) -> Outcomes | None:
+        """Values of the column that is the response, whichever rows are used."""
+        name = self.bound[self.left[0]].bare if len(self.left) == 1 else None
+        if name is None or rows.selection is None:
+            return used if name is not None else None
+        return Outcomes.of([name], [frame[name].dropna()])
 
     def memories(self) -> list[list[Expression]]:
         """Factors whose transforms remember rows: those that remember the same rows together."""

@@ -17,17 +17,16 @@ from glmclf.core.objective import Largest
 from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, too_many
 from glmclf.data.digests import AGAIN, Digests, Watched, of_column, other_values
 from glmclf.data.frame import EXACT, close_to, rounded
-from glmclf.data.groups import Groups
+from glmclf.data.groups import Groups, check_number, without_group
 from glmclf.data.sample import Part
 from glmclf.data.sources import Source, of_part
-from glmclf.errors import DataError, MissingDataError
+from glmclf.errors import DataError
 
 if TYPE_CHECKING:
     from glmclf.data.streams import Reader, StreamSample
 
 ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
 FEW = 16  # rows of a prototype
-ROWS = 0  # column of counts, beside columns called by words
 
 
 class _Watching:
@@ -288,10 +287,12 @@ class StreamedRows:
             Values beside the table; no such column; a row of the fit without a group.
         """
         names: list[str] = [groups] if isinstance(groups, str) else groups
-        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names) or len(names) > 2:
+        stray = [groups] if not isinstance(names, list | tuple) else [n for n in names if not isinstance(n, str)]
+        if stray:
             raise DataError(
-                f"groups= of data in a stream are the names of one or two columns; found {type(groups).__name__}"
+                f"groups= of data in a stream are the names of one or two columns; found {type(stray[0]).__name__}"
             )
+        check_number(len(names))
         source = self.stream.source
         absent = [name for name in names if name not in source.names]
         if absent:
@@ -307,18 +308,13 @@ class StreamedRows:
                     f'groups="{name}" holds values of types {", ".join(sorted(types))} in different parts: give it one '
                     "type throughout"
                 )
-        if (lost := int(found[ROWS][found[names].isna().any(axis=1)].sum())) > 0:
-            raise MissingDataError(
-                f"{' or '.join(names)}: the group is missing in {lost} row{'' if lost == 1 else 's'} of the fit. Drop "
-                "such rows from the data, or give them a group."
-            )
         codes: list[Any] = [StreamedCodes.of(stream, found, list(names), [name]) for name in names]
         return Groups(codes, list(names))
 
 
 class _Distinct:
-    """Distinct groups, or pairs of them, in order of appearance, and how many rows each has, and columns with numbers
-    beyond 2**53 by their kind; + is those of both."""
+    """Distinct groups, or pairs of them, in order of appearance, and columns with numbers beyond 2**53 by their kind;
+    + is those of both."""
 
     def __init__(self, table: pd.DataFrame, large: frozenset[tuple[str, str]] = frozenset()):
         self.table, self.large = table, large
@@ -326,19 +322,17 @@ class _Distinct:
     @classmethod
     def of(cls, *arrays: Any) -> _Distinct:
         groups = {str(g.name): g for g in arrays[len(Part._fields) : -1]}
-        found = _counted(pd.DataFrame(groups | {ROWS: 1}))
+        for name, values in groups.items():
+            if (lost := values.isna().to_numpy(dtype=bool)).any():
+                raise without_group(name, values.index[lost])
+        found = pd.DataFrame(groups).drop_duplicates(ignore_index=True)
         numbers = {name: kind for name in groups if (kind := found[name].dtype.kind.replace("u", "i")) in "if"}
         large = frozenset((name, kind) for name, kind in numbers.items() if (found[name].abs() >= EXACT).any())
         return cls(found.assign(**{name: _plain(found[name]) for name in groups}), large)
 
     def __add__(self, other: _Distinct) -> _Distinct:
-        table = _counted(pd.concat([self.table, other.table], ignore_index=True))
+        table = pd.concat([self.table, other.table], ignore_index=True).drop_duplicates(ignore_index=True)
         return _Distinct(table, self.large | other.large)
-
-
-def _counted(table: pd.DataFrame) -> pd.DataFrame:
-    names = [name for name in table.columns if name != ROWS]
-    return table.groupby(names, sort=False, dropna=False, as_index=False, observed=True)[ROWS].sum()
 
 
 def _plain(column: pd.Series) -> pd.Series:

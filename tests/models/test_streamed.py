@@ -295,6 +295,27 @@ def test_ids_beside_missing_ones_stay_apart():
         np.testing.assert_allclose(same_errors, whole.bse, rtol=1e-12)
 
 
+def test_rows_without_a_group_and_the_part_are_named():
+    lost = TABLE.assign(firm=TABLE.firm.where((TABLE.index < 700) | (TABLE.index > 702)))
+    with pytest.raises(MissingDataError, match=r"part 4 of .*firm: the group is missing in 3 rows .*\[700, 701, 702\]"):
+        Logit.from_formula("y ~ x", parts(lost)).fit(cov_type="cluster", cov_kwds={"groups": "firm"})
+
+
+def test_rows_that_are_no_counts_are_counted_and_the_part_is_named():
+    broken = TABLE.assign(s=TABLE.s + 0.5 * (TABLE.index >= 1900))
+    for model, formula in ((Logit, "s + t ~ x"), (MNLogit, "t + s + f ~ x")):
+        with pytest.raises(DataError, match=r"part 5 of .*\"s\" are not whole numbers in \d{4} of 1100 rows"):
+            model.from_formula(formula, parts(broken))
+
+
+@pytest.mark.parametrize("response", ["m", "k"])
+def test_levels_of_weight_zero_are_noted(response):
+    d = TABLE.assign(f=(TABLE[response] != TABLE[response].max()).astype(int))
+    streamed, whole = (MNLogit.from_formula(f"{response} ~ x", data, freq_weights="f").fit() for data in (parts(d), d))
+    assert "no rows used, left out" in str(whole.summary())
+    same(streamed, whole)
+
+
 def test_groups_of_two_types_are_refused():
     with pytest.raises(DataError, match="int, str in different parts"):
         Logit.from_formula("y ~ x", changed(year="2001")).fit(cov_type="cluster", cov_kwds={"groups": "year"})
@@ -512,11 +533,16 @@ def test_options_that_need_rows_are_refused_by_name(fit, words):
 
 @pytest.mark.parametrize(
     ("groups", "words"),
-    [("nothing", "no such column"), (TABLE.firm, "names of one or two columns"), ("z", "missing in")],
-    ids=["no column", "values", "missing"],
+    [
+        ("nothing", "no such column"),
+        (TABLE.firm, "names of one or two columns"),
+        ("z", "missing in"),
+        (["firm", "year", "k"], "one or two groupings, found 3"),
+    ],
+    ids=["no column", "values", "missing", "three"],
 )
 def test_groups_are_columns(groups, words):
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(ValueError, match=words):
         Logit.from_formula("y ~ x", parts()).fit(cov_type="cluster", cov_kwds={"groups": groups})
 
 
