@@ -84,9 +84,9 @@ class Seen:
         if self.categories == other.categories and _types(self.categories) == _types(other.categories):
             return replace(self, used=self.used | other.used)
         both = _united(self.categories, other.categories, self.code)
-        used = np.zeros(len(both), dtype=bool)
+        used, place = np.zeros(len(both), dtype=bool), {level: i for i, level in enumerate(both)}
         for some in (self, other):
-            used[[both.index(c) for c in some.categories]] |= some.used
+            used[[place[c] for c in some.categories]] |= some.used
         return replace(self, categories=both, used=used)
 
     @property
@@ -538,7 +538,7 @@ def _designed(parsed: Any, formula: str, reader: Reader, survey: Survey) -> tupl
     factors, contrasts, notes = {}, {}, []
     for code in dict.fromkeys(itertools.chain(*parsed.right)):
         value = survey.factors[code].value(n)
-        factors[code], _, note = fit_factor(reader.bound[code], value)
+        factors[code], _, note = fit_factor(reader.bound[code], value, survey.used)
         contrasts[code] = value.contrast
         if note:
             notes.append(note)
