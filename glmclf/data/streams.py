@@ -117,10 +117,11 @@ def _types(levels: list[Any]) -> set[type]:
 
 def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
     """Levels of two parts, sorted; whole numbers beside others as such, as in one column of both."""
-    found = list(dict.fromkeys([*a, *b]))
-    if _types([*a, *b]) == {int, float}:
+    found = [*a, *b]
+    if _types(found) == {int, float}:
         kinds = [np.array([v for v in found if type(v) is kind]) for kind in (int, float)]
-        found = list(dict.fromkeys(np.concatenate(of_one_type(name, *kinds)).tolist()))
+        found = np.concatenate(of_one_type(name, *kinds)).tolist()
+    found = list(dict.fromkeys(found))
     return [found[i] for i in in_order(found, f'"{name}"')]
 
 

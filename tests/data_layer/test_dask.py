@@ -371,7 +371,8 @@ def test_partitions_that_are_others_each_time_are_named(table, model, formula):
     drawn = np.random.default_rng(3)
     rows = table.dropna()
     ddf = parted(rows, (400, 400)).map_partitions(lambda t: t.sample(200, random_state=drawn), meta=rows[:0])
-    with dask.config.set(scheduler="synchronous"), pytest.raises(DataError, match='other values of "[xyk]" than at first'):
+    words = 'other values of "[xyk]" than at first'
+    with dask.config.set(scheduler="synchronous"), pytest.raises(DataError, match=words):
         model.from_formula(formula, ddf)
 
 
