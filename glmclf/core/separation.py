@@ -139,7 +139,12 @@ class Cone:
                 "what this fit, whose estimate is infinite, says of new rows or of other levels rests on many rows, "
                 "which a file does not keep: ask the fit itself, before it is saved"
             )
-        up, down = (self._reaches(s * t, noise) for s in (1.0, -1.0))
+        if self._corner is not None:
+            rays, rounding = self._corner
+            values, least = t @ rays, max(noise, rounding) * np.abs(t).sum()
+            up, down = (bool((s * values > least).any()) for s in (1.0, -1.0))
+        else:
+            up, down = (self._reaches(s * t, noise) for s in (1.0, -1.0))
         return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
 
     def _reaches(self, t: ndarray, noise: float) -> bool:
@@ -162,6 +167,19 @@ class Cone:
             return x is not None and float(t @ x) > noise and (self.facets @ x).min() > -self.noise
         self._rays.append(x)
         return True
+
+    @cached_property
+    def _corner(self) -> tuple[ndarray, float] | None:
+        """The rays of a cone that has as many facets as dimensions, as of levels that are separated each by itself, and
+        their rounding; None of another, or of one that is too narrow to tell them by an inverse."""
+        m, r = self.facets.shape
+        if m != r:
+            return None
+        values = np.linalg.svd(self.facets, compute_uv=False)
+        rounding = max(self.noise, 16 * EPS) * float(values[0] / values[-1]) if values[-1] > 0 else np.inf
+        if rounding > TOLERANCE:
+            return None
+        return largest_one(np.linalg.inv(self.facets).T).T, rounding
 
     @cached_property
     def _active(self) -> list[ndarray]:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.columns import Dense, Sparse
-from glmclf.data.frame import Column, as_frame, close_to, quoted, read_column, row_labels
+from glmclf.data.frame import Column, as_frame, as_series, close_to, quoted, read_column, row_labels
 from glmclf.data.sample import (
     Respond,
     Rows,
@@ -452,7 +452,7 @@ def read_endog(endog: Any) -> tuple[dict[str, pd.Series], pd.Index | None]:
         left = {str(c): frame[c] for c in frame.columns}
         return left, frame.index if isinstance(endog, pd.DataFrame) else None
     if hasattr(endog, "to_pandas"):
-        return {str(getattr(endog, "name", "") or "y"): endog.to_pandas()}, None
+        return {str(getattr(endog, "name", "") or "y"): as_series(endog)}, None
     if isinstance(endog, pd.Categorical):
         return {"y": pd.Series(endog)}, None
     array = np.asarray(endog)

@@ -24,10 +24,10 @@ import numpy as np
 import pandas as pd
 
 from glmclf.core.blocks import alone
+from glmclf.data.digests import AGAIN
 from glmclf.data.frame import close_to, quoted
 from glmclf.data.kept import Kept, Room
 from glmclf.data.sources import (
-    AGAIN,
     ROWS,
     Place,
     Source,
@@ -72,6 +72,7 @@ class Dask(Source):
     kind = KIND
     labelled = True
     keeps = True
+    same_parts = False
 
     def __init__(self, data: Any):
         self._data = frame_of(data)

@@ -19,7 +19,7 @@ from glmclf.data.feature_design import MISSING_LEVEL, FeatureDesign, FeatureValu
 from glmclf.data.feature_terms import Builder, Families, Found, Term, choose_terms, raw_numbers
 from glmclf.data.features import MISSING, check_names, counts_of, never_there, own_rows, refuse_response, settled
 from glmclf.data.formula import no_features, parse_formula
-from glmclf.data.frame import Column
+from glmclf.data.frame import Column, of_one_type
 from glmclf.data.reading import Reading, scattered, settle
 from glmclf.data.sample import Respond, Rows, check_missing_option
 from glmclf.data.sources import Place, Source
@@ -71,7 +71,7 @@ class Shown:
             return replace(self, seen=seen, missing=missing)
         few, raw = _few(np.concatenate([self.few, other.few])), None
         if self.raw is not None and other.raw is not None:
-            raw = np.unique(np.concatenate([self.raw, other.raw]))
+            raw = np.unique(np.concatenate(of_one_type(seen.code, self.raw, other.raw)))
         return Shown(seen, few, raw if self.every or (few == few[0]).all() else None, missing, self.every)
 
     def found(self) -> Found:
@@ -163,7 +163,7 @@ class FeatureReader(Reader):
             for codes in self.tables
             if all(code in found for code in codes)
         }
-        survey = self._shown(given, frame, rows, beside, table, left, place)
+        survey = self._shown(given, frame, rows, table, left, place)
         return replace(survey, factors=survey.factors | shown | cells)
 
     def _shown_of(self, code: str, found: Found, reading: Reading, place: Place) -> Shown:

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from glmclf.data.frame import EXACT
+
 BOOLS = {"bools", "bools and none"}
 
 
 # ----------------------------------------------------------------------------------------------------------- CSV
-def csv_dtypes(parts: Iterable[pd.DataFrame]) -> dict[Any, Any]:
-    """The dtype of each column of all parts together; none of True and False, which each part shows by itself."""
+def csv_dtypes(read: Callable[..., Iterable[pd.DataFrame]]) -> dict[Any, Any]:
+    """The dtype of each column of all parts together; none of True and False, which each part shows by itself.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(**how)`` reads the parts, with options of `pandas.read_csv`.
+    """
     kinds: dict[Any, set[str]] = {}
-    for table in parts:
+    for table in read():
         for name, column in table.items():
-            kinds.setdefault(name, set()).add(_kind(column))
-    return {name: dtype for name, found in kinds.items() if (dtype := _dtype(found)) is not None}
+            kinds.setdefault(name, set()).update(_kinds(column))
+    dtypes = {name: dtype for name, found in kinds.items() if (dtype := _dtype(found - {"beyond"})) is not None}
+    doubtful = {name for name, dtype in dtypes.items() if dtype is np.float64 and "beyond" in kinds[name]}
+    return dtypes | (_whole(read(usecols=doubtful.__contains__, dtype=str)) if doubtful else {})
+
+
+def _kinds(column: pd.Series) -> set[str]:
+    """What the fields of one part were taken for, and whether some are beyond the whole numbers that floats hold."""
+    numbers = column.dtype.kind in "iuf"
+    return {_kind(column)} | ({"beyond"} if numbers and (column.abs() >= EXACT).any() else set())
 
 
 def _kind(column: pd.Series) -> str:
-    """What the fields of one part were taken for."""
     kind = column.dtype.kind
     if kind in "iu":
         return "large" if kind == "u" else "negative" if len(column) and column.min() < 0 else "whole"
@@ -44,6 +59,23 @@ def _dtype(kinds: set[str]) -> Any:
     if not numbers or "float" in numbers or "none" in kinds:
         return np.float64
     return np.uint64 if "large" in numbers else np.int64
+
+
+def _whole(parts: Iterable[pd.DataFrame]) -> dict[Any, str]:
+    """Columns of whole numbers, as text here, beside missing ones, and the dtype that keeps their digits."""
+    ends: dict[Any, tuple[int, int] | None] = {}
+    for table in parts:
+        for name, column in table.items():
+            fields = column.dropna().str.strip()
+            low, high = ends.setdefault(name, (0, 0)) or (0, 0)
+            if ends[name] is None or not fields.str.fullmatch(r"[+-]?\d+").all():
+                ends[name] = None
+            elif len(fields):
+                values = fields.map(int)
+                ends[name] = min(low, values.min()), max(high, values.max())
+    known = {name: end for name, end in ends.items() if end is not None}
+    signed = {name: "Int64" for name, (low, high) in known.items() if -(2**63) <= low and high < 2**63}
+    return {name: "UInt64" for name, (low, high) in known.items() if low == 0 and high < 2**64} | signed
 
 
 # ------------------------------------------------------------------------------------------------------- Parquet

@@ -40,7 +40,7 @@ class Room:
         """Keep a copy of the arrays of a table, if they fit: the table may be used for others again."""
         if self.full:
             return
-        size, n = Kept([arrays]).__sizeof__(), arrays[0].shape[0] if arrays else 0
+        size, n = Kept([arrays]).__sizeof__(), getattr(arrays[0], "shape", (0,))[0] if arrays else 0
         of_all = size * self._rows / n if n >= TELLING else 0
         own = copy.deepcopy(arrays) if max(size, of_all) <= self._size else ()
         with self._lock:

@@ -23,14 +23,14 @@ import numpy as np
 import pandas as pd
 
 from glmclf.core.streamed import RowsElsewhereError
+from glmclf.data.digests import AGAIN, Ledger
 from glmclf.data.file_types import csv_dtypes, one_schema
-from glmclf.data.frame import as_frame, close_to, quoted
+from glmclf.data.frame import as_frame, close_to, quoted, with_digits
 from glmclf.errors import DataError
 
 ROWS = 2**17  # of a part that is cut out of a file
 ENOUGH = 20  # rows that tell whether the value of one depends on others
 AHEAD = 2  # parts that are read while another is worked on
-AGAIN = "it must give the same tables each time"
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 
@@ -151,6 +151,12 @@ class Source:
     labelled = False
     _first: pd.DataFrame | None = None
     keeps = False
+    same_parts = True  # in the first pass as in others
+
+    @functools.cached_property
+    def ledger(self) -> Ledger:
+        """What it gave at first."""
+        return Ledger(self.kind, self.same_parts)
 
     def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
         """The parts in their order with the place of each, ``part 3``, with these columns only, by default all that the
@@ -274,7 +280,7 @@ class Parquet(Source):
             of = f" ({' to '.join([files[0], *files[1:][-1:]])})" if files else ""
             place, whole = Place(number, f"part {number + 1}{of}"), pyarrow.Table.from_batches([b.rows for b in some])
             try:
-                table = whole.to_pandas(ignore_metadata=self._plain, split_blocks=True)  # columns not copied
+                table = with_digits(whole.to_pandas(ignore_metadata=self._plain, split_blocks=True), whole)
             except (ValueError, pyarrow.ArrowException) as error:
                 raise DataError(f"{place} of {self.kind}{_because(error)}") from error
             stop = start + step * len(table)
@@ -287,7 +293,8 @@ class Parquet(Source):
         for said in filter(None, self._apart.values()):
             raise DataError(f"{self.kind}: {said}")
         try:
-            table = self._dataset.to_table().to_pandas(ignore_metadata=self._plain)
+            rows = self._dataset.to_table()
+            table = with_digits(rows.to_pandas(ignore_metadata=self._plain), rows)
         except (OSError, ValueError, pyarrow.ArrowException) as error:
             raise DataError(f"{self.kind}{_because(error)}") from error
         return self._labelled(table)
@@ -438,7 +445,7 @@ class Csv(Source):
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         if self._dtypes is None:  # of all columns, which also refuses lines with too many fields
-            self._dtypes = csv_dtypes(self._read())
+            self._dtypes = csv_dtypes(self._read)
         wanted = None if columns is None else set(columns).__contains__  # a list would shift columns beside an index
         for number, table in enumerate(self._read(usecols=wanted, dtype=self._dtypes)):
             yield table, Place(number, f"part {number + 1} (rows from {number * ROWS})")

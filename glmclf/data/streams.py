@@ -7,7 +7,7 @@ they are summed over, by a `Reader`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,17 +18,18 @@ from numpy import ndarray
 from glmclf.core.columns import from_pieces
 from glmclf.data.across import FEW, Query, looks_across
 from glmclf.data.design import Design, build_design
+from glmclf.data.digests import Digests, Watched
 from glmclf.data.factors import Expression, Value, fit_factor
 from glmclf.data.formula import no_features, parse_formula
-from glmclf.data.frame import Column, close_to, in_order, quoted, read_column
+from glmclf.data.frame import Column, close_to, in_order, of_one_type, quoted, read_column
 from glmclf.data.outcomes import coded
 from glmclf.data.reading import bind_code, left_value, raw_missing, settle, subset_mask
+from glmclf.data.response import SHOWN, counted
 from glmclf.data.sample import Part, Respond, Rows, check_missing_option, no_trials, read_extras, weigh
-from glmclf.data.sources import Place, Source
+from glmclf.data.sources import Place, Source, joined
 from glmclf.data.terms import Variable
 from glmclf.errors import DataError, MissingDataError
 
-HASHES = 2**20  # numbers that stand for labels
 MOST_CLASSES = 10_000  # distinct values of a response that are kept
 TRUTH = "True and False"
 ONE = "1 column of numbers"
@@ -83,11 +84,10 @@ class Seen:
             )
         if self.categories == other.categories and _types(self.categories) == _types(other.categories):
             return replace(self, used=self.used | other.used)
-        _refuse_inexact([*self.categories, *other.categories], f'"{self.code}"', f"{self.place} or {other.place}")
         both = _united(self.categories, other.categories, self.code)
-        used = np.zeros(len(both), dtype=bool)
+        used, place = np.zeros(len(both), dtype=bool), {level: i for i, level in enumerate(both)}
         for some in (self, other):
-            used[[both.index(c) for c in some.categories]] |= some.used
+            used[[place[c] for c in some.categories]] |= some.used
         return replace(self, categories=both, used=used)
 
     @property
@@ -115,24 +115,13 @@ def _types(levels: list[Any]) -> set[type]:
     return set(map(type, levels))
 
 
-def _refuse_inexact(values: Iterable[Any], what: str, where: str) -> None:
-    """DataError for whole numbers beside others, where a double, which holds both, would not tell them apart."""
-    kinds = {type(v): v for v in values}
-    if not {int, float} <= set(kinds):
-        return
-    lost = [v for v in values if type(v) is int and int(float(v)) != v]
-    if lost:
-        raise DataError(
-            f"{what} holds whole numbers beyond 2**53, such as {lost[0]}, and numbers with a decimal point, in "
-            f"{where}, which one type does not hold: give it one throughout, such as text"
-        )
-
-
 def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
     """Levels of two parts, sorted; whole numbers beside others as such, as in one column of both."""
-    found = list(dict.fromkeys([*a, *b]))
-    if _types([*a, *b]) == {int, float}:
-        found = list(dict.fromkeys(map(float, found)))
+    found = [*a, *b]
+    if _types(found) == {int, float}:
+        kinds = [np.array([v for v in found if type(v) is kind]) for kind in (int, float)]
+        found = np.concatenate(of_one_type(name, *kinds)).tolist()
+    found = list(dict.fromkeys(found))
     return [found[i] for i in in_order(found, f'"{name}"')]
 
 
@@ -192,10 +181,11 @@ class SeenColumn:
         return Variable(self.kind, self.categories, self.ordered)
 
 
-def _alike(a: pd.Series, b: pd.Series) -> list[pd.Series]:
+def _alike(name: str, a: pd.Series, b: pd.Series) -> list[pd.Series]:
     """Both; True and False as 1 and 0 beside numbers, which they are equal to."""
     truth = [pd.api.types.infer_dtype(c) == "boolean" for c in (a, b)]
-    return [c.astype(np.int64) if is_truth and not all(truth) else c for c, is_truth in zip((a, b), truth, strict=True)]
+    both = [c.astype(np.int64) if is_truth and not all(truth) else c for c, is_truth in zip((a, b), truth, strict=True)]
+    return of_one_type(name, *both)
 
 
 @dataclass
@@ -212,47 +202,19 @@ class Outcomes:
         return cls(names, columns)._few() if len(columns[0]) else None
 
     def __add__(self, other: Outcomes) -> Outcomes:
-        pairs = list(zip(self.columns, other.columns, strict=True))
-        for name, (a, b) in zip(self.names, pairs, strict=True):
-            if {a.dtype.kind, b.dtype.kind} == {"i", "f"}:
-                _refuse_inexact([*a.tolist(), *b.dropna().tolist()], f'the response "{name}"', "different parts")
-        return Outcomes(self.names, [pd.concat(_alike(a, b), ignore_index=True) for a, b in pairs])._few()
+        pairs = zip(self.names, self.columns, other.columns, strict=True)
+        return Outcomes(self.names, [pd.concat(_alike(*pair), ignore_index=True) for pair in pairs])._few()
 
     def _few(self) -> Outcomes:
         if len(self.columns) == 1:
             values = self.columns[0].drop_duplicates(ignore_index=True)
             if len(values) <= MOST_CLASSES or values.dtype.kind not in "iuf":
                 return Outcomes(self.names, [values])
-        rows: set[int] = set()
+        rows = set(range(2 * SHOWN if len(self.columns) == 1 else 0))  # so that they are seen to be many
         for column in self.columns:
             v = pd.to_numeric(column).to_numpy(dtype=float)
             rows |= {int(v.argmin()), int(v.argmax()), int((v != np.floor(v)).argmax())}
         return Outcomes(self.names, [c.iloc[sorted(rows)].reset_index(drop=True) for c in self.columns])
-
-
-def contents(table: Mapping[str, Column], beside: Mapping[str, ndarray], rows: Rows) -> ndarray:
-    """How many rows stay, what each column adds up to there, and its absolute values, (1 + 2 k,): the same sums however
-    rows are parted, so that others are noticed."""
-    keep = rows.selection
-    columns = [_summable(column.take(keep)) for column in table.values()]
-    columns += [a if keep is None else a[keep] for a in beside.values()]
-    with np.errstate(all="ignore"):
-        sums = [(c.sum(dtype=np.float64), np.abs(c).sum(dtype=np.float64)) for c in columns]
-    return np.array([np.count_nonzero(rows.keep), *itertools.chain(*sums)], dtype=np.float64)
-
-
-def _summable(column: Column) -> ndarray:
-    """Numbers of a column; of labels one for each of them."""
-    if column.kind == "other":
-        return np.zeros(0)
-    if not isinstance(column.values, pd.Categorical):
-        return column.values if column.missing is None else np.where(column.missing, 0, column.values)
-    labels = np.asarray(column.values.categories, dtype=object)
-    try:
-        known: ndarray = labels.astype(np.float64)
-    except (TypeError, ValueError):
-        known = (pd.util.hash_array(labels.astype(str).astype(object), categorize=False) % HASHES).astype(np.float64)
-    return np.append(known, 0.0)[np.asarray(column.values.codes)]
 
 
 @dataclass
@@ -267,9 +229,10 @@ class Survey:
         In how many of the dropped rows each variable is missing.
     factors, columns : dict
         `Seen` by code, `SeenColumn` by name.
-    left : Outcomes or None
-    contents : ndarray
-        Of the rows of the fit, see `contents`.
+    left, shown : Outcomes or None
+        Of the rows of the fit, and of all that have a value in the column that is the response.
+    digests : Digests
+        Of the columns that were read.
     """
 
     given: int
@@ -282,7 +245,8 @@ class Survey:
     factors: dict[str, Seen]
     columns: dict[str, SeenColumn]
     left: Outcomes | None
-    contents: ndarray
+    shown: Outcomes | None
+    digests: Digests
 
     def __add__(self, other: Survey) -> Survey:
         names = ("given", "cut", "used", "dropped", "absent", "no_trials")
@@ -293,16 +257,17 @@ class Survey:
             masks=masks,
             factors=_merged(self.factors, other.factors),
             columns=_merged(self.columns, other.columns),
-            left=other.left if self.left is None else self.left if other.left is None else self.left + other.left,
-            contents=self.contents + other.contents,
+            left=joined(self.left, other.left),
+            shown=joined(self.shown, other.shown),
+            digests=self.digests + other.digests,
         )
 
-    def labels_without_rows(self, code: str) -> list[Any]:
-        """Labels of a column of text of which no row is used."""
-        seen, column = self.factors.get(code), self.columns.get(code)
-        if seen is None or column is None or column.kind != "label":
-            return []
-        return [label for label, used in zip(seen.categories, seen.used, strict=True) if not used]
+    @property
+    def labels(self) -> list[Any]:
+        """Values of the response's column, those of rows that are not used included; none of several columns, and of
+        categories, which the response knows."""
+        column = None if self.shown is None else self.shown.columns[0]
+        return [] if column is None or isinstance(column.dtype, pd.CategoricalDtype) else column.tolist()
 
 
 def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
@@ -360,21 +325,23 @@ class Reader:
         """The table after `subset`, which of its rows may stay, the variables beside, and the columns of factors."""
         cut = subset_mask(self.subset, given, self.caller, False, part=True)
         frame = given if cut is None else given[cut]
-        rows = Rows(frame.index, self.missing, part=True)
         beside = read_extras(self.extras, frame, None)
-        lost = weigh(rows, beside, self.extras)
         known = {} if self.design is None else self.design._read(frame)
         names = dict.fromkeys(name for e in self.bound.values() for name in e.columns)
         table = {name: known[name] if name in known else read_column(frame[name], name) for name in names}
+        groups = {name: frame[name] for name in self.beside if name not in table}
+        read = table | groups | {self.extras[keyword]: values for keyword, values in beside.items()}
+        rows = Rows(frame.index, self.missing, part=True, digests=Digests.of(read))
+        lost = weigh(rows, beside, self.extras)
         rows.lose(lost, raw_missing(self.together.values(), table))
         return frame, rows, beside, table
 
     def survey(self, given: pd.DataFrame, place: Place, stage: str) -> Survey:
         """What one part shows."""
-        frame, rows, beside, table = self.rows(given)
+        frame, rows, _, table = self.rows(given)
         values = settle(self.bound, table, rows, self.left, [], None, stage)
         self._check_across(given, rows, table, stage)
-        return self._shown(given, frame, rows, beside, table, values, place)
+        return self._shown(given, frame, rows, table, values, place)
 
     def _check_across(self, given: pd.DataFrame, rows: Rows, table: dict[str, Column], stage: str) -> None:
         """Refuse code that looks across rows where the first rows did not show it."""
@@ -389,45 +356,62 @@ class Reader:
             refuse_factor(e, own, len(next(iter(own.values())).values) if own else 0, pieces=False)
 
     def _shown(
-        self, given: pd.DataFrame, frame: pd.DataFrame, rows: Rows, beside: dict[str, ndarray],
-        table: dict[str, Column], values: dict[str, Value], place: Place,
+        self, given: pd.DataFrame, frame: pd.DataFrame, rows: Rows, table: dict[str, Column],
+        values: dict[str, Value], place: Place,
     ) -> Survey:  # fmt: skip
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left if c in values]
         seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place, c in self.left)) is not None}
         right = {name for c, e in self.bound.items() if c not in self.left for name in e.columns}
         columns = {n: own for n, c in table.items() if (own := SeenColumn.of(c, n, place, n not in right)) is not None}
+        if len(left) > 1:
+            for code, counts in zip(self.left, left, strict=False):
+                counted(code, counts)  # whose error is of the rows of the part
+        outcomes = Outcomes.of(self.left, left) if len(left) == len(self.left) else None
         return Survey(
             len(given), len(frame), int(rows.keep.sum()), rows.n_dropped(), rows.n_absent, rows.no_trials,
             rows.dropped(), seen, columns,
-            Outcomes.of(self.left, left) if len(left) == len(self.left) else None,
-            contents(table, beside, rows),
+            outcomes,
+            self._all_outcomes(outcomes, frame, rows),
+            rows.digests.of_part(place.number),
         )  # fmt: skip
+
+    def _all_outcomes(self, used: Outcomes | None, frame: pd.DataFrame, rows: Rows) -> Outcomes | None:
+        """Values of the column that is the response, whichever rows are used."""
+        name = self.bound[self.left[0]].bare if len(self.left) == 1 else None
+        if name is None or rows.selection is None:
+            return used if name is not None else None
+        return Outcomes.of([name], [frame[name].dropna()])
 
     def memories(self) -> list[list[Expression]]:
         """Factors whose transforms remember rows: those that remember the same rows together."""
         found = [e for e in self.bound.values() if e.remembers]
         return [found] if found else []
 
-    def memorised(self, given: pd.DataFrame, place: Place, g: Callable, some: list[Expression]) -> Any:
+    def memorised(self, given: pd.DataFrame, place: Place, g: Callable, some: list[Expression]) -> Watched:
         """``g(columns, times, first)`` of the complete rows of one part, for transforms of some factors."""
-        _, rows, beside, table = self.rows(given)
-        rows = self._remembered(rows, table, some)
+        _, read, beside, table = self.rows(given)
+        rows = self._remembered(read, table, some)
         times = beside.get("freq_weights")
         cut = {name: column.take(rows.selection) for name, column in table.items()}
-        return g(cut, None if times is None else times[rows.keep], place.number == 0)
+        found = g(cut, None if times is None else times[rows.keep], place.number == 0)
+        return Watched(found, read.digests.of_part(place.number))
 
     def _remembered(self, rows: Rows, table: dict[str, Column], some: list[Expression]) -> Rows:
         settle(self.bound, table, rows, self.left, [], None, "before")
         return rows
 
     def __call__(self, given: pd.DataFrame, place: Place) -> tuple:
-        """What the rows of one part add up to, see `contents`, and these, with groups beside them; nothing where there
-        are none."""
+        """The rows of one part, with groups beside them; None where there are none."""
+        return self.watched(given, place)[:-1]
+
+    def watched(self, given: pd.DataFrame, place: Place) -> tuple:
+        """The same, and digests of what was read."""
         assert self.design is not None
         frame, rows, beside, table = self.rows(given)
+        digests = rows.digests.of_part(place.number)
         values = settle(self.together, table, rows, self.left, [], None, "after")
         if not rows.keep.any():
-            return ()
+            return (digests,)
         keep = rows.selection
         X = self._regressors(values, table, rows)
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left]
@@ -436,7 +420,7 @@ class Reader:
         kept = {name: v if keep is None else v[keep] for name, v in beside.items()}
         w = kept.get("freq_weights", kept.get("weights"))
         groups = [frame[name] if keep is None else frame[name][keep] for name in self.beside]
-        return (contents(table, beside, rows), *Part(X, y, trials, kept.get("offset"), w), *groups)
+        return (*Part(X, y, trials, kept.get("offset"), w), *groups, digests)
 
     def _regressors(self, values: dict[str, Value], table: dict[str, Column], rows: Rows) -> Any:
         """The columns of the rows that stay."""
@@ -545,6 +529,7 @@ def surveyed(source: Source, reader: Reader) -> Survey:
     columns = _wanted(reader)
     memories = reader.memories()
     survey = source.sum(lambda table, place: reader.survey(table, place, "before"), columns)
+    source.ledger.check(survey.digests)
     if not survey.given:
         raise DataError(f"{source.kind} has no rows (columns: {quoted(source.names)}).")
     if not survey.used:
@@ -558,11 +543,13 @@ def surveyed(source: Source, reader: Reader) -> Survey:
         for some in memories:
 
             def total(g: Callable, some: list[Expression] = some) -> Any:
-                return source.sum(lambda table, place: reader.memorised(table, place, g, some), columns)
+                passed = source.sum(lambda table, place: reader.memorised(table, place, g, some), columns)
+                return source.ledger.checked(passed)
 
             memorise_all(some, total)
         _refuse_across(list(itertools.chain(*memories)), source.first(columns), reader.subset, reader.caller)
         survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
+        source.ledger.check(survey.digests)
     return survey
 
 
@@ -572,7 +559,7 @@ def _designed(parsed: Any, formula: str, reader: Reader, survey: Survey) -> tupl
     factors, contrasts, notes = {}, {}, []
     for code in dict.fromkeys(itertools.chain(*parsed.right)):
         value = survey.factors[code].value(n)
-        factors[code], _, note = fit_factor(reader.bound[code], value)
+        factors[code], _, note = fit_factor(reader.bound[code], value, survey.used)
         contrasts[code] = value.contrast
         if note:
             notes.append(note)

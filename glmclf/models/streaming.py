@@ -15,94 +15,33 @@ from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Columns, Dense, expandable
 from glmclf.core.objective import Largest
 from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
-from glmclf.data.frame import close_to
-from glmclf.data.groups import Groups
+from glmclf.data.digests import Digests, Watched, of_column, other_values
+from glmclf.data.frame import EXACT, close_to, rounded
+from glmclf.data.groups import Groups, check_number, without_group
 from glmclf.data.kept import Room
 from glmclf.data.sample import Part
-from glmclf.data.sources import Place, Source, joined, of_part, of_rows
-from glmclf.errors import DataError, MissingDataError
+from glmclf.data.sources import Place, Source, of_part, of_rows
+from glmclf.errors import DataError
 
 if TYPE_CHECKING:
     from glmclf.data.streams import Reader, StreamSample
 
 ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
 FEW = 16  # rows of a prototype
-ALIKE = 1e-11  # of the terms of a sum, that is rounding
-ROWS = 0  # column of counts, beside columns called by words
 
 
-@dataclass(frozen=True)
-class Digest:
-    """What rows add up to with fixed weights, so that others are noticed; + is that of both.
+class _Watching:
+    """A reader that gives digests of what it reads after the rows."""
 
-    Attributes
-    ----------
-    n : int
-    total, size : float
-        The sum, and that of the absolute terms, of which rounding is a share.
-    """
+    def __init__(self, reader: Reader):
+        self._reader = reader
 
-    n: int = 0
-    total: float = 0.0
-    size: float = 0.0
-
-    def __add__(self, other: Digest) -> Digest:
-        return Digest(self.n + other.n, self.total + other.total, self.size + other.size)
-
-    @classmethod
-    def of(cls, number: int, X: Any, y: ndarray, *beside: ndarray | None) -> Digest:
-        """Of the rows of one part."""
-        features = hasattr(X, "values")  # side by side, some missing
-        columns = [np.nan_to_num(v) for v in X.values] if features else [X @ _apart(X.shape[1])]
-        rows, u = np.zeros(len(y)), _weights(len(y))
-        for times, a in zip(_apart(len(columns) + 4), [*columns, y, *beside]):
-            if a is not None:
-                rows += times * (a if a.ndim == 1 else a @ _apart(a.shape[1]))
-        which = 1.0 + number % 101
-        return cls(len(y), which * float(u @ rows), which * float(u @ np.abs(rows)))
-
-    def like(self, other: Digest) -> bool:
-        """Whether the rows are the same, as far as this tells."""
-        return self.n == other.n and abs(self.total - other.total) <= ALIKE * (self.size + other.size)
+    def __call__(self, table: pd.DataFrame, place: Any) -> tuple:
+        return self._reader.watched(table, place)
 
 
-@functools.lru_cache(maxsize=4)
-def _weights(n: int) -> ndarray:
-    """Of rows, so that their order is noticed."""
-    return 1.0 + np.arange(n) % 97
-
-
-def _apart(k: int) -> ndarray:
-    """Factors of columns, so that none stands in for another."""
-    return np.sqrt(2.0 + np.arange(k))
-
-
-@dataclass(frozen=True)
-class _Watched:
-    """A sum over rows, their digest, and what the columns that they are of add up to."""
-
-    value: Any
-    digest: Digest
-    contents: ndarray
-
-    def __add__(self, other: _Watched) -> _Watched:
-        digest, contents = self.digest + other.digest, self.contents + other.contents
-        return _Watched(joined(self.value, other.value), digest, contents)
-
-
-def _watched(f: Callable, contents: ndarray, *arrays: Any) -> _Watched:
-    return _Watched(f(*arrays), Digest.of(arrays[-1], *arrays[: len(Part._fields)]), contents)
-
-
-def _same(a: ndarray, b: ndarray) -> bool:
-    """Whether the `contents` of two readings are the same but for rounding."""
-    size = np.abs(a[2::2]) + np.abs(b[2::2])
-    with np.errstate(invalid="ignore"):
-        return bool(a[0] == b[0]) and not (np.abs(a[1::2] - b[1::2]) > ALIKE * size).any()
-
-
-class _Keeping:
-    """A reader that offers the rows which it makes of each part to a room.
+class _Keeping(_Watching):
+    """The same, which offers the rows to a room.
 
     Parameters
     ----------
@@ -112,15 +51,15 @@ class _Keeping:
     """
 
     def __init__(self, reader: Reader, rows: int):
-        self._reader, self._room = reader, Room.beside_others(rows)
-        self._places: list[Place] = []
+        super().__init__(reader)
+        self._room, self._places = Room.beside_others(rows), list[Place]()
 
     def __call__(self, table: pd.DataFrame, place: Place) -> tuple:
-        arrays = self._reader(table, place)
-        if arrays:
+        *rows, digests = super().__call__(table, place)
+        if rows:
             self._places.append(place)
-            self._room.offer(place.number, arrays[1:])
-        return arrays
+            self._room.offer(place.number, tuple(rows))
+        return (*rows, digests)
 
     @property
     def whole(self) -> bool:
@@ -132,6 +71,12 @@ class _Keeping:
         return ((self._room.arrays[place.number], place) for place in self._places)
 
 
+def _watched(f: Callable, *arrays: Any) -> Watched:
+    """A sum over the rows of a part, if it has any, and the digests beside them."""
+    *rows, digests, number = arrays
+    return Watched(f(*rows, number) if rows else None, digests)
+
+
 class Stream:
     """What `core.streamed.Streamed` sums over: a source, read as rows of a model, which are the same in each pass.
 
@@ -141,10 +86,8 @@ class Stream:
     ----------
     source : Source
     reader : Reader
-    contents : ndarray
-        What columns add up to in the rows, as a survey has it.
-    digest : Digest, optional
-        Of the rows; by default that of the first pass.
+    rows : int
+        Of the fit.
     prototype : tuple, optional
         Arrays of a few rows; by default the first ones of the source.
 
@@ -154,13 +97,11 @@ class Stream:
         The source gives other rows than it gave at first.
     """
 
-    def __init__(
-        self, source: Source, reader: Reader, contents: ndarray, digest: Digest | None = None,
-        prototype: tuple | None = None,
-    ):  # fmt: skip
-        self.source, self.reader, self.contents, self.digest = source, reader, contents, digest
+    def __init__(self, source: Source, reader: Reader, rows: int, prototype: tuple | None = None):
+        self.source, self.reader, self.rows = source, reader, rows
+        self._watching, self._known = _Watching(reader), False  # one object: sources keep what it makes by it
         self._kept: _Keeping | None = None
-        self.prototype = prototype or source.first_of_rows(reader, FEW, self._columns)[1:]
+        self.prototype = prototype or source.first_of_rows(reader, FEW, self._columns)
 
     @property
     def _columns(self) -> list[str] | None:
@@ -172,46 +113,34 @@ class Stream:
             return self.source.added(functools.partial(of_rows, f), self._kept.parts())
         reader = self._reading()
         found = self.source.sum_of_rows(reader, functools.partial(_watched, f), self._columns)
-        if found is None:
-            raise self._other(0)
-        if not _same(found.contents, self.contents):
-            raise self._other(found.digest.n)
-        self._check(found.digest, reader)
-        return found.value
+        value = self.source.ledger.checked(found)
+        self._keep(reader)
+        return value
 
     def parts(self) -> Iterator[tuple]:
         """The arrays of each part that has rows."""
         if self._kept is not None:
             yield from (arrays for arrays, _ in self._kept.parts())
             return
-        seen, reader = Digest(), self._reading()
+        seen, reader = Digests(), self._reading()
         for table, place in self.source.tables(self._columns):
-            if arrays := of_part(reader, table, place, self.source.kind):
-                seen = seen + Digest.of(place.number, *arrays[1 : 1 + len(Part._fields)])
-                yield arrays[1:]
-        self._check(seen, reader)
+            *arrays, digests = of_part(reader, table, place, self.source.kind)
+            seen = seen + digests
+            if arrays:
+                yield tuple(arrays)
+        self.source.ledger.check(seen)
+        self._keep(reader)
 
-    def _reading(self) -> Any:
-        """The reader, which keeps what it makes where it is known what that must be."""
-        keep = self.digest is not None and not self.source.keeps
-        return _Keeping(self.reader, self.digest.n) if keep else self.reader  # type: ignore[union-attr]
+    def _reading(self) -> _Watching:
+        """The reader, which keeps what it makes where it was made before."""
+        keep = self._known and not self.source.keeps
+        return _Keeping(self.reader, self.rows) if keep else self._watching
 
-    def _check(self, seen: Digest, reader: Any) -> None:
-        if self.digest is None:
-            self.digest = seen
-        if not seen.like(self.digest):
-            raise self._other(seen.n)
+    def _keep(self, reader: _Watching) -> None:
+        """A pass has given what it had to."""
+        self._known = True
         if isinstance(reader, _Keeping) and reader.whole:
             self._kept = reader
-
-    def _other(self, n: int) -> DataError:
-        then = int(self.contents[0])
-        what = f"{n} rows for the fit, and {then} at first" if n != then else "other values than at first"
-        what = what if n else "no rows when it is read again"
-        return DataError(
-            f"{self.source.kind} gives {what}: it must give the same tables each time it is read, also after the fit. "
-            "Fit again, or use a fit to a table in memory"
-        )
 
 
 @dataclass(frozen=True)
@@ -269,7 +198,7 @@ class StreamedRows:
     streamed = True
 
     def __init__(self, sample: StreamSample, outcomes: Callable):
-        self.stream = Stream(sample.source, sample.reader, sample.survey.contents)
+        self.stream = Stream(sample.source, sample.reader, len(sample))
 
         def facts(X, y, trials, offset, weights, number) -> Facts:
             return replace(_facts(X, offset, weights, number), outcomes=outcomes(y, trials, weights))
@@ -398,8 +327,7 @@ class StreamedRows:
         """The stream with columns of groups beside the rows."""
         stream, reader = self.stream, replace(self.stream.reader, beside=tuple(names))
         few = stream.prototype[: len(Part._fields)]
-        any_groups = [pd.Series(np.zeros(few[0].shape[0]), name=name) for name in names]
-        return Stream(stream.source, reader, stream.contents, stream.digest, (*few, *any_groups))
+        return Stream(stream.source, reader, stream.rows, (*few, *([np.zeros(few[0].shape[0])] * len(names))))
 
     def beside(self, names: list[str]) -> Streamed:
         """The rows with more columns of the source behind them."""
@@ -419,61 +347,62 @@ class StreamedRows:
             Values beside the table; no such column; a row of the fit without a group.
         """
         names: list[str] = [groups] if isinstance(groups, str) else groups
-        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names) or len(names) > 2:
+        stray = [groups] if not isinstance(names, list | tuple) else [n for n in names if not isinstance(n, str)]
+        if stray:
             raise DataError(
-                f"groups= of data in a stream are the names of one or two columns; found {type(groups).__name__}"
+                f"groups= of data in a stream are the names of one or two columns; found {type(stray[0]).__name__}"
             )
+        check_number(len(names))
         source = self.stream.source
         absent = [name for name in names if name not in source.names]
         if absent:
             raise DataError(f'groups="{absent[0]}": no such column. {close_to(absent[0], source.names)}')
         stream = self.grouped(list(names))
-        found = stream.sum(_Distinct.of).table
+        distinct = stream.sum(_Distinct.of)
+        found = distinct.table
         for name in names:
+            if {(name, "i"), (name, "f")} <= distinct.large:
+                raise rounded(name)
             if len(types := {type(v).__name__ for v in found[name] if v is not None and isinstance(v, str | int)}) > 1:
                 raise DataError(
                     f'groups="{name}" holds values of types {", ".join(sorted(types))} in different parts: give it one '
                     "type throughout"
                 )
-        if (lost := int(found[ROWS][found[names].isna().any(axis=1)].sum())) > 0:
-            raise MissingDataError(
-                f"{' or '.join(names)}: the group is missing in {lost} row{'' if lost == 1 else 's'} of the fit. Drop "
-                "such rows from the data, or give them a group."
-            )
         codes: list[Any] = [StreamedCodes.of(stream, found, list(names), [name]) for name in names]
         return Groups(codes, list(names))
 
 
 class _Distinct:
-    """Distinct groups, or pairs of them, in order of appearance, and how many rows each has; + is those of both."""
+    """Distinct groups, or pairs of them, in order of appearance, and columns with numbers beyond 2**53 by their kind;
+    + is those of both."""
 
-    def __init__(self, table: pd.DataFrame):
-        self.table = table
+    def __init__(self, table: pd.DataFrame, large: frozenset[tuple[str, str]] = frozenset()):
+        self.table, self.large = table, large
 
     @classmethod
     def of(cls, *arrays: Any) -> _Distinct:
         groups = {str(g.name): g for g in arrays[len(Part._fields) : -1]}
-        return cls(_counted(pd.DataFrame(groups | {ROWS: 1})))
+        for name, values in groups.items():
+            if (lost := values.isna().to_numpy(dtype=bool)).any():
+                raise without_group(name, values.index[lost])
+        found = pd.DataFrame(groups).drop_duplicates(ignore_index=True)
+        numbers = {name: kind for name in groups if (kind := found[name].dtype.kind.replace("u", "i")) in "if"}
+        large = frozenset((name, kind) for name, kind in numbers.items() if (found[name].abs() >= EXACT).any())
+        return cls(found.assign(**{name: _plain(found[name]) for name in groups}), large)
 
     def __add__(self, other: _Distinct) -> _Distinct:
-        return _Distinct(_counted(pd.concat([self.table, other.table], ignore_index=True)))
+        table = pd.concat([self.table, other.table], ignore_index=True).drop_duplicates(ignore_index=True)
+        return _Distinct(table, self.large | other.large)
 
 
-def _counted(table: pd.DataFrame) -> pd.DataFrame:
-    names = [name for name in table.columns if name != ROWS]
-    numbered = {name: _numbered(table[name]) for name in names}
-    codes = pd.DataFrame({name: codes for name, (codes, _) in numbered.items()} | {ROWS: table[ROWS].to_numpy()})
-    counts = codes.groupby(names, sort=False, as_index=False)[ROWS].sum()
-    return counts.assign(**{name: pd.Series(numbered[name][1][counts[name]], dtype=object) for name in names})
-
-
-def _numbered(column: pd.Series) -> tuple[ndarray, ndarray]:
-    """Numbers of the labels in each row, and the labels, at -1 None for a missing one. They are objects, which no type
-    that parts differ in changes: whole numbers stay whole, also beside missing ones, and exact beside others."""
-    codes, found = pd.factorize(column)
-    labels = np.empty(len(found) + 1, dtype=object)
-    labels[:-1] = [int(v) if isinstance(v, float) and v.is_integer() else v for v in pd.Series(found).astype(object)]
-    return codes, labels
+def _plain(column: pd.Series) -> pd.Series:
+    """Labels as objects, which no type that parts differ in changes: whole numbers stay whole, also beside missing
+    ones."""
+    values = column.astype(object)
+    if column.dtype.kind == "f":  # as whole numbers beside missing ones are read
+        whole = (np.asarray(column) % 1 == 0) & (np.abs(np.asarray(column)) < EXACT)
+        values[whole] = [int(v) for v in np.asarray(column)[whole]]
+    return values.where(column.notna(), None)
 
 
 @dataclass(frozen=True)
@@ -513,13 +442,21 @@ class StreamedCodes:
     def number(self) -> Callable:
         """Numbers of the clusters of some rows, from their groups."""
         labels, at = self.labels, self.at
+        names = '" and "'.join(self.stream.reader.beside[i] for i in at)
 
-        def number(*groups: pd.Series) -> ndarray:
-            own = [_numbered(groups[i]) for i in at]
-            sizes = tuple(len(found) for _, found in own)
-            cells, where = np.unique(np.ravel_multi_index(tuple(codes for codes, _ in own), sizes), return_inverse=True)
-            places = np.unravel_index(cells, sizes)
-            return labels.get_indexer(_index([found[i] for (_, found), i in zip(own, places, strict=True)]))[where]
+        def known(groups: list[pd.Series]) -> ndarray:
+            if len(groups) > 1:
+                return labels.get_indexer(pd.MultiIndex.from_arrays([_plain(g) for g in groups]))
+            codes, found = pd.factorize(groups[0])
+            return labels.get_indexer(pd.Index(_plain(pd.Series(found)), dtype=object))[codes]
+
+        def number(*groups: Any) -> ndarray:
+            if isinstance(groups[0], np.ndarray):  # of a prototype
+                return np.zeros(len(groups[0]), dtype=np.intp)
+            found = known([groups[i] for i in at])
+            if (found < 0).any():
+                raise other_values("the source", of_column(names))
+            return found
 
         return number
 

@@ -12,7 +12,8 @@ from numpy import ndarray
 
 from glmclf.core.streamed import MOST_GATHERED, RowsElsewhereError, too_many
 from glmclf.data import sources
-from glmclf.data.frame import close_to
+from glmclf.data.digests import Digests, Watched
+from glmclf.data.frame import close_to, of_one_type
 from glmclf.data.sources import joined
 from glmclf.errors import DataError, MissingDataError
 from glmclf.inference.margins import Average, Sums
@@ -68,12 +69,13 @@ class _NewRows:
         columns = [name for name in dict.fromkeys(wanted) if name in self._rows.names]
 
         def part(table: pd.DataFrame, place: sources.Place) -> Any:
+            digests = Digests.of({name: table[name] for name in columns}).of_part(place.number)
             if not len(table):
-                return None
+                return Watched(None, digests)
             refuse_across(self._source.design, table)
-            return f(rows_of_fit(self._source, table), table[beside] if beside else None)
+            return Watched(f(rows_of_fit(self._source, table), table[beside] if beside else None), digests)
 
-        return self._rows.sum(part, columns)
+        return self._rows.ledger.checked(self._rows.sum(part, columns))
 
 
 class Asked(NamedTuple):
@@ -276,5 +278,6 @@ class _Labels:
         return cls(column.dropna().drop_duplicates(), int(column.isna().sum()), len(column))
 
     def __add__(self, other: _Labels) -> _Labels:
-        values = pd.concat([self.values, other.values], ignore_index=True).drop_duplicates()
+        both = of_one_type(str(self.values.name), self.values, other.values)
+        values = pd.concat(both, ignore_index=True).drop_duplicates()
         return _Labels(values, self.missing + other.missing, self.n + other.n)

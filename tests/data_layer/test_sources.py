@@ -49,6 +49,73 @@ def folder(*tables):
     return "."
 
 
+# ------------------------------------------------------------------------------- whole numbers that floats do not hold
+def ids(table, where):
+    """The table in Arrow, with ids above 2**60 in place of small ones, and without those of some rows."""
+    pa = pytest.importorskip("pyarrow")
+    large = {"id": 2**60 + 50 * table.id, "i": 2**60 + 100 * table.i}
+    holed = {name: pa.array(values.to_numpy(), mask=where) for name, values in large.items()}
+    return pa.table({name: holed.get(name, table[name].tolist()) for name in table})
+
+
+def polars(t):
+    return pytest.importorskip("polars").from_arrow(t)
+
+
+def written(t):
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(t, "ids.parquet")
+    return "ids.parquet"
+
+
+def as_csv(t):
+    pytest.importorskip("pyarrow.csv").write_csv(t, "ids.csv")
+    return "ids.csv"
+
+
+DIGITS = {
+    "Arrow": lambda t: t,
+    "polars": polars,
+    "Parquet": written,
+    "CSV": as_csv,
+    "parts": lambda t: parts(t.slice(0, 120), t.slice(120)),
+    "parts, the last with missing ones": lambda t: parts(polars(t.slice(120)), polars(t.slice(0, 120))),
+}
+
+
+@pytest.mark.parametrize("kind", DIGITS)
+def test_ids_beyond_the_whole_numbers_of_floats_stay_apart_beside_missing_ones(kind, table):
+    lost = ((table.x > 1) & (table.index < 120)).to_numpy()
+    data, clusters = DIGITS[kind](ids(table, lost)), {"cov_type": "cluster", "cov_kwds": {"groups": "id"}}
+    few = table[~lost]  # the same clusters and levels, by small numbers
+    found = Logit.from_formula("y ~ x + C(i)", data).fit(**clusters)
+    known = Logit.from_formula("y ~ x + C(i)", few).fit(**clusters)
+    np.testing.assert_allclose(found.bse, known.bse, rtol=1e-10)
+    assert list(found.params.index) == ["Intercept", *(f"C(i)[T.{2**60 + 100 * i}]" for i in (1, 2, 3)), "x"]
+    classes = MNLogit.from_formula("i ~ x", data)
+    assert classes.levels == [2**60 + 100 * i for i in range(4)]
+
+
+def test_floats_that_may_be_rounded_ids_beside_whole_ones_are_refused(table):
+    t = table.assign(id=2**60 + table.id)
+    rounded = parts(t[:100].astype({"id": float}), t[100:])
+    with pytest.raises(DataError, match='"id" holds whole numbers beyond 2.*rounded'):
+        Logit.from_formula("y ~ x", rounded).fit(cov_type="cluster", cov_kwds={"groups": "id"})
+    for model, formula in ((Logit, "y ~ C(id)"), (MNLogit, "id ~ x")):
+        with pytest.raises(DataError, match="whole numbers beyond 2.*rounded"):
+            model.from_formula(formula, rounded)
+
+
+def test_groups_beside_the_table_keep_their_digits(table):
+    t = ids(table, (table.x > 1).to_numpy())
+    model = Logit.from_formula("y ~ x", table, subset="x <= 1")
+    known = model.fit(cov_type="cluster", cov_kwds={"groups": table.id})
+    for groups in (t["id"], polars(t)["id"], t.select(["id"])):
+        found = model.fit(cov_type="cluster", cov_kwds={"groups": groups})
+        np.testing.assert_allclose(found.bse, known.bse, rtol=1e-12)
+
+
 # ----------------------------------------------------------------------------------------------------------- CSV
 def test_a_column_of_a_csv_file_has_one_type(table):
     t = table.astype({"id": object, "i": object, "b": object})
