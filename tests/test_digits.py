@@ -58,7 +58,9 @@ def test_idx_files(small, tmp_path, end, dot):
 
 def damaged(case, files):
     images, labels = FILES[:2]
-    if case == "magic":  # images where labels should be
+    if case == "magic":  # of images, on labels of the right sizes
+        files[labels] = idx([5, 0, 4, 1, 9], 2051, 5)
+    if case == "other":  # images where labels should be
         files[labels] = files[images]
     if case == "counts":
         files[images] = idx(np.zeros((4, 784)), 2051, 4, 28, 28)
@@ -81,6 +83,7 @@ def damaged(case, files):
 
 @pytest.mark.parametrize("case, message", [
     ("magic", r"train-labels.*header is \[2051, 5\].*wanted \[2049, 5\] and 13"),
+    ("other", r"train-labels.*header is \[2051, 5\] and it has 3936 bytes"),
     ("counts", r"train-images.*header is \[2051, 4, 28, 28\].*wanted \[2051, 5, 28, 28\]"),
     ("sizes", r"train-images.*header is \[2051, 5, 784, 1\]"),
     ("truncated", r"train-images.*3935 bytes; wanted .* and 3936"),
@@ -137,6 +140,7 @@ def test_an_array_file_that_calls_is_not_run(small, tmp_path):
     (lambda raw, small: array_file([a[:-1] for a in small]), r"it has 6 arrays of \[9408, 24, 3136.*wanted \[9408, 24"),
     (lambda raw, small: array_file(small, scale=255), "no 256ths"),
     (lambda raw, small: array_file([-a.astype(int) if a.ndim == 2 else a for a in small]), "no 256ths"),
+    (lambda raw, small: array_file([np.full((5, 784), 256), *small[1:]]), "no 256ths"),
     (lambda raw, small: array_file([small[0], small[1] + 1, *small[2:]]), "labels that are no digits"),
 ])
 def test_damaged_array_files(small, tmp_path, change, message):
