@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -63,9 +63,9 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     results_ : Results
         The fit, with all its statistics: ``results_.summary()``.
     formula_ : str
-        The formula that was fitted.
+        The formula that was fitted. Labels beside X have a name that no column of X and no option has.
     classes_ : (K,) ndarray
-        Labels, sorted; columns of probabilities are in this order.
+        Labels, sorted; columns of probabilities are in this order. One whose rows have no weight has probability 0.
     n_features_in_ : int
         Columns of X, without the response.
     feature_names_in_ : ndarray
@@ -174,7 +174,8 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         with suppress(ValueError):
             cls = self._class()
             tags.classifier_tags.multi_class = not issubclass(cls, BinaryModel)
-            tags.input_tags.allow_nan = issubclass(cls, glmclf.NaiveBayes) and "missing" not in self._options
+            takes = self._options.get("missing", "skip") in ("skip", "level")
+            tags.input_tags.allow_nan = issubclass(cls, glmclf.NaiveBayes) and takes
         return tags
 
     # ------------------------------------------------------------------------------------------------------- fit
@@ -211,7 +212,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         if labels is not None:
             self._check_labels(labels, cls)
             self.classes_, codes = np.unique(labels, return_inverse=True)
-            name = self._response_name(y, table)
+            name = self._response_name(y, table, keywords | options)
             table = table.assign(**{name: pd.Categorical.from_codes(codes, categories=self.classes_)})
             self.formula_ = f"{name} ~ {self._right_side(table.columns.drop(name))}"
         else:
@@ -281,14 +282,18 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
                 'of two classes; model="mnlogit", "lda", "qda" and "naivebayes" take several'
             )
 
-    def _response_name(self, y: Any, table: pd.DataFrame) -> str:
-        """A name for labels that came beside the table: that of the formula or of y, where it means nothing else."""
+    def _response_name(self, y: Any, table: pd.DataFrame, options: dict[str, Any]) -> str:
+        """A name for labels that came beside the table: that of the formula or of y, where it means nothing else.
+
+        Options name columns, too (`offset`, `groups`): no word of theirs and no column of X is taken.
+        """
         left = str(self.formula or "").partition("~")[0].strip()
-        words = {*re.findall(r"\w+", self._right_side(table.columns))}
+        texts = (self._right_side(table.columns), *_texts(options))
+        taken = {*table.columns, *(word for text in texts for word in re.findall(r"\w+", text))}
         for name in (left, getattr(y, "name", None), "y", "label"):
-            if isinstance(name, str) and name.isidentifier() and code_of(name) == name and name not in words:
+            if isinstance(name, str) and name.isidentifier() and code_of(name) == name and name not in taken:
                 return name
-        return next(name for i in itertools.count() if (name := f"y{i}") not in words)
+        return next(name for i in itertools.count() if (name := f"y{i}") not in taken)
 
     def _right_side(self, columns: Any) -> str:
         """What stands right of the formula's tilde."""
@@ -307,18 +312,34 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     def _log_p(self, X: Any) -> tuple[ndarray, ndarray]:
         """Log probabilities and probabilities of the classes, (n, K)."""
         check_is_fitted(self, "results_")
-        table, _ = self._table(X, None, reset=False, allow_nan=self.__sklearn_tags__().input_tags.allow_nan)
-        log_p, p, _ = self.results_._log_p(table, None)
-        lost = np.flatnonzero(np.isnan(log_p).any(axis=1))
+        allow_nan = self.__sklearn_tags__().input_tags.allow_nan
+        table, _ = self._table(X, None, reset=False, allow_nan=allow_nan)
+        log_p, p, lacking = self._judged(table)
+        lost = np.flatnonzero(np.isnan(log_p).any(axis=1) | (lacking & (not allow_nan)))
         if len(lost):
             raise DataError(
                 f"{len(lost)} of {len(log_p)} rows have no prediction (the first is row {lost[0]}): a variable is "
                 "missing (NaN), or the classes are separated and the probability is not determined. Impute the values; "
                 'against separation give alpha= or bias_reduction="firth"'
             )
-        levels = self._levels()
-        order = [levels.index(label) for label in self.classes_.tolist()]
-        return log_p[:, order], p[:, order]
+        at = self._places()
+        whole = np.full((2, len(log_p), len(self.classes_)), np.array([-np.inf, 0.0])[:, None, None])
+        whole[0][:, at], whole[1][:, at] = log_p, p
+        return whole[0], whole[1]
+
+    def _judged(self, table: pd.DataFrame) -> tuple[ndarray, ndarray, ndarray]:
+        """Log probabilities and probabilities of the model's levels, and which rows lack a feature and have them."""
+        res = self.results_
+        if not hasattr(res, "_n_missing"):
+            return *res._log_p(table, None)[:2], np.zeros(len(table), dtype=bool)
+        values, _ = res._values(table)
+        log_p = res._log_posterior(values)
+        return log_p, np.exp(log_p), res._n_missing(values) > 0
+
+    def _places(self) -> list[int]:
+        """Places among the labels of the model's levels: a class whose rows have no weight is none of them."""
+        labels = self.classes_.tolist()
+        return [labels.index(level) for level in self._levels()]
 
     def predict(self, X: Any) -> ndarray:
         """The most probable class of each row.
@@ -399,7 +420,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def intercept_(self) -> ndarray:
-        """Intercepts, (1,) or (K,)."""
+        """Intercepts, (1,) or (K,); -inf of a class whose rows had no weight."""
         return self._linear()[0]
 
     def _linear(self) -> ndarray:
@@ -415,12 +436,15 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         if res._omitted is not None:
             params = params.mask(res._omitted.reshape(params.shape, order="F"), 0.0)
         params = params.reindex(["Intercept", *params.index.drop("Intercept", errors="ignore")], fill_value=0.0)
-        if not isinstance(res.params, pd.DataFrame):
+        if len(self.classes_) == 2 and not isinstance(res.params, pd.DataFrame):
             return self._signed(params.to_numpy(), kind)
-        values = np.zeros((len(params), len(self.classes_)))
-        for level, column in zip(params.columns, params.to_numpy().T, strict=True):
-            values[:, self.classes_.tolist().index(level)] = column
-        return values if len(self.classes_) > 2 else values[:, [1]] - values[:, [0]]
+        labels, at = self.classes_.tolist(), self._places()
+        values = np.zeros((len(params), len(labels)))
+        values[0, [k for k in range(len(labels)) if k not in at]] = -np.inf  # probability 0
+        levels = params.columns if isinstance(res.params, pd.DataFrame) else [res.model._equations[0]]
+        for level, column in zip(levels, params.to_numpy().T, strict=True):
+            values[:, labels.index(level)] = column
+        return values if len(labels) > 2 else values[:, [1]] - values[:, [0]]
 
     def _signed(self, values: ndarray, kind: str) -> ndarray:
         """Coefficients of the second class, where the model is of the first."""
@@ -429,6 +453,17 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         if kind == "CLogLog":
             raise AttributeError(f"CLogLog of event={self.classes_[0]!r} is not linear in the other class")
         return -values
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All strings in the value of an option."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts([*value, *value.values()])
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for each in value:
+            yield from _texts(each)
 
 
 def _is_table(X: Any) -> bool:

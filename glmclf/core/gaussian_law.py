@@ -191,8 +191,7 @@ class Gaussian:
 
     def _log_posterior(self, X: ndarray, out: ndarray) -> None:
         self._scores(X, out)
-        out -= out.max(axis=0)
-        out -= np.log(np.exp(out).sum(axis=0))
+        _to_log_probabilities(out)
 
     def _posterior(self, X: ndarray, out: ndarray) -> None:
         self._scores(X, out)
@@ -208,9 +207,14 @@ class Gaussian:
 
 
 def log_softmax(scores: ndarray) -> ndarray:
-    """Logs of probabilities proportional to exp(scores), by rows of an (n, K) array."""
-    top = scores - scores.max(axis=1, keepdims=True)
-    return top - np.log(np.exp(top).sum(axis=1, keepdims=True))
+    """Logs of probabilities proportional to exp(scores), by rows of an (n, K) array; by column in memory.
+
+    Precise where a probability is 1 to rounding, too.
+    """
+    log_p = np.array(scores.T, dtype=float, order="C")
+    for start in range(0, log_p.shape[1], ROWS):
+        _to_log_probabilities(log_p[:, start : start + ROWS])
+    return log_p.T
 
 
 def softmax(scores: ndarray, overwrite: bool = False) -> ndarray:
@@ -219,6 +223,15 @@ def softmax(scores: ndarray, overwrite: bool = False) -> ndarray:
     for start in range(0, p.shape[1], ROWS):
         _to_probabilities(p[:, start : start + ROWS])
     return p.T
+
+
+def _to_log_probabilities(scores: ndarray) -> None:
+    """Log softmax of the columns of scores (K, n), in place."""
+    first = scores.argmax(axis=0)[None]
+    scores -= np.take_along_axis(scores, first, axis=0)
+    others = np.exp(scores)
+    np.put_along_axis(others, first, 0.0, axis=0)  # exp(0) = 1 would swallow the digits of small ones
+    scores -= np.log1p(others.sum(axis=0))
 
 
 def _to_probabilities(scores: ndarray) -> None:

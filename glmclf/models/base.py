@@ -27,7 +27,7 @@ from glmclf.core.omitted import (
     wide_cone,
     widened,
 )
-from glmclf.core.rank import dependencies_in
+from glmclf.core.rank import dependencies_in, roundings
 from glmclf.core.solvers.sgd import RAW
 from glmclf.core.streamed import RowsElsewhereError
 from glmclf.data.arrays import is_sparse, sparse_rows
@@ -50,7 +50,7 @@ from glmclf.models.inputs import Inputs, Rows
 from glmclf.models.progress import shown
 from glmclf.models.regularized import Regularization
 from glmclf.models.solving import check_converged, check_options, check_refine, solver_options
-from glmclf.results.collinearity import SHOWN, combination, empty_cell
+from glmclf.results.collinearity import SHOWN, check_new_rows, combination, empty_cell
 from glmclf.results.hypotheses import respelled
 from glmclf.results.separation import Separation, separation_report
 
@@ -69,6 +69,7 @@ class Model(ConstrainedFits, Regularization):
     _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_constant", "_ranges")
     _objective_class: ClassVar[type[Objective]] = Objective
     _block_size: int | None = None
+    _left_out: Mapping[int, Mapping[int, float]] = {}  # columns that a fit left out, and what they equal
 
     # what a subclass supplies
     link: ClassVar[Any]
@@ -103,6 +104,11 @@ class Model(ConstrainedFits, Regularization):
         if is_sparse(newdata):
             return Sparse(sparse_rows(newdata, self.exog_names))
         return self._design.new_columns(newdata)
+
+    def _without_rows(self):
+        other = super()._without_rows()
+        other._left_out = self._left_out
+        return other
 
     # -------------------------------------------------------------------------------------------- likelihood
     @property
@@ -148,6 +154,12 @@ class Model(ConstrainedFits, Regularization):
         return self._likelihood.constant(self._rows.y, self._rows.trials)
 
     def _flat(self, params) -> ndarray:
+        """Flat parameters; 0 for those of columns that a fit left out, which are NaN in its results."""
+        theta = self._as_flat(params)
+        omitted = self._omitted_in(theta)
+        return np.where(omitted, 0.0, theta) if omitted.any() else theta
+
+    def _as_flat(self, params) -> ndarray:
         params = self._in_order(params)
         if np.iscomplexobj(params):
             raise ValueError(f"params must be real numbers; found {params!r}")
@@ -157,6 +169,45 @@ class Model(ConstrainedFits, Regularization):
                 f"params has {theta.size} values; the model has {len(self._param_names)}: {self._param_names}"
             )
         return theta
+
+    def _omitted_in(self, theta: ndarray) -> ndarray:
+        """Which flat parameters are NaN since a fit left out their columns: any combination goes with 0 for them."""
+        k = len(self.exog_names)
+        return np.isnan(theta) & np.isin(np.arange(len(theta)) % k, list(self._left_out))
+
+    def _by_equation(self, theta: ndarray) -> ndarray:
+        """Flat parameters as X multiplies them."""
+        return theta
+
+    def _linear_at(self, params, X: Columns) -> ndarray:
+        """x'b of rows of the design, (n,) or (n, K-1).
+
+        Infinite parameters do not count in rows where their column is 0; NaN between infinities of both signs.
+        """
+        B = self._by_equation(self._flat(params))
+        infinite = np.isinf(B)
+        eta = linear(X, np.where(infinite, 0.0, B))
+        for j in np.argwhere(infinite):
+            x, at = some_columns(X[:], j[:1]).toarray()[:, 0], (slice(None), *j[1:])
+            with np.errstate(invalid="ignore"):
+                eta[at] += np.where(x == 0.0, 0.0, np.sign(x) * B[tuple(j)])
+        return eta
+
+    def _linear_of_rows(self, params, exog) -> ndarray:
+        """x'b of the model's rows, or of others, with a warning where they don't obey what columns left out equal."""
+        X = self._rows.X[:] if exog is None else self._new_columns(exog)
+        if exog is not None and self._left_out and self._omitted_in(self._as_flat(params)).any():
+            units = None if self._rows_ is None or self._rows.streamed else roundings(self._rows.columns())
+            check_new_rows(self._left_out, X, self.exog_names, units)
+        return self._linear_at(params, X)
+
+    def _offset_of_rows(self, offset, exog) -> Any:
+        """The offset of the model's rows, or of others: the model's own is for its own rows alone."""
+        if offset is None and exog is None:
+            return self.offset
+        if offset is None and self._has_offset:
+            raise DataError("the model has an offset: predict(params, exog, offset=...) needs one value a row")
+        return offset
 
     def _row_offset(self, offset, exog) -> ndarray:
         """An offset given for rows of the design: a Series by label where the rows have labels, else by position."""
@@ -176,7 +227,7 @@ class Model(ConstrainedFits, Regularization):
 
     def _pointwise(self, params, expected=False):
         r = self._rows
-        eta = linear(r.X, self._flat(params))
+        eta = self._linear_at(params, r.X)
         if r.offset is not None:
             eta += r.offset
         return self._likelihood.pointwise(r.y, r.trials, eta, expected)
@@ -185,7 +236,13 @@ class Model(ConstrainedFits, Regularization):
         return values if self._rows.weights is None else self._rows.weights * values
 
     def loglike(self, params) -> float:
-        """Log-likelihood at `params`: sum of w_i l_i, with the binomial coefficients of counts."""
+        """Log-likelihood at `params`: sum of w_i l_i, with the binomial coefficients of counts.
+
+        Parameters of columns that a fit left out, NaN in its results, count as 0, in all methods. Infinite ones, of a
+        separated fit, do in rows where their column is 0; the value is NaN where infinities of both signs meet.
+        """
+        if np.isinf(self._flat(params)).any():
+            return float(np.sum(self.loglikeobs(params)))
         return float(self._objective().gradient(self._flat(params)).value + self._constant)
 
     def loglikeobs(self, params) -> ndarray:
@@ -194,6 +251,8 @@ class Model(ConstrainedFits, Regularization):
 
     def score(self, params) -> ndarray:
         """Derivative of `loglike`, (p,)."""
+        if np.isinf(self._flat(params)).any():
+            return self.score_obs(params).sum(axis=0)
         return self._objective().gradient(self._flat(params)).score
 
     def score_factor(self, params) -> ndarray:

@@ -14,7 +14,6 @@ from glmclf.core.estimation import scalar_maximum
 from glmclf.core.likelihood import Binomial
 from glmclf.core.offsets import typical
 from glmclf.data.response import BinaryResponse
-from glmclf.errors import DataError
 from glmclf.models.base import Model
 from glmclf.results.binary import BinaryResults
 
@@ -136,14 +135,8 @@ class BinaryModel(Model):
         -------
         (n,) ndarray
         """
-        if exog is None:
-            X: Any = self._rows.X[:]
-            offset = self.offset if offset is None else offset
-        else:
-            X = self._new_columns(exog)
-            if self._has_offset and offset is None:
-                raise DataError("the model has an offset: predict(params, exog, offset=...) needs one value a row")
-        eta = X @ self._flat(params)
+        eta = self._linear_of_rows(params, exog)
+        offset = self._offset_of_rows(offset, exog)
         return self._transform(eta if offset is None else eta + self._row_offset(offset, exog), which)
 
     def _transform(self, eta: ndarray, which: str) -> ndarray:

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.blocks import linear
 from glmclf.core.estimation import estimate
 from glmclf.core.likelihood import Multinomial
 from glmclf.core.objective import MultinomialObjective
@@ -275,12 +274,11 @@ class MNLogit(LevelLabels, Model):
     def _constant_rows(self):
         return self._likelihood.constant(self._rows.y, self._rows.trials)
 
+    def _by_equation(self, theta: ndarray) -> ndarray:
+        return theta.reshape(self.K, -1, order="F")
+
     def _eta(self, params, X, offset) -> ndarray:
-        eta = linear(X, self._flat(params).reshape(self.K, -1, order="F"))
-        if offset is None:
-            return eta
-        offset = np.asarray(offset, dtype=float)
-        return eta + (offset if offset.ndim == 2 else offset[:, None] if offset.ndim else offset)
+        return _with_offset(self._linear_at(params, X), offset)
 
     def _pointwise(self, params, expected=False):
         r = self._rows
@@ -359,14 +357,7 @@ class MNLogit(LevelLabels, Model):
         """
         if offset is not None:
             offset = self._relative(self._row_offset(offset, exog))
-        if exog is None:
-            X: Any = self._rows.X[:]
-            offset = self.offset if offset is None else offset
-        else:
-            X = self._new_columns(exog)
-            if self._has_offset and offset is None:
-                raise DataError("the model has an offset: predict(params, exog, offset=...) needs one value a row")
-        eta = self._eta(params, X, offset)
+        eta = _with_offset(self._linear_of_rows(params, exog), self._offset_of_rows(offset, exog))
         return self._transform(np.column_stack([np.zeros(len(eta)), eta]), which)
 
     def _transform(self, eta: ndarray, which: str) -> ndarray:
@@ -380,6 +371,14 @@ class MNLogit(LevelLabels, Model):
         if which == "var":
             return (p * q)[:, self._order]
         raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or, of a result, "class"')
+
+
+def _with_offset(eta: ndarray, offset) -> ndarray:
+    """Linear predictors (n, K-1) with an offset of the rows, alike for all or one of each."""
+    if offset is None:
+        return eta
+    offset = np.asarray(offset, dtype=float)
+    return eta + (offset if offset.ndim == 2 else offset[:, None] if offset.ndim else offset)
 
 
 def _counts(y: ndarray, K: int) -> ndarray:

@@ -18,19 +18,19 @@ from glmclf.core.columns import Dense, beside, expandable, reordered, some_colum
 from glmclf.core.estimation import Estimate, from_basis, into_basis
 from glmclf.core.objective import Evaluation, Factor
 from glmclf.core.offsets import centred
-from glmclf.core.omitted import columns_kept, narrow, not_estimable, places_kept, violations
+from glmclf.core.omitted import columns_kept, narrow, not_estimable, places_kept
 from glmclf.core.rank import dependencies_in, independent, roundings, triangular_factor
 from glmclf.core.solvers import Fit
 from glmclf.core.solvers.sgd import RAW, remaining_error
 from glmclf.core.twofold import product
-from glmclf.errors import CollinearityError, DataWarning, EstimationError, InferenceWarning, warn
+from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, warn
 from glmclf.inference import anova, gof, score, wald
 from glmclf.inference.anova import Comparison
 from glmclf.inference.covariance import Context, Covariance
 from glmclf.inference.influence import Influences, influence, of_patterns
 from glmclf.results import same_data, saving
 from glmclf.results.bias_reduction import BiasReduction
-from glmclf.results.collinearity import combination, new_rows_warning, omitted_note
+from glmclf.results.collinearity import check_new_rows, combination, omitted_note
 from glmclf.results.comparisons import NonNested
 from glmclf.results.constrained import Constrained
 from glmclf.results.digits import Digits
@@ -83,6 +83,8 @@ class Results(
             self._ruled_out = self._limit.ruled_out
             self.separation = separation_report(model, self._limit.cone, self._limit.ruled_out)
         self._combinations = dict(found.omitted)
+        if self._combinations:
+            model._left_out = {**model._left_out, **self._combinations}
         self._reduction = getattr(found, "reduction", None)
         self._theta, self._value = found.theta, fit.evaluation.value
         if shift is not None and shift.any():
@@ -235,10 +237,8 @@ class Results(
 
     def _check_new_rows(self, X) -> None:
         """Say which rows to predict disobey a combination that columns of the fit obeyed."""
-        broken = violations(self._combinations, X[:].toarray(), self._units) if self._combinations else {}
-        if broken:
-            names = self.model.exog_names
-            warn(new_rows_warning(broken, self._combinations, names, X.shape[0]), DataWarning)
+        if self._combinations:
+            check_new_rows(self._combinations, X, self.model.exog_names, self._units)
 
     def _check_estimable(self, R: ndarray) -> None:
         """Refuse combinations that are infinite or fixed, or that columns left out make arbitrary."""

@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from glmclf.core.omitted import violations
+from glmclf.errors import DataWarning, warn
+
 SHOWN = 8
 _LEVEL = re.compile(
     r"(?:C\((?P<inner>[^,()]+)(?:, *Treatment.*)?\)|(?P<bare>[^()\[\]]+))\[(?:T\.)?(?P<level>[^\[\]]*)\]"
@@ -38,6 +41,15 @@ def omitted_note(combinations: Mapping[int, Mapping[int, float]], names: list[st
     ]
     more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
     return f"Omitted, as combinations of other columns: {', '.join(parts[:SHOWN])}{more}."
+
+
+def check_new_rows(
+    combinations: Mapping[int, Mapping[int, float]], X: Any, names: list[str], units: Any = None
+) -> None:
+    """Say which rows to predict, of Columns X, disobey a combination that columns of the fit obeyed."""
+    broken = violations(combinations, X[:].toarray(), units) if combinations else {}
+    if broken:
+        warn(new_rows_warning(broken, combinations, names, X.shape[0]), DataWarning)
 
 
 def new_rows_warning(broken: Mapping[int, Any], combinations, names: list[str], n: int) -> str:
