@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glmclf.errors import DataError
+from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.wald import check_alpha
 from glmclf.results.comparisons import _names
 from glmclf.results.estimates import Estimates
@@ -189,6 +189,11 @@ def regression_table(
     NotImplementedError
         exponentiate=True of a model whose exp(coef) is no ratio (Probit), or profile intervals of a fit that has none.
 
+    Warns
+    -----
+    DataWarning
+        Labels of no coefficient.
+
     Notes
     -----
     A cell is empty where a fit does not have the coefficient, "(omitted)" where its column repeats others. Where the
@@ -237,10 +242,11 @@ def regression_table(
         raise TypeError("regression_table() needs at least one fit: regression_table(res1, res2, ...)")
     form = _Form(_levels(stars), _interval(intervals), bool(exponentiate), check_alpha(alpha), _digits(digits))
     called = _names(names, len(fits))
+    texts = _check_labels(labels, fits)
     chosen = _Chosen.of(fits, keep, drop)
-    columns = [fit.columns(form, chosen, dict(labels or {})) for fit in fits]
+    columns = [fit.columns(form, chosen, texts) for fit in fits]
     flat = [column for some in columns for column in some]
-    body, stubs = _body(flat, chosen.order(fits, flat, dict(labels or {})))
+    body, stubs = _body(flat, chosen.order(fits, flat, texts))
     below = _footer(fits, stats, form.digits)
     table = _table(body, stubs, below, called, columns, title)
     return RegressionTable(table, _notes(fits, called, form, chosen))
@@ -306,13 +312,25 @@ class _Fit:
     @property
     def penalised(self) -> bool:
         """Whether the estimates are shrunk, and have posterior standard deviations at most."""
-        return bool(getattr(self.given, "_regularised", False))
+        return bool(getattr(self.given, "_regularised", False)) and not self.selected
+
+    @property
+    def selected(self) -> bool:
+        """Whether a penalty chose the columns of a maximum likelihood fit."""
+        return bool(getattr(self.given, "_again", False))
+
+    @property
+    def constraints(self) -> list[str]:
+        """Equations that the estimates were made to obey."""
+        return list(getattr(getattr(self.given, "_parent", self.given), "constraints", []))
 
     def model(self) -> str:
         """Class of the model, and how it was estimated where not by maximum likelihood."""
         kind = type(self.owner).__name__
         if hasattr(self.given, "results"):
             return f"{kind}, pooled"
+        if self.constraints:
+            return f"{kind}, constrained"
         how = getattr(self.given, "_estimator", "MLE")
         return kind if how == "MLE" or hasattr(self.given, "llf_conditional") else f"{kind}, {how}"
 
@@ -335,7 +353,9 @@ class _Fit:
 def _levels(stars: bool | Sequence[float]) -> tuple[float, ...]:
     if isinstance(stars, bool):
         return STARS if stars else ()
-    levels = tuple(float(level) for level in stars)
+    levels: tuple[float, ...] = ()
+    with suppress(TypeError, ValueError):  # a number, or words
+        levels = tuple(float(level) for level in stars)
     if not levels or any(not 0 < level < 1 for level in levels) or sorted(levels, reverse=True) != list(levels):
         raise ValueError(f"stars={stars!r}: True, or levels between 0 and 1, the largest first, as (0.1, 0.05, 0.01)")
     return levels
@@ -347,6 +367,18 @@ def _interval(intervals: bool | str) -> str | None:
     if intervals is False or intervals == "profile":
         return intervals or None
     raise ValueError(f'intervals={intervals!r}: choose False, True, "wald" or "profile"')
+
+
+def _check_labels(labels: Mapping[str, str] | None, fits: list[_Fit]) -> dict[str, str]:
+    """Texts by coefficient; a warning of names that no fit has."""
+    if labels is not None and not isinstance(labels, Mapping):
+        raise ValueError(f'labels={labels!r}: a dict of names and their texts, as {{"x1": "Income"}}')
+    known = list(dict.fromkeys(name for fit in fits for name in fit.names))
+    unknown = [name for name in labels or {} if name not in known]
+    if unknown:
+        found = ", ".join(map(repr, unknown))
+        warn(f"labels= names {found}, no coefficient of the fits: {', '.join(known)}", DataWarning)
+    return dict(labels or {})
 
 
 def _digits(digits: int) -> int:
@@ -526,4 +558,8 @@ def _remarks(fit: _Fit) -> list[str]:
     if fit.penalised:
         spread = np.isfinite(np.asarray(fit.res.bse, dtype=float)).any()
         out.append(f"penalised: {'posterior standard deviations' if spread else 'no standard errors'}, no tests.")
+    if fit.selected:
+        out.append("columns that a penalty selected, by maximum likelihood; errors and p-values ignore the selection.")
+    if fit.constraints:
+        out.append(f"under the constraint{'s' * (len(fit.constraints) > 1)} {', '.join(fit.constraints)}.")
     return out

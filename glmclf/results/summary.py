@@ -379,7 +379,8 @@ class _TableFormats:
         lines = self._lines()
         columns = "".join("l" if label else self.align for label in lines[-1].labels())
         columns = r"lp{0.7\textwidth}" if self.wrapped else columns
-        out = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+        out = [rf"\textbf{{{latex(plain(self.title))}}}\par\medskip"] if self.title else []
+        out += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
         for i, line in enumerate(lines):
             if line.ruled:
                 out.append(r"\midrule")
@@ -389,8 +390,6 @@ class _TableFormats:
             elif line.header:
                 out.append(r"\midrule")
         out += [r"\bottomrule", r"\end{tabular}"]
-        if self.title:
-            out.append(rf"%\caption{{{latex(plain(self.title))}}}")
         return "\n".join([r"\begin{center}", *out, r"\end{center}"] if center else out)
 
     # ------------------------------------------------------------------------------------------------------ Typst
@@ -399,8 +398,8 @@ class _TableFormats:
         lines = self._lines()
         columns = ", ".join("left" if label else _TYPST[self.align] for label in lines[-1].labels())
         columns = "left, left" if self.wrapped else columns
-        widths = "(auto, 1fr)" if self.wrapped else f"{len(lines[-1].labels())}"
-        out = [f"#table(\n  columns: {widths},\n  align: ({columns}),\n  stroke: none,\n  table.hline(),"]
+        out = [f"#table(\n  columns: {len(lines[-1].labels())},\n  align: ({columns}),"]
+        out += ["  stroke: none,\n  table.hline(),"]
         for i, line in enumerate(lines):
             if line.ruled:
                 out.append("  table.hline(stroke: 0.5pt),")
