@@ -230,7 +230,8 @@ class Model(ConstrainedFits, Regularization):
         eta = self._linear_at(params, r.X)
         if r.offset is not None:
             eta += r.offset
-        return self._likelihood.pointwise(r.y, r.trials, eta, expected)
+        with np.errstate(invalid="ignore"):  # infinite parameters
+            return self._likelihood.pointwise(r.y, r.trials, eta, expected)
 
     def _weighted(self, values):
         return values if self._rows.weights is None else self._rows.weights * values

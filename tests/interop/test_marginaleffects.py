@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 import glmclf
 from glmclf import datasets
+from glmclf.errors import CollinearityWarning, DataError
 
 polars = pytest.importorskip("polars")
 if int(polars.__version__.split(".")[0]) >= 2:
@@ -44,6 +45,29 @@ def test_predictions_keep_the_knots_of_the_fit(spector, formula):
     new = spector.iloc[[3, 11, 25]]
     few = marginaleffects.predictions(res, newdata=polars.from_dicts(new.to_dict("records")))
     assert_allclose(few["estimate"], res.predict(new), rtol=1e-12)
+
+
+def test_columns_left_out(spector):
+    with pytest.warns(CollinearityWarning):
+        res = glmclf.Logit.from_formula("GRADE ~ GPA + I(2 * GPA) + TUCE", spector).fit()
+    plain = glmclf.Logit.from_formula("GRADE ~ GPA + TUCE", spector).fit()
+    for function in (marginaleffects.avg_slopes, marginaleffects.predictions):
+        assert_allclose(function(res)["estimate"], function(plain)["estimate"], rtol=1e-6)
+
+
+def test_frequency_weights_are_told(spector):
+    data = spector.assign(times=np.arange(len(spector)) % 3 + 1)
+    res = glmclf.Logit.from_formula("GRADE ~ GPA + TUCE", data, freq_weights="times").fit()
+    expanded = glmclf.Logit.from_formula("GRADE ~ GPA + TUCE", data.loc[data.index.repeat(data.times)]).fit()
+    found, expected = marginaleffects.avg_slopes(res, wts="times"), marginaleffects.avg_slopes(expanded)
+    for column in ("estimate", "std_error"):
+        assert_allclose(found[column], expected[column], rtol=1e-5)
+
+
+def test_an_offset_is_refused(spector):
+    res = glmclf.Logit.from_formula("GRADE ~ GPA", spector, offset="PSI").fit()
+    with pytest.raises(DataError, match="offset"):
+        marginaleffects.avg_slopes(res)
 
 
 def test_factors_are_compared(spector):

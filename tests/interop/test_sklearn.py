@@ -142,6 +142,16 @@ def test_tails_are_exact(X, y):
     assert np.sign(made.decision_function(far)).tolist() == [-1, 1]
 
 
+@pytest.mark.parametrize("name", ["lda", "qda", "naivebayes"])
+def test_log_posteriors_near_zero_keep_their_digits(X, y, name):
+    made = FormulaClassifier(name, "body_mass_g").fit(X, y)
+    far = X.head(3).assign(body_mass_g=[7e3, 3e4, 4e4])
+    log_p = made.predict_log_proba(far)
+    certain, other = log_p.max(axis=1), log_p.min(axis=1)
+    assert other[0] > -20 and other[1] < -20
+    assert_allclose(certain, np.log1p(-np.exp(other)), rtol=1e-12)  # p_0 + p_1 = 1
+
+
 @pytest.mark.parametrize("labels", [[1, 2], [-1.0, 1.0], [False, True], ["no", "yes"]])
 def test_labels_of_any_kind(X, y, labels):
     coded = np.where(y == "male", labels[1], labels[0])
@@ -171,6 +181,34 @@ def test_weights(X, y):
     )
 
 
+@pytest.mark.parametrize("name", ["mnlogit", "lda", "qda", "naivebayes"])
+def test_a_class_without_weight_has_probability_zero(X, penguins, name):
+    labels, made = penguins.species, FormulaClassifier(name, "bill_depth_mm + body_mass_g")
+    inside = (labels != "Gentoo").to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a level without rows
+        made.fit(X, labels, sample_weight=inside.astype(float))
+    alone = clone(made).fit(X[inside], labels[inside])
+    assert made.classes_.tolist() == ["Adelie", "Chinstrap", "Gentoo"] and len(alone.classes_) == 2
+    assert_allclose(made.predict_proba(X)[:, :2], alone.predict_proba(X), rtol=1e-6)
+    assert (made.predict_proba(X)[:, 2] == 0).all() and np.isneginf(made.predict_log_proba(X)[:, 2]).all()
+    assert (made.predict(X) == alone.predict(X)).all() and made.decision_function(X).shape == (len(X), 3)
+    if name in ("mnlogit", "lda"):
+        scores = X[["bill_depth_mm", "body_mass_g"]].to_numpy() @ made.coef_.T + made.intercept_
+        p = np.exp(scores - scores.max(axis=1, keepdims=True))
+        assert_allclose(p / p.sum(axis=1, keepdims=True), made.predict_proba(X), rtol=1e-7, atol=1e-12)
+
+
+def test_bags_in_which_a_class_is_missing(X, penguins):
+    rare = np.where(np.arange(len(X)) < 1, "rare", np.where(penguins.sex == "male", "b", "a"))
+    bag = ensemble.BaggingClassifier(FormulaClassifier("lda", "x0", covariance="diag"), 6, random_state=0)
+    p = bag.fit(X[["body_mass_g"]].to_numpy(), rare).predict_proba(X[["body_mass_g"]].to_numpy())
+    lost = [2 not in np.unique(np.unique(rare, return_inverse=True)[1][rows]) for rows in bag.estimators_samples_]
+    assert any(lost) and not all(lost)
+    assert p.shape[1] == 3
+    assert_allclose(p.sum(axis=1), 1)
+
+
 # ------------------------------------------------------------------------------------------------- tables and arrays
 def test_all_columns_by_default(penguins, y):
     X = penguins[["bill_depth_mm", "island"]].assign(**{"odd name": penguins.year - 2008, "np": penguins.body_mass_g})
@@ -190,6 +228,38 @@ def test_all_columns_by_default(penguins, y):
     kept = X.copy()
     made.predict(X)
     pd.testing.assert_frame_equal(X, kept)
+
+
+def test_options_that_name_columns_mean_columns(penguins, y):
+    """Not the labels, whatever the column, the label or the formula's left side is called."""
+    numbers = (penguins.year - 2008.0).to_numpy()
+    data = pd.DataFrame({"x": penguins.bill_depth_mm, "apart": numbers})
+    labels = pd.Series(y.to_numpy(), name="label")
+    for formula, keywords in (
+        ("x", {"offset": "{}"}),
+        ("x", {"cov_type": "cluster", "cov_kwds": {"groups": ["{}"]}}),
+        ("{} ~ x", {"offset": "{}"}),
+    ):
+        found = []
+        for name in ("apart", "y", "label", "y0"):
+            options = {k: _filled(v, name) for k, v in keywords.items()}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # few clusters
+                X = data.rename(columns={"apart": name})
+                made = FormulaClassifier("logit", formula.format(name), **options).fit(X, labels)
+            found.append(np.r_[made.results_.params, made.results_.bse])
+            assert made.formula_.split(" ~ ")[0] not in X.columns
+        for other in found[1:]:
+            assert_allclose(other, found[0], rtol=1e-12)
+    for name in ("y", "label"):  # no column: not the labels either
+        with pytest.raises(ValueError, match=f'"{name}"'):
+            FormulaClassifier("logit", "x", offset=name).fit(data, labels)
+
+
+def _filled(value, name):
+    if isinstance(value, dict):
+        return {key: _filled(each, name) for key, each in value.items()}
+    return [name] if isinstance(value, list) else value.format(name)
 
 
 def test_the_response_in_the_table(penguins):
@@ -234,6 +304,28 @@ def test_missing_values(penguins):
         dropped.predict(X)
     skipped = FormulaClassifier("naivebayes").fit(X, y)
     assert (skipped.predict(X) == y).mean() > 0.6
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "takes"),
+    [("lda", {}, False), ("qda", {"missing": "drop"}, False), ("naivebayes", {"missing": "raise"}, False),
+     ("naivebayes", {}, True), ("naivebayes", {"missing": "skip"}, True)],
+)  # fmt: skip
+def test_missing_values_in_rows_to_predict(X, y, name, options, takes):
+    table = X[["bill_depth_mm", "body_mass_g"]]
+    holes = table.assign(body_mass_g=np.where(np.arange(len(X)) == 4, np.nan, table.body_mass_g))
+    made = FormulaClassifier(name, **options).fit(table, y)
+    by_array = FormulaClassifier(name, **options).fit(table.to_numpy(), y)
+    for method in ("predict", "predict_proba", "decision_function"):
+        if takes:
+            assert len(getattr(made, method)(holes)) == len(getattr(by_array, method)(holes.to_numpy())) == len(X)
+            continue
+        with pytest.raises(DataError, match=r"1 of 333 rows have no prediction \(the first is row 4\)"):
+            getattr(made, method)(holes)
+        with pytest.raises(ValueError, match="contains NaN"):
+            getattr(by_array, method)(holes.to_numpy())
+    unused = FormulaClassifier(name, "bill_depth_mm", **options).fit(table, y)
+    assert len(unused.predict(holes)) == len(X)
 
 
 def test_undetermined_rows_are_no_classes():

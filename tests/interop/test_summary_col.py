@@ -30,3 +30,12 @@ def test_equations_of_several_levels():
     for level in res.params:
         expected = res.params.loc["bill_length_mm", level]
         assert float(table.loc["bill_length_mm", level]) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("model", ["LDA", "QDA"])
+def test_equations_of_an_implied_logit(model):
+    res = getattr(glmclf, model).from_formula("island ~ bill_length_mm", datasets.load("penguins")).fit().discriminant
+    table = summary_col(list(res.equations.values()), model_names=list(res.equations)).tables[0]
+    for level in res.params:
+        expected = res.params.loc["bill_length_mm", level]
+        assert float(table.loc["bill_length_mm", level]) == pytest.approx(expected, abs=1e-4)

@@ -281,6 +281,7 @@ def test_saved_pickled_and_without_data(model):
         close(other.predict(new), res.predict(new), 1e-13)
         for name in NUMBERS:
             close(getattr(other, name), getattr(res, name), 1e-14)
+        close(other.model.predict(other.params, new), res.predict(new), 1e-13)
         assert "(omitted)" in other.summary().as_text()
         with pytest.warns(DataWarning, match='"z" = -3'):
             other.predict(new.assign(z=5.0))
@@ -302,6 +303,33 @@ def test_new_rows_that_are_not_estimable(model):
     close(p, plain.predict(new), 1e-8)
     with pytest.warns(DataWarning, match="not estimable"):
         res.get_prediction(wrong)
+
+
+@every
+@pytest.mark.parametrize("kind", ["plain", "offset"])
+def test_the_model_at_the_parameters_of_its_fit(model, kind):
+    """NaN of columns left out counts as 0, as any combination goes with it; any other NaN stays one."""
+    res, plain = both(model, **KEYWORDS[kind])
+    made, at = res.model, places(res)
+    kwargs = {"offset": table().off.to_numpy()} if kind == "offset" else {}
+    for params in (res.params, np.asarray(res.params), flat(res.params)):
+        close(made.predict(params), plain.model.predict(plain.params), 1e-9)
+        close(made.predict(params, table(), **kwargs), plain.fittedvalues, 1e-9)
+        close(made.loglike(params), plain.llf, 1e-12)
+        close(made.score(params), np.zeros(len(res._theta)), 0, 1e-8)
+    close(made.loglikeobs(res.params), plain.model.loglikeobs(plain.params), 1e-8, 1e-12)
+    close(made.hessian(res.params)[np.ix_(at, at)], plain.model.hessian(plain.params), 1e-8, 1e-8)
+    with pytest.warns(CollinearityWarning):
+        again = made.fit(start_params=res.params)
+    close(flat(again.params)[at], flat(plain.params), 1e-8)
+    wrong = np.where(np.arange(len(flat(res.params))) == at[0], np.nan, flat(res.params))
+    assert np.isnan(made.loglike(wrong)) and np.isnan(made.predict(wrong)).any()
+    with pytest.warns(DataWarning, match='1 of 6 rows to predict are not estimable.*"nought" = 0'):
+        made.predict(res.params, table().head(6).assign(nought=[0, 1, 0, 0, 0, 0.0]), **_first(kwargs))
+
+
+def _first(kwargs):
+    return {name: values[:6] for name, values in kwargs.items()}
 
 
 def test_an_empty_cell_is_named():

@@ -546,3 +546,20 @@ def test_a_narrow_overlap_among_the_rows_that_are_left(model, gap):
     assert res.params["x1"] == -np.inf and res.separation.n_rows == 8
     np.testing.assert_allclose(res.params[["const", "x2"]], alone.params, rtol=1e-6)
     np.testing.assert_allclose(res.llf, alone.llf, rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_model_at_infinite_parameters(model):
+    """A dummy variable decides its rows; its coefficient, 0 times infinity in the others, does not count there."""
+    data = toy().assign(d=lambda t: np.where(np.arange(len(t)) % 5 == 0, 1.0, 0.0))
+    data["y"] = np.where(data.d == 1, data.y.max(), data.y)
+    res = fitted(make(model, "y ~ x1 + d", data))
+    assert np.isinf(res.params["d"]) and np.isfinite(res.params[["Intercept", "x1"]]).all()
+    made = res.model
+    close(made.predict(res.params), res.predict(), 1e-14)
+    close(made.predict(res.params, data.head(7)), res.predict(data.head(7)), 1e-14)
+    close(made.loglike(res.params), res.llf, 1e-12)
+    close(made.score(res.params), np.zeros(3), 0, 1e-8)
+    both = res.params.mask(res.params.index == "x1", -res.params["d"])
+    p = made.predict(both)
+    assert np.isnan(p[(data.d * data.x1 > 0)]).all() and np.isfinite(p[(data.d == 0) & (data.x1 != 0)]).all()

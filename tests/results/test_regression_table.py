@@ -13,7 +13,7 @@ import references
 
 import glmclf
 from glmclf import datasets, regression_table
-from glmclf.errors import CollinearityWarning, SeparationWarning
+from glmclf.errors import CollinearityWarning, DataWarning, InferenceWarning, SeparationWarning
 from glmclf.results import summary as layout
 
 DIGITS = 12  # decimals that are printed for comparison with certified values
@@ -175,6 +175,26 @@ def test_what_a_reader_must_know(spector):
     assert "Standard errors in parentheses" in text
 
 
+def test_how_constrained_and_selected_fits_came_about(spector):
+    made = glmclf.Logit.from_formula("GRADE ~ GPA + TUCE + PSI", spector)
+    with pytest.warns(InferenceWarning, match="ignore that the same data selected them"):
+        equal, chosen = made.fit_constrained("GPA = PSI"), made.fit_regularized(0.1, L1_wt=1.0, refit=True)
+    table = regression_table(equal, chosen, made.fit(), stars=True)
+    read, text = lines(table), " ".join(str(table).split())
+    assert read["Model"][0] == ["Logit, constrained", "Logit, Lasso, refit", "Logit"]
+    assert "(1): under the constraint GPA - PSI = 0." in text and "(3):" not in text and "penalised" not in text
+    assert "(2): columns that a penalty selected, by maximum likelihood; errors and p-values ignore" in text
+    three = glmclf.MNLogit.from_formula("kind ~ GPA", spector.assign(kind=spector.GRADE + spector.PSI))
+    text = " ".join(str(regression_table(three.fit_constrained("y1_GPA = y2_GPA, y2_Intercept = 0"))).split())
+    assert "(1): under the constraints y1_GPA - y2_GPA = 0, y2_Intercept = 0." in text
+
+
+def test_labels_of_nothing_are_warned_of(birthwt):
+    with pytest.warns(DataWarning, match="labels= names 'agee', 1, no coefficient of the fits: Intercept, "):
+        table = regression_table(*birthwt, labels={"agee": "Age", 1: "One", "lwt": "Weight"})
+    assert "Weight" in table.to_frame().index and "age" in table.to_frame().index
+
+
 def test_pooled_fits_beside_their_parts(spector):
     fits = [glmclf.Logit.from_formula("GRADE ~ GPA", spector.iloc[i:]).fit() for i in (0, 3)]
     pooled = glmclf.pool([fits[0], fits[0].with_cov("nonrobust")])
@@ -229,6 +249,9 @@ def test_terms_are_kept_and_dropped_as_wholes(birthwt):
         ({"labels": {"age": "x", "lwt": "x"}}, ValueError, "calls 'age', 'lwt' of one fit the same, 'x'"),
         ({"stars": (0.01, 0.05)}, ValueError, "the largest first"),
         ({"stars": (5,)}, ValueError, "between 0 and 1"),
+        ({"stars": 0.05}, ValueError, r"stars=0.05: True, or levels .* as \(0.1, 0.05, 0.01\)"),
+        ({"stars": "ab"}, ValueError, "stars='ab': True, or levels"),
+        ({"labels": "age"}, ValueError, "labels='age': a dict of names and their texts"),
         ({"intervals": "hdi"}, ValueError, 'intervals=\'hdi\': choose False, True, "wald" or "profile"'),
         ({"digits": -1}, ValueError, "digits=-1"),
         ({"digits": 2.5}, ValueError, "whole number"),
@@ -350,7 +373,10 @@ def test_typst_reads_back(odd, expected):
     assert [text(x["body"]) for x in cells] == [x for row in expected for x in row]
     assert sum(x.get("colspan", 1) for x in cells) == 4 * len(expected)
     res = references.fitted("birthwt__logit")
-    assert typst.compile(res.summary().as_typst().encode()).startswith(b"%PDF")
+    summary = res.summary().as_typst()
+    assert typst.compile(summary.encode()).startswith(b"%PDF")
+    tables = json.loads(typst.query(summary.encode(), "table"))
+    assert len(tables) == 3 and not any("fr" in str(table["columns"]) for table in tables)  # also on pages of no width
 
 
 def decoded(text):
@@ -371,6 +397,8 @@ def test_latex_reads_back(odd, expected):
     read = [[decoded(cell.strip()) for cell in re.split(r"(?<!\\)&", row)] for row in rows]
     assert read == expected
     assert r"\begin{tabular}{lccc}" in text and text.count(r"\cmidrule(lr){3-4}") == 1
+    title = re.search(r"^\\textbf\{(.*)\}\\par\\medskip$", text, re.M)
+    assert decoded(title[1]) == ODD[1] and title.end() < text.index(r"\begin{tabular}") and "%" not in text[0]
     assert text.count(r"\midrule") == 2 and r"-{}-" in text and r"\multicolumn{2}{c}" in rows[0]
     assert text.index(r"\cmidrule") < text.index(r"\midrule") < text.rindex(r"\midrule")
 
