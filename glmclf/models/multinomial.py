@@ -342,6 +342,9 @@ class MNLogit(LevelLabels, Model):
         ----------
         params : (k, J-1) or flat array_like
             Flat ones are equation by equation.
+            NaN of columns that a fit of this model left out counts as 0. Infinite ones do not count in rows where their
+            column is 0; rows where infinities of both signs meet are NaN, also where `predict` of the result, which
+            knows the directions of separation, has a limit.
         exog : array_like or DataFrame, optional
             Rows of the design (scipy.sparse, too), or a table with the formula's variables; by default the rows of the
             model.

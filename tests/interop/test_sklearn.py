@@ -35,11 +35,21 @@ from glmclf.sklearn import FormulaClassifier  # noqa: E402
 CONSTANT = "its data have two distinct rows, one a class: within classes the features are constant, an error here"
 FEW = "30 features of 3 to 14 rows a class have no covariance matrix, an error here"
 DEGENERATE = {"check_sample_weights_shape": CONSTANT, "check_sample_weights_not_overwritten": CONSTANT}
+SEPARATED = "its classes are separated: rows whose probability is not determined are an error"
+UNDERFLOW = "it compares log p with the logarithm of p where p underflows to 0"
 CHECKED = [
     ({"alpha": 0.01}, {}),
     ({"bias_reduction": "firth", "weight_type": "freq_weights"}, {}),
     pytest.param({"model": "mnlogit", "alpha": 0.01}, {}, marks=pytest.mark.slow),
     ({"model": "lda", "covariance": "diag"}, DEGENERATE),
+    pytest.param(
+        {"model": "logit"}, {"check_sample_weight_equivalence_on_dense_data": SEPARATED}, marks=pytest.mark.slow
+    ),
+    pytest.param(
+        {"model": "cloglog"},
+        {"check_sample_weight_equivalence_on_dense_data": SEPARATED, "check_classifiers_train": UNDERFLOW},
+        marks=pytest.mark.slow,
+    ),
     ({"model": "naivebayes"}, {**DEGENERATE, "check_sample_weight_equivalence_on_dense_data": FEW}),
     pytest.param({"model": "probit", "alpha": 0.01}, {}, marks=pytest.mark.slow),
     pytest.param({"model": "cloglog", "alpha": 0.01}, {}, marks=pytest.mark.slow),
