@@ -1,3 +1,3 @@
 """What pytest leaves alone in docs/: sphinx's configuration and its output."""
 
-collect_ignore = ["conf.py", "_build", "auto_examples", "generated"]
+collect_ignore = ["conf.py", "_ext", "_build", "auto_examples", "generated"]
