@@ -1,4 +1,4 @@
-"""What type checkers see of glmclf from outside; `.ci/wheel` checks it with mypy --strict against the installed wheel."""
+"""What type checkers see of glmclf from outside: `.ci/wheel` runs mypy --strict on it beside the installed wheel."""
 
 from typing import assert_type
 

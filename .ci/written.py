@@ -1,4 +1,4 @@
-"""Lines that no file should hold: ends of spaces, tabs, marks of an unresolved merge. ``python .ci/written.py FILE ...``"""
+"""``python .ci/written.py FILE ...``: lines that no file should hold, such as marks of an unresolved merge."""
 
 import re
 import sys
@@ -10,8 +10,8 @@ WRONG = {"space at the end": r"[ \t]+$", "tab": r"\t", "mark of a merge": r"^(<{
 def faults(path: str) -> list[str]:
     """One line for each fault of a file."""
     lines = Path(path).read_text(encoding="utf-8").split("\n")
-    found = [f"{path}:{i}: {what}" for i, line in enumerate(lines, 1) for what, form in WRONG.items() if re.search(form, line)]
-    return found + ([f"{path}: no newline at the end"] if lines[-1] else [])
+    faulty = [(i, what) for i, line in enumerate(lines, 1) for what, form in WRONG.items() if re.search(form, line)]
+    return [f"{path}:{i}: {what}" for i, what in faulty] + ([f"{path}: no newline at the end"] if lines[-1] else [])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
-
 NAME = r"(<mi>(?:log|exp|det|max|min|Pr)</mi>)"
 SPACE = '<mspace width="0.167em"/>'
 

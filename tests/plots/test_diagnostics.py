@@ -102,7 +102,8 @@ def test_a_frequency_weight_stands_for_rows(penguins):
 
 
 def test_residuals_of_other_responses(lda, separated):
-    assert (plots.residuals(lda).axes[0].collections[0].get_offsets()[:, 0] == lda.predict().max(axis=1).to_numpy()).all()
+    drawn = plots.residuals(lda).axes[0].collections[0].get_offsets()[:, 0]
+    assert (drawn == lda.predict().max(axis=1).to_numpy()).all()
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.poisson(4, (25, 3)), columns=["a", "b", "_c"]).assign(x=rng.normal(size=25))
     res = MNLogit.from_formula("a + b + _c ~ x", table).fit()
