@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from glmclf.models.naive_bayes import NaiveBayes
     from glmclf.results.comparisons import compare
     from glmclf.results.pooling import pool
+    from glmclf.results.regression_table import regression_table
 
 __version__ = "0.1.0"
 __all__ = ["LDA", "QDA", "CLogLog", "Logit", "MNLogit", "NaiveBayes", "Probit"]
-__all__ += ["compare", "detect_separation", "load", "pool"]
-_LATE = {"compare": "glmclf.results.comparisons", "pool": "glmclf.results.pooling"}
-_submodules = ("datasets", "formula", "plots")
+__all__ += ["compare", "detect_separation", "load", "pool", "regression_table"]
+_LATE = {
+    "compare": "glmclf.results.comparisons",
+    "pool": "glmclf.results.pooling",
+    "regression_table": "glmclf.results.regression_table",
+}
+_submodules = ("datasets", "formula", "plots", "sklearn")
 
 
 def __getattr__(name: str) -> Any:

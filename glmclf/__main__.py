@@ -93,7 +93,7 @@ KEYWORD = re.compile(
     rf"""(?<![\w(."'])(?P<name>{"|".join(OPTIONS)})=(?!=)(?P<value>"[^"]*"|'[^']*'|[{{\[][^]}}]*[]}}]|[-+\w.]*\w)?"""
 )
 FORMATS = ("text", "latex", "html", "csv", "markdown")
-SUFFIXES = (".csv", ".parquet", ".dta")
+FILES = ".csv (also .csv.gz and the like), .parquet or .dta file, a folder of .parquet files"
 BAD_INPUT, NO_ESTIMATE = 2, 1
 
 EPILOG = """\
@@ -142,7 +142,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=EPILOG.format(data=data),
     )
     p.add_argument("model", metavar="MODEL", choices=list(MODELS), help=", ".join(MODELS))
-    p.add_argument("data", metavar="DATA", help="shipped data set, .csv, .parquet or .dta file or - (csv on stdin)")
+    p.add_argument("data", metavar="DATA", help=f"shipped data set, {FILES}, or - (csv on stdin)")
     p.add_argument("formula", metavar="FORMULA", help='as in "y ~ x1 + C(g)"')
     for name, (metavar, meaning) in OPTIONS.items():
         whose = f"{', '.join(HAVE[name])}: " if name in HAVE else ""
@@ -156,24 +156,35 @@ def parser() -> argparse.ArgumentParser:
 
 
 def read(source: str) -> Any:
-    """The table that DATA names: a shipped data set, a file, or csv on standard input."""
+    """The table that DATA names: a shipped data set, what `data=` takes as a path, a .dta file, or csv on standard
+    input."""
     import pandas as pd
 
     from glmclf import datasets
+    from glmclf.data.sources import Parquet, as_source, kind_of
+    from glmclf.errors import DataError
 
     if source in datasets.names():
         return datasets.load(source)
-    suffix = os.path.splitext(source)[1].lower()
-    if source != "-" and suffix not in SUFFIXES:
-        raise ValueError(
-            f"DATA {source!r} is neither a shipped data set ({', '.join(datasets.names())}) "
-            f"nor a {', '.join(SUFFIXES)} file nor -"
-        )
-    readers = {".parquet": pd.read_parquet, ".dta": pd.read_stata}
+    kind = "csv" if source == "-" else "dta" if source.lower().endswith(".dta") else kind_of(source)
+    if kind is None:
+        names = ", ".join(datasets.names())
+        raise ValueError(f"DATA {source!r} is neither a shipped data set ({names}) nor a {FILES}, nor -")
+    if source != "-" and "://" not in source and not os.path.exists(os.path.expanduser(source)):
+        raise ValueError(f"cannot read {source!r}: No such file or folder")
     try:
-        if source == "-" or suffix == ".csv":
+        if kind == "csv":
             return read_csv(source)
-        return readers[suffix](source)
+        if kind == "dta":
+            return pd.read_stata(source)
+        opened = as_source(source)
+        assert isinstance(opened, Parquet)
+        return opened.whole()
+    except DataError:
+        raise
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{error.object[error.start]:02x}"
+        raise ValueError(f"cannot read {source!r}: it is not in utf-8 ({byte}), in which text is read") from None
     except ValueError as error:
         raise ValueError(f"cannot read {source!r}: {printable(error)}") from None
     except ImportError:
@@ -184,18 +195,16 @@ def read(source: str) -> Any:
 
 def read_csv(source: str) -> Any:
     """A csv file, or standard input; names that stand twice in its first line stay the same, to be refused."""
+    import pandas as pd
+
     from glmclf import datasets
 
-    if source == "-":
-        if sys.stdin is None or sys.stdin.closed:
-            raise ValueError("standard input is closed")
-        text = io.StringIO(sys.stdin.read())
-    else:
-        with open(source, encoding="utf-8") as file:
-            text = io.StringIO(file.read())
-    names = next(csv.reader(text), [])
-    text.seek(0)
-    frame = datasets.read_csv(text)
+    if source == "-" and (sys.stdin is None or sys.stdin.closed):
+        raise ValueError("standard input is closed")
+    text = sys.stdin.read() if source == "-" else None
+    first, file = (source if text is None else io.StringIO(text) for _ in range(2))
+    names = pd.read_csv(first, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
+    frame = datasets.read_csv(file)
     return frame.set_axis(names, axis=1) if len(names) == frame.shape[1] and all(names) else frame
 
 

@@ -93,6 +93,23 @@ def test_files(shell, tmp_path, suffix):
     assert (status, err) == (0, "") and "-12.890" in out
 
 
+@pytest.mark.parametrize("name", ["data.csv.gz", "data.PARQUET", "data.pq", "folder", "hive"])
+def test_paths_that_data_takes(shell, tmp_path, name):
+    frame = datasets.load("spector")
+    if ".csv" in name:
+        frame.to_csv(tmp_path / name, index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        (tmp_path / "folder").mkdir()
+        for i, rows in enumerate((frame.iloc[:12], frame.iloc[12:].astype({"TUCE": float}))):
+            rows.to_parquet(tmp_path / "folder" / f"{i}.parquet")
+        frame.to_parquet(tmp_path / name, partition_cols=["PSI"]) if name == "hive" else None
+        frame.to_parquet(tmp_path / name) if "." in name else None
+    status, out, err = shell("logit", tmp_path / name, "GRADE ~ GPA + TUCE + C(PSI)")
+    assert (status, err) == (0, "") and "-12.890" in out
+    assert glmclf.Logit.from_formula("GRADE ~ GPA + TUCE + C(PSI)", tmp_path / name).fit().nobs == len(frame)
+
+
 def test_csv_on_standard_input(shell, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(datasets.load("spector").to_csv(index=False)))
     status, out, err = shell("logit", "-", "GRADE ~ GPA + TUCE + PSI")
@@ -594,8 +611,11 @@ def test_usage(shell, args, words):
 def test_data_that_are_not_there(shell, tmp_path):
     refused(shell("logit", "spektor", "y ~ x"), "spektor", "spector", ".csv")
     refused(shell("logit", tmp_path / "no.csv", "y ~ x"), "no.csv", "No such file")
-    refused(shell("logit", tmp_path / "no.parquet", "y ~ x"), "no.parquet")
-    refused(shell("logit", tmp_path / "no.dta", "y ~ x"), "no.dta")
+    refused(shell("logit", tmp_path / "no.parquet", "y ~ x"), "no.parquet", "No such file")
+    refused(shell("logit", tmp_path / "no.dta", "y ~ x"), "no.dta", "No such file")
+    refused(shell("logit", tmp_path, "y ~ x"), "holds no Parquet file")
+    (tmp_path / "latin.csv").write_bytes("y,x\n1,é\n".encode("latin-1"))
+    refused(shell("logit", tmp_path / "latin.csv", "y ~ x"), "not in utf-8 (byte 0xe9)")
     refused(shell("logit", "table.xlsx", "y ~ x"), "table.xlsx", ".parquet")
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import importlib.util
 import inspect
 import os
 import pickle
@@ -21,6 +22,7 @@ LAZY = {"matplotlib", "sklearn", "dask", "narwhals", "polars", "pyarrow", "tqdm"
 LAZY_PARTS = {"scipy.stats", "scipy.optimize"}
 STATSMODELS_AT_THE_TOP = {"statsmodels.base.wrapper", "statsmodels.tools.sm_exceptions"}
 ARRAYS_ONLY = {"core", "inference"}
+AT_THE_TOP = {"sklearn": {"sklearn"}}  # modules that nothing imports but who asks for them: the package at their top
 
 
 def modules(repository):
@@ -106,7 +108,8 @@ def test_heavy_packages_are_imported_where_they_are_used(repository):
     wrong = []
     for module, _, at_the_top in cases(repository):
         for name in at_the_top:
-            heavy = name.split(".")[0] in LAZY or any(name == p or name.startswith(p + ".") for p in LAZY_PARTS)
+            lazy = LAZY - AT_THE_TOP.get(module, set())
+            heavy = name.split(".")[0] in lazy or any(name == p or name.startswith(p + ".") for p in LAZY_PARTS)
             sm = name.startswith("statsmodels") and not any(name.startswith(s) for s in STATSMODELS_AT_THE_TOP)
             if heavy or sm:
                 wrong.append(f"{module} imports {name} at the top")
@@ -150,6 +153,12 @@ def asked(codes):
     return said
 
 
+def test_what_needs_a_package_is_imported_by_nobody(repository):
+    wrong = [f"{module} imports {name}" for module, names, _ in cases(repository) for name in names
+             if name.startswith("glmclf.") and layer(name.removeprefix("glmclf.")) in AT_THE_TOP]
+    assert not wrong, wrong
+
+
 def submodules(repository):
     return {path.stem for path in (repository / "glmclf").iterdir()
             if (path.suffix == ".py" and not path.stem.startswith("__")) or (path / "__init__.py").exists()}
@@ -158,7 +167,7 @@ def submodules(repository):
 @pytest.fixture(scope="module")
 def loaded(repository, tmp_path_factory):
     """``loaded(question)``: words that a new process prints, with the modules that it has loaded by then."""
-    names = sorted(submodules(repository))
+    names = sorted(submodules(repository) - {*AT_THE_TOP})
     questions = {
         "import": "",
         "a fit": "import glmclf.datasets\n"
@@ -298,6 +307,7 @@ def results_classes():
         nonlinear,
         pairwise,
         pooling,
+        regression_table,
         regularization,
         regularized,
         roc,
@@ -322,6 +332,7 @@ def results_classes():
         pairwise.PairwiseTests,
         pooling.PooledResults,
         pooling.PooledTests,
+        regression_table.RegressionTable,
         regularized.RegularizedBinaryResults,
         regularized.RegularizedMultinomialResults,
         regularization.RegularizationPath,
@@ -343,7 +354,10 @@ def everything_public():
 
     for c in results_classes():
         setattr(Results, c.__name__, c)
-    return [*public(glmclf), *public(datasets), *public(api), *public(plots), *public(Results)]
+    found = [*public(glmclf), *public(datasets), *public(api), *public(plots), *public(Results)]
+    if importlib.util.find_spec("sklearn"):
+        found += public(importlib.import_module("glmclf.sklearn"))
+    return found
 
 
 def test_public_names():

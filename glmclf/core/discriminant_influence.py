@@ -65,7 +65,7 @@ def influence(
            [ 4., -2.],
            [ 0.,  2.]])
     """
-    s, D = g.shifted(), X - g.means[y]
+    s, D = g.shifted(), (X - g.centre) - g.about[y]
     law = s if seen is None else s.marginal(seen)
     if g.pooled:
         psi = _linear(law, y, _Change.of(s, 0, D, moments).on(seen))

@@ -182,7 +182,7 @@ def _score_variance(g: Gaussian, k: int, X: ndarray) -> ndarray:
     Means give D^2/n_k, the covariance ((D^2-1)^2 + p - 1)/(2n), sum_j (d_j^2-1)^2/(2n) or (D^2-p)^2/(2np).
     """
     spread, p = g.dispersion(k), g.p
-    d2 = spread.whiten(X - g.means[k]) ** 2
+    d2 = spread.whiten((X - g.centre) - g.about[k]) ** 2
     D2 = d2.sum(axis=1)
     if spread.kind == "full":
         by_covariance = ((D2 - 1) ** 2 + p - 1) / 2

@@ -151,7 +151,7 @@ def fit_gaussian(
     kept = tuple(intensities.tolist()) if intensities.any() else ()
     name = target if isinstance(target, str) else "fixed"
     law = (moments.counts, log_priors, priors is None, prior_counts, moments.means, tuple(dispersions), moments.mean)
-    return Gaussian(*law, divisor, kept, name, float(ridge))
+    return Gaussian(*law, divisor, kept, name, float(ridge), moments.rest)
 
 
 def _priors(counts: ndarray, priors: ndarray | None, smoothing: float) -> tuple[ndarray, ndarray]:

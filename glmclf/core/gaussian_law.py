@@ -47,6 +47,8 @@ class Gaussian:
         What they are shrunk to.
     ridge : float
         Added to the variances.
+    rest : (K, p) ndarray or float
+        What rounding left of the means: a mean is the sum of both.
     """
 
     counts: ndarray
@@ -60,6 +62,7 @@ class Gaussian:
     shrinkage: tuple[float, ...] = ()
     target: str = "diag"
     ridge: float = 0.0
+    rest: ndarray | float = 0.0
 
     @property
     def K(self) -> int:
@@ -131,11 +134,17 @@ class Gaussian:
     def marginal(self, observed: ndarray) -> Gaussian:
         """The law of the features where `observed` (p,) is true; of none, the priors."""
         dispersions = tuple(d.marginal(observed) for d in self.dispersions)
-        return replace(self, means=self.means[:, observed], dispersions=dispersions, centre=self.centre[observed])
+        means, rest = self.means[:, observed], np.broadcast_to(self.rest, self.means.shape)[:, observed]
+        return replace(self, means=means, dispersions=dispersions, centre=self.centre[observed], rest=rest)
+
+    @property
+    def about(self) -> ndarray:
+        """Means less the centre, (K, p), with more digits than the means themselves have."""
+        return self.means - self.centre + self.rest
 
     def shifted(self) -> Gaussian:
         """The law of x - centre, where arithmetic keeps more digits."""
-        return replace(self, means=self.means - self.centre, centre=np.zeros(self.p))
+        return replace(self, means=self.about, centre=np.zeros(self.p), rest=0.0)
 
     def _by_blocks(self, X: ndarray, f: Callable[[ndarray, ndarray], None], n_threads: int | None = None) -> ndarray:
         """(n, K) by column; f fills a (K, rows) part of it from rows of X."""
@@ -156,7 +165,7 @@ class Gaussian:
     def _distances(self, X: ndarray, out: ndarray) -> None:
         # rows lie side by side: loops over them are long, those over features short
         D = np.subtract(X.T, self.centre[:, None], order="C")
-        means = self.means - self.centre
+        means = self.about
         if self.pooled:  # whitened once; squared distances of whitened points do not cancel
             D, means = self.dispersions[0].whiten_columns(D), self.dispersions[0].whiten(means)
         Z = np.empty_like(D)
@@ -192,7 +201,7 @@ class Gaussian:
     @cached_property
     def _linear(self) -> tuple[ndarray, ndarray]:
         """Slopes (K, p) and constants (K,) of the scores in x - centre, of each class against class 0."""
-        means = self.means - self.centre
+        means = self.about
         slopes = self.dispersions[0].solve(means - means[0])
         middles = 0.5 * (means + means[0])
         return slopes, self.log_priors - np.einsum("ij,ij->i", slopes, middles)

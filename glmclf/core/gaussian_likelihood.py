@@ -85,7 +85,7 @@ def null_loglikelihood(moments: ClassMoments, gaussian: Gaussian, factors: tuple
 def _total_root(moments: ClassMoments, factors: tuple[ndarray, ...] | None) -> ndarray | None:
     if factors is None:
         return triangular_root(moments.total)
-    apart = np.sqrt(moments.counts)[:, None] * (moments.means - moments.mean)
+    apart = np.sqrt(moments.counts)[:, None] * moments.apart
     return stacked_root(*factors, apart)
 
 

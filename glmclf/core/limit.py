@@ -8,6 +8,7 @@ nothing on the rows left.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,12 @@ from scipy.linalg import qr
 
 from glmclf.core.blocks import Blocks, linear
 from glmclf.core.collapse import equal_rows, taken
-from glmclf.core.columns import beside, some_columns
+from glmclf.core.columns import beside, expanded_rows, some_columns
 from glmclf.core.estimation import Estimate, estimate, from_basis
 from glmclf.core.objective import Evaluation, MultinomialObjective, Objective
 from glmclf.core.separation import BinaryConstraints, Cone, Hint, MultinomialConstraints, recession_cone
 from glmclf.core.solvers import Fit, solve
+from glmclf.core.streamed import Elsewhere
 
 INSIDE = 1e-4  # a weight above this share of the largest: no direction separates that row
 
@@ -38,9 +40,9 @@ class LimitEstimate(Estimate):
         Directions along which the likelihood never falls.
     kept : (p - r,) integer ndarray
         Parameters of the limit.
-    rows : integer ndarray
+    rows : integer ndarray or Elsewhere
         Rows that the limit is a likelihood of.
-    ruled_out : (n, K) bool ndarray
+    ruled_out : (n, K) bool ndarray or RuledOut
         Outcomes of each row that the directions rule out.
     inner : Estimate
         The estimate of the parameters kept.
@@ -59,11 +61,6 @@ class LimitEstimate(Estimate):
     def theta(self) -> ndarray:
         """The estimate: inf, -inf, or NaN for parameters that directions of both signs change."""
         return at_infinity(self.fit.theta, self.cone.signs)
-
-    @property
-    def decided(self) -> ndarray:
-        """Rows that the directions decide; of several classes, those in which they rule an outcome out."""
-        return np.flatnonzero(self.ruled_out.any(axis=1))
 
     def with_columns(self, Z: ndarray) -> tuple[Any, ndarray, ndarray]:
         """The limit with more columns Z of all rows, its estimate with zeros for them, and the places of these."""
@@ -151,7 +148,17 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Cone 
     objective : Objective or MultinomialObjective
     theta : (p,) ndarray, optional
         Where a fit stopped: rows it leaves undecided bound the search.
+
+    Returns
+    -------
+    Cone or None
+    constraints : object
+        Of all rows; over a stream, of some that have the same cone.
     """
+    if objective.blocks.streamed:
+        from glmclf.core.streamed_limit import find_cone_in_stream
+
+        return find_cone_in_stream(objective, theta)
     constraints = constraints_of(objective)
     several = isinstance(objective, MultinomialObjective)
     if theta is None:
@@ -167,12 +174,14 @@ def constraints_of(objective: Objective) -> Any:
     Of several classes these are a design's rows with the classes that each showed; their `kind` says of which of them
     every row of the objective is, or is None where it is one of its own.
     """
+    if objective.blocks.streamed:
+        return find_cone(objective)[1]
     X, y, m, *_ = objective.blocks.arrays
     several, found = isinstance(objective, MultinomialObjective), equal_rows(X)
     kind = None if found is None else found[1]
     X = (X if found is None else taken(X, found[0]))[:].toarray()
     if several:
-        seen = y > 0 if y.ndim == 2 else y[:, None] == np.arange(objective.likelihood.K)
+        seen = seen_outcomes(y, m, objective.likelihood.K)
         seen = np.column_stack([_sums(kind, column) > 0 for column in seen.T])
         constraints: Any = MultinomialConstraints(X, seen)
     else:
@@ -222,8 +231,21 @@ def _level_hint(objective: Objective, theta: ndarray, constraints: MultinomialCo
     return Hint(inside > INSIDE * inside.max(), value, theta)
 
 
-def ruled_out(objective: Objective, cone: Cone, constraints: Any) -> ndarray:
-    """Outcomes of each row that the cone rules out, (n, K) bool."""
+def seen_outcomes(y: ndarray, m: ndarray | None, K: int) -> ndarray:
+    """Which outcomes rows showed, (n, K)."""
+    if y.ndim == 2:
+        return y > 0
+    if K == 2 and (m is not None or y.dtype.kind == "f"):
+        return np.column_stack([y < (1.0 if m is None else m), y > 0])
+    return y[:, None] == np.arange(K)
+
+
+def ruled_out(objective: Objective, cone: Cone, constraints: Any) -> Any:
+    """Outcomes of each row that the cone rules out, (n, K) bool; of rows in a stream what stands for them."""
+    if objective.blocks.streamed:
+        from glmclf.core.streamed_limit import ruled_out_in_stream
+
+        return ruled_out_in_stream(objective, cone)
     y, kind = objective.blocks.arrays[1], constraints.kind
     if not isinstance(objective, MultinomialObjective):
         decided = cone.decided if kind is None else cone.decided[kind]
@@ -234,12 +256,36 @@ def ruled_out(objective: Objective, cone: Cone, constraints: Any) -> ndarray:
     return out if kind is None else out[kind]
 
 
+def outcomes_ruled_out(cone: Cone, K: int, X: Any) -> ndarray:
+    """The same of some rows of a cone's fit, (n, K), by the direction inside it alone: no other outcome gains from it
+    like those that were seen."""
+    D = cone.direction.reshape(K - 1, -1).T
+    T, size = cone.lengths(D)
+    Z, size = (np.concatenate([np.zeros((*a.shape[:-1], 1)), a], axis=-1) for a in (linear(X, D), size))
+    if not len(Z):
+        return np.zeros(Z.shape, dtype=bool)
+    best = Z.argmax(axis=1)
+    behind, rounding = Z[np.arange(len(Z)), best][:, None] - Z, cone.rounding * (size[best][:, None] + size)
+    out = behind > rounding * np.linalg.norm(X.largest() @ np.abs(T))  # no row is longer
+    unsure = np.flatnonzero(((behind > 0) & ~out).any(axis=1))
+    step = expanded_rows(len(D))
+    for start in range(0, len(unsure), step):
+        rows = unsure[start : start + step]
+        length = np.linalg.norm(X.subset(rows)[:].toarray() @ T, axis=1)
+        out[rows] = behind[rows] > rounding[rows] * length[:, None]
+    return out
+
+
 def limit_estimate(
-    method: str, objective: Objective, cone: Cone, constraints: Any, near: ndarray, **options
+    method: str, objective: Objective, cone: Cone, constraints: Any, near: ndarray, gone: Any = None, **options
 ) -> LimitEstimate:
-    """Maximise the limit of an objective along its recession cone; a fit that was diverging has stopped at `near`."""
+    """Maximise the limit of an objective along its recession cone; a fit that was diverging has stopped at `near`.
+
+    `gone` is what `ruled_out` gives, if that is known.
+    """
     held, kept = held_and_kept(cone, constraints)
-    rows, limit = limit_objective(objective, cone, constraints, kept)
+    gone = ruled_out(objective, cone, constraints) if gone is None else gone
+    rows, limit = limit_objective(objective, cone, gone, kept)
     start = near - cone.basis @ np.linalg.solve(cone.basis[held], near[held])  # the same rows, with zeros for `held`
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         inner = _maximum(method, limit, start[kept], len(rows), options)
@@ -249,14 +295,7 @@ def limit_estimate(
     expanded = Evaluation(inner.fit.evaluation.value, score, information)
     fit = replace(inner.fit, theta=theta, evaluation=expanded)
     return LimitEstimate(
-        fit,
-        None,
-        cone=cone,
-        kept=kept,
-        rows=rows,
-        ruled_out=ruled_out(objective, cone, constraints),
-        inner=inner,
-        objective=limit,
+        fit, None, cone=cone, kept=kept, rows=rows, ruled_out=gone, inner=inner, objective=limit
     )
 
 
@@ -288,20 +327,40 @@ def _from(method: str, limit: Any, start: ndarray, options) -> Estimate:
     return estimate(method, limit, start, warm=False, **options)
 
 
-def limit_objective(objective: Any, cone: Cone, constraints: Any, kept: ndarray) -> tuple[ndarray, Any]:
-    """Rows that are left, and the likelihood of the parameters kept on them; of a dense X they are copied."""
-    X, y, m, offset, w = objective.blocks.arrays
-    if not isinstance(objective, MultinomialObjective):
-        rows = np.flatnonzero(~ruled_out(objective, cone, constraints).any(axis=1))
-        arrays = [None if a is None else a[rows] for a in (y, m, offset, w)]
-        blocks = Blocks(some_columns(X.subset(rows), kept), *arrays)
+def limit_objective(objective: Any, cone: Cone, gone: Any, kept: ndarray) -> tuple[Any, Any]:
+    """Rows that are left where outcomes are `gone`, and the likelihood of the parameters kept on them; of a dense X in
+    memory they are copied."""
+    blocks, several = objective.blocks, isinstance(objective, MultinomialObjective)
+    if blocks.streamed:
+        left = partial(_left_of_part, cone, objective.likelihood.n_eta + 1, kept, several)
+        blocks = blocks.left(left, gone.left)
+        rows: Any = Elsewhere((blocks.n,))
+    else:
+        rows, arrays = _left(gone, kept, several, *blocks.arrays)
+        blocks = Blocks(*arrays)
+    if not several:
         return rows, type(objective)(objective.likelihood, blocks, objective.unit)
-    n, K = len(y), objective.likelihood.K
-    full = np.zeros((n, K))
+    return rows, Selected(RestrictedObjective(objective.likelihood, blocks, objective.unit), kept)
+
+
+def _left_of_part(cone: Cone, K: int, kept: ndarray, several: bool, X: Any, *rest: Any) -> tuple:
+    return _left(outcomes_ruled_out(cone, K, X), kept, several, X, *rest)
+
+
+def _left(gone: ndarray, kept: ndarray, several: bool, X: Any, y, m, offset, w) -> tuple[ndarray, tuple]:
+    """Rows of which several outcomes are left, and the arrays of the limit: of several classes with an offset of all,
+    of two with the columns kept."""
+    rows = np.flatnonzero((~gone).sum(axis=1) > 1)
+    if several:
+        offset = offset_of_all(gone, offset)
+    arrays = (None if a is None else a[rows] for a in (y, m, offset, w))
+    return rows, (X.subset(rows) if several else some_columns(X.subset(rows), kept), *arrays)
+
+
+def offset_of_all(gone: ndarray, offset: ndarray | None) -> ndarray:
+    """The offset of all classes, (n, K), -inf where one is ruled out."""
+    full = np.zeros(gone.shape)
     if offset is not None:
         full[:, 1:] = offset if offset.ndim == 2 else offset[:, None]
-    full[ruled_out(objective, cone, constraints)] = -np.inf
-    rows = np.flatnonzero(np.isfinite(full).sum(axis=1) > 1)
-    arrays = [None if a is None else a[rows] for a in (y, m, full, w)]
-    restricted = RestrictedObjective(objective.likelihood, Blocks(X.subset(rows), *arrays), objective.unit)
-    return rows, Selected(restricted, kept)
+    full[gone] = -np.inf
+    return full

@@ -10,6 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.blocks import Blocks
+from glmclf.core.twofold import two_sum
 
 PART = 65_536  # codes that are counted at a time
 MANY = 20_000_000  # numbers in the scatter by class above which only their sum is kept
@@ -27,11 +28,14 @@ class ClassMoments:
         Class means; zero for a class without rows.
     scatter : (K, p, p) ndarray
         S_k, the sums of f (x - m_k)(x - m_k)'; or (p, p), their sum W, where they would take too much memory.
+    rest : (K, p) ndarray or float
+        What rounding left of the means: a mean is the sum of both.
 
     Notes
     -----
-    Sums are always about the mean of the rows at hand and merged as in the reference, so that a common offset of the
-    features, however large, costs no more digits than the rounding of the data themselves.
+    Sums are always about the mean of the rows at hand and merged as in the reference, and means have twice the digits
+    of a double, so that a common offset of the features, however large, costs no more digits than the rounding of the
+    data themselves.
 
     References
     ----------
@@ -51,17 +55,21 @@ class ClassMoments:
     counts: ndarray
     means: ndarray
     scatter: ndarray
+    rest: ndarray | float = 0.0
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
         counts = self.counts + other.counts
         share = np.divide(other.counts, counts, out=np.zeros(len(counts)), where=counts > 0)
-        apart = other.means - self.means
-        means = self.means + apart * share[:, None]
+        apart = (other.means - self.means) + (other.rest - self.rest)
+        means, rest = two_sum(self.means, apart * share[:, None])
+        means, rest = two_sum(means, rest + self.rest)
+        none = self.counts[:, None] == 0
+        means, rest = np.where(none, other.means, means), np.where(none, other.rest, rest)
         scatter = self.scatter + other.scatter
         # an empty side has share 0 or 1: the other's mean, and nothing between them
         apart = apart * np.sqrt(self.counts * share)[:, None]
         scatter += apart[:, :, None] * apart[:, None, :] if self.by_class else apart.T @ apart
-        return ClassMoments(counts, means, scatter)
+        return ClassMoments(counts, means, scatter, rest)
 
     @property
     def by_class(self) -> bool:
@@ -88,8 +96,13 @@ class ClassMoments:
         """Grand mean, (p,)."""
         # about one class, so that an offset common to all is not multiplied
         origin = self.means[int(np.argmax(self.counts))]
-        apart = np.where(self.counts[:, None] > 0, self.means - origin, 0.0)
+        apart = np.where(self.counts[:, None] > 0, self.means - origin + self.rest, 0.0)
         return origin + (self.counts / self.n) @ apart
+
+    @property
+    def apart(self) -> ndarray:
+        """Class means less the grand mean, (K, p), with more digits than the means themselves have."""
+        return self.means - self.mean + self.rest
 
     @cached_property
     def within(self) -> ndarray:
@@ -99,7 +112,7 @@ class ClassMoments:
     @cached_property
     def between(self) -> ndarray:
         """B, the scatter of the class means about the grand mean, (p, p)."""
-        apart = np.sqrt(self.counts)[:, None] * np.where(self.counts[:, None] > 0, self.means - self.mean, 0.0)
+        apart = np.sqrt(self.counts)[:, None] * np.where(self.counts[:, None] > 0, self.apart, 0.0)
         return apart.T @ apart
 
     @property
@@ -187,7 +200,7 @@ def class_ends(X, y: ndarray, w: ndarray | None, K: int) -> ClassEnds:
 
 def _block_moments(X, y: ndarray, w: ndarray | None, K: int, by_class: bool) -> ClassMoments:
     p = X.shape[1]
-    counts, means = np.zeros(K), np.zeros((K, p))
+    counts, means, low = np.zeros(K), np.zeros((K, p)), np.zeros((K, p))
     scatter = np.zeros((K, p, p) if by_class else (p, p))
     for k, Z, f, n, mean in centred_by_class(X, y, w, K):
         # what the rounding of the mean left; without it a constant would seem to vary
@@ -197,5 +210,6 @@ def _block_moments(X, y: ndarray, w: ndarray | None, K: int, by_class: bool) -> 
         S = scatter[k] if by_class else scatter
         S += Z.T @ Z
         S -= n * np.outer(rest, rest)
-        counts[k], means[k] = n, mean + rest
-    return ClassMoments(counts, means, scatter)
+        counts[k] = n
+        means[k], low[k] = two_sum(mean, rest)
+    return ClassMoments(counts, means, scatter, low)

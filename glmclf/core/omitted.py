@@ -94,8 +94,8 @@ def wide_cone(cone: Cone, omitted: Omitted, k: int, q: int) -> Cone:
     """A cone of the parameters that are left as one of all."""
     if not omitted:
         return cone
-    at, p = places_kept(omitted, k, q), k * q
-    return replace(cone, basis=_spread(cone.basis, at, p))
+    at, p, columns = places_kept(omitted, k, q), k * q, columns_kept(omitted, k)
+    return replace(cone, basis=_spread(cone.basis, at, p), M=wide(cone.M, columns, k))
 
 
 def wide(V: ndarray, at: ndarray, p: int) -> ndarray:

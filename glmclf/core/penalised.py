@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.approach import is_dear
-from glmclf.core.blocks import Blocks, one_blas_thread
+from glmclf.core.blocks import one_blas_thread
 from glmclf.core.estimation import FACTORED_ALONE, Estimate
 from glmclf.core.objective import Deferred, Evaluation, Factor, MultinomialObjective, Objective
 from glmclf.core.omitted import places_kept, wide
@@ -629,10 +629,10 @@ class Problem:
         size = self._sizes(found)
         if not little(size):
             return 1.0
-        X = (self.objective if self.frame is None else self.frame.raw).blocks.arrays[0]
-        k, full = X.shape[1], self._spread(size)
+        blocks = (self.objective if self.frame is None else self.frame.raw).blocks
+        k, full = blocks.arrays[0].shape[1], self._spread(size)
         active = (self.coding.b(found.theta) != 0) | (self.penalty.lasso == 0)
-        rows = _null_rows(dependencies_in(Blocks(X)), k)
+        rows = _null_rows(dependencies_in(blocks.changed(lambda X, *rest: (X,))), k)
         if self.frame is not None:
             rows[:, self.frame.free] = 0.0  # projected out
         nothing = [np.kron(np.eye(len(ridge) // k), row) for row in rows]

@@ -7,6 +7,7 @@ estimate no longer depends on how far a column is from 0. Under a ridge alone th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,11 +66,10 @@ class Frame:
     @classmethod
     def of(cls, objective: Any, free: ndarray) -> Frame:
         """The free columns orthonormal, and projected out of the others."""
-        X, order = objective.blocks.arrays[0], _order(free)
-        f, n = int(free.sum()), X.shape[0]
+        order, f, n = _order(free), int(free.sum()), objective.n
         basis = np.eye(len(free))
         if f:
-            R = triangular_factor(Blocks(X.mapped(np.eye(len(free))[:, order], False)))
+            R = _factor_of(objective.blocks, lambda X: X.mapped(np.eye(len(free))[:, order], False))
             signs = np.where(np.diag(R)[:f] < 0, -1.0, 1.0)
             basis[:f] = R[:f] * signs[:, None] / np.sqrt(n)
         return cls(objective, free, basis)
@@ -77,7 +77,7 @@ class Frame:
     def mixed(self, ridge: ndarray, which: ndarray | None = None) -> Frame:
         """The same with the others, or some of them, orthonormal beside the roots of a ridge (k,) per row of X."""
         at, n = np.flatnonzero(~self.free if which is None else which), self.raw.n
-        R = triangular_factor(Blocks(self.raw.blocks.arrays[0].mapped(self.T[:, at], self.exact)))
+        R = _factor_of(self.raw.blocks, lambda X: X.mapped(self.T[:, at], self.exact))
         R = qr(np.vstack([R / np.sqrt(n), np.diag(np.sqrt(ridge[at]))]), mode="r")[0][: len(at)]
         basis, place = self.basis.copy(), np.argsort(_order(self.free))[at]
         basis[np.ix_(place, place)] = R * np.where(np.diag(R) < 0, -1.0, 1.0)[:, None]
@@ -105,11 +105,14 @@ class Frame:
 
     def apply(self, objective: Any) -> Any:
         """An objective of the same columns in these coordinates."""
-        X, *rest = objective.blocks.arrays
-        X = X.mapped(self.T, self.exact)
-        X = X[:] if X.shape[0] * X.shape[1] <= KEPT else X
-        size = min(objective.blocks.size, X.block_size)  # rows may be expanded now
-        blocks = Blocks(X, *rest, size=size, n_threads=objective.blocks.n_threads)
+        T, exact, size = self.T, self.exact, objective.blocks.size
+
+        def moved(X: Any, *rest: Any) -> tuple:
+            X = X.mapped(T, exact)
+            return (X[:] if X.shape[0] * X.shape[1] <= KEPT else X, *rest)
+
+        blocks = objective.blocks.changed(moved)
+        blocks = blocks.resized(min(size, blocks.arrays[0].block_size))  # rows may be expanded now
         return type(objective)(objective.likelihood, blocks, objective.unit)
 
     def into(self, b: ndarray) -> ndarray:
@@ -157,7 +160,7 @@ class Frame:
         k = len(self.free)
         if self.final_is_own:
             return self.basis, np.eye(k)
-        R = triangular_factor(Blocks(self.raw.blocks.arrays[0]))
+        R = _factor_of(self.raw.blocks, lambda X: X)
         length = np.linalg.norm(R, axis=0)
         R = np.vstack([R, SLACK * np.diag(np.where(length > 0, length, 1.0))])
         R = qr(R, mode="r")[0][:k] / np.sqrt(self.raw.n)
@@ -175,6 +178,11 @@ class Frame:
     def finally_into(self, c: ndarray) -> ndarray:
         """Coordinates in the final basis."""
         return _by_equation(self.final[1], c)
+
+
+def _factor_of(blocks: Blocks, columns: Callable[[Any], Any]) -> ndarray:
+    """R of columns made of X."""
+    return triangular_factor(blocks.changed(lambda X, *rest: (columns(X),)))
 
 
 def _order(free: ndarray) -> ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
-from glmclf.core.cone_rows import Directions, directions
+from glmclf.core.cone_rows import WIDEST, Directions, directions
 from glmclf.errors import EstimationError
 
 TOLERANCE = 1e-7  # HiGHS' feasibility tolerance
@@ -66,17 +66,32 @@ class Cone:
         Outcomes that the first column rules out.
     noise : float
         Rounding of the facets.
+    M : (k, k) ndarray, optional
+        Of the coordinates of rows in which it was found (`Directions`); zeros for columns that were left out.
+    tie : float
+        What is 0 there.
     """
 
     basis: ndarray
     facets: ndarray
     decided: ndarray
     noise: float = ZERO
+    M: Any = None
+    tie: float = ZERO
 
     @property
     def direction(self) -> ndarray:
         """One in the relative interior, (p,)."""
         return self.basis[:, 0]
+
+    @property
+    def rounding(self) -> float:
+        """What x'd is 0 below for a row of the fit, as a share of the lengths of x and d in the coordinates of rows."""
+        return float(np.clip(max(self.noise, self.tie), ZERO, WIDEST))
+
+    def lengths(self, D: ndarray) -> tuple[ndarray, ndarray]:
+        """T with which the length of a row x is that of x'T, and the lengths (q, ...) of directions D (k, q, ...)."""
+        return lengths(self.M, D)
 
     @property
     def complete(self) -> bool:
@@ -106,7 +121,7 @@ class Cone:
         largest = np.abs(T).max(axis=1, initial=0.0)
         rounding = 16 * EPS * size.max(axis=1, initial=0.0) / np.where(largest > 0, largest, 1.0)
         noise = np.maximum(self.noise, rounding)  # differences of large numbers, from far origins
-        T = _largest_one(T)
+        T = largest_one(T)
         _, first, of = np.unique(np.round(T, DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True)
         found = np.array([self._sign(t, float(e)) for t, e in zip(T[first], noise[first])])
         if len(found):
@@ -124,7 +139,12 @@ class Cone:
                 "what this fit, whose estimate is infinite, says of new rows or of other levels rests on many rows, "
                 "which a file does not keep: ask the fit itself, before it is saved"
             )
-        up, down = (self._reaches(s * t, noise) for s in (1.0, -1.0))
+        if self._corner is not None:
+            rays, rounding = self._corner
+            values, least = t @ rays, max(noise, rounding) * np.abs(t).sum()
+            up, down = (bool((s * values > least).any()) for s in (1.0, -1.0))
+        else:
+            up, down = (self._reaches(s * t, noise) for s in (1.0, -1.0))
         return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
 
     def _reaches(self, t: ndarray, noise: float) -> bool:
@@ -149,6 +169,19 @@ class Cone:
         return True
 
     @cached_property
+    def _corner(self) -> tuple[ndarray, float] | None:
+        """The rays of a cone that has as many facets as dimensions, as of levels that are separated each by itself, and
+        their rounding; None of another, or of one that is too narrow to tell them by an inverse."""
+        m, r = self.facets.shape
+        if m != r:
+            return None
+        values = np.linalg.svd(self.facets, compute_uv=False)
+        rounding = max(self.noise, 16 * EPS) * float(values[0] / values[-1]) if values[-1] > 0 else np.inf
+        if rounding > TOLERANCE:
+            return None
+        return largest_one(np.linalg.inv(self.facets).T).T, rounding
+
+    @cached_property
     def _active(self) -> list[ndarray]:
         """Facets that mattered so far."""
         few = self.facets[:: max(1, len(self.facets) // MANY)]
@@ -162,24 +195,39 @@ class Cone:
     @cached_property
     def extreme(self) -> ndarray:
         """Facets without those that follow from others, where they are easily told."""
-        r = self.facets.shape[1]
-        if r == 1:
-            return self.facets[:1]
-        if r > FEW or len(self.facets) <= r:
-            return self.facets
-        from scipy.spatial import ConvexHull, QhullError
-
-        # where they meet the plane that the first axis points to, the extreme ones are the corners of a polytope
-        flat = self.facets[:, 1:] / self.facets[:, :1]
-        if r == 2:
-            return self.facets[[int(flat.argmin()), int(flat.argmax())]]
-        try:
-            return self.facets[ConvexHull(flat).vertices]
-        except QhullError:
-            return self.facets
+        return self.facets[extreme_rows(self.facets)]
 
 
-def _largest_one(T: ndarray) -> ndarray:
+def extreme_rows(facets: ndarray) -> ndarray:
+    """Places of the facets that do not follow from others, where that is easily told; of all, where it is not.
+
+    Where they meet the plane that the first axis, on which all are positive, points to, they are the corners of a
+    polytope.
+    """
+    n, r = facets.shape
+    if r == 1 or not n:
+        return np.arange(min(n, 1))
+    if r > FEW or n <= r:
+        return np.arange(n)
+    flat = facets[:, 1:] / facets[:, :1]
+    if r == 2:
+        return np.unique([int(flat.argmin()), int(flat.argmax())])
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return np.sort(ConvexHull(flat).vertices)
+    except QhullError:
+        return np.arange(n)
+
+
+def lengths(M: ndarray, D: ndarray) -> tuple[ndarray, ndarray]:
+    """As `Cone.lengths`, in the coordinates of M."""
+    at = np.flatnonzero(np.diag(M))
+    phi = solve_triangular(M[np.ix_(at, at)], D[at].reshape(len(at), -1), check_finite=False)
+    return M[:, at], np.linalg.norm(phi, axis=0).reshape(D.shape[1:])
+
+
+def largest_one(T: ndarray) -> ndarray:
     """Rows scaled to a largest entry of one."""
     size = np.abs(T).max(axis=1, keepdims=True, initial=0.0)
     return T / np.where(size > 0, size, 1.0)
@@ -187,11 +235,16 @@ def _largest_one(T: ndarray) -> ndarray:
 
 def _different(T: ndarray) -> ndarray:
     """One of the rows of each direction."""
-    T = _largest_one(T)
+    T = largest_one(T)
+    return T[different_rows(T)]
+
+
+def different_rows(T: ndarray) -> ndarray:
+    """Places of one of the rows of each direction; their largest entries are one."""
     of = _distinct(np.round(T, DIGITS))[1]
     first = np.zeros(int(of.max(initial=-1)) + 1, dtype=np.intp)
     first[of] = np.arange(len(T))
-    return T[first]
+    return first
 
 
 def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone | None:
@@ -289,7 +342,8 @@ def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) 
     if len(E) or not strict.all():
         B, rounding = _null_space_and_rounding(np.vstack([A[~strict], E]), place.tie)
     C, facets, noise = _rounded(A[strict] @ B, B.T @ direction)
-    return Cone(place.parameters(N @ B @ C, rounding), _different(facets), decided, max(noise, rounding))
+    basis = place.parameters(N @ B @ C, rounding)
+    return Cone(basis, _different(facets), decided, max(noise, rounding), place.M, place.tie)
 
 
 def _rounded(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,6 +15,7 @@ from glmclf.core.blocks import RUN, Blocks
 from glmclf.core.columns import Dense
 
 MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say
+FEW = 16  # rows that show what the arrays of others are like
 LAYERS = ("glmclf.results.", "glmclf.models.")  # of what a user asks for
 
 
@@ -110,6 +113,19 @@ class Gathered(list):
         return Gathered([*self, *other])
 
 
+class Leaving:
+    """What becomes of the arrays of a part of which only some rows stay.
+
+    Parameters
+    ----------
+    f : callable
+        ``f(*arrays)`` gives the places of the rows that stay, and the arrays of these.
+    """
+
+    def __init__(self, f: Callable[..., tuple[np.ndarray, tuple]]):
+        self.f = f
+
+
 class Streamed(Blocks):
     """Blocks of a stream: its sums, part by part, without the rows themselves.
 
@@ -124,8 +140,11 @@ class Streamed(Blocks):
         Rows a block; by default as of `Blocks`.
     n_threads : int, optional
         As of `Blocks`.
-    of : callable, optional
-        What becomes of the arrays of a part; by default nothing.
+    of : sequence of callable or Leaving
+        What becomes of the arrays of a part, one after the other.
+    number : (int, callable), optional
+        How many arrays of a part are those of its rows, and ``number(*more)``, the numbers (n,) of the clusters of
+        these, from the arrays after them.
     """
 
     streamed = True
@@ -136,15 +155,17 @@ class Streamed(Blocks):
         counts: dict[int, int],
         size: int | None = None,
         n_threads: int | None = None,
-        of: Callable[..., tuple] | None = None,
+        of: Sequence[Callable[..., tuple] | Leaving] = (),
+        number: tuple[int, Callable] | None = None,
     ):
         self.stream, self.counts, self.n = stream, counts, sum(counts.values())
-        self._of, self._size, self.n_threads = of, size, n_threads  # type: ignore[assignment]
+        self._of, self._number, self._size = tuple(of), number, size
+        self.n_threads = n_threads  # type: ignore[assignment]
         self.arrays = tuple(_elsewhere(a, self.n) for a in self._made(*stream.prototype))
         self.size = size or self.arrays[0].block_size
 
     def _made(self, *arrays: Any) -> tuple:
-        return arrays if self._of is None else self._of(*arrays)
+        return made(self._of, self._number, arrays)
 
     def __reduce__(self) -> Any:
         """Another process is sent sums, never the stream."""
@@ -152,11 +173,11 @@ class Streamed(Blocks):
 
     def sum(self, f: Callable) -> Any:
         """Sum of ``f(*block)`` over the blocks of all parts in their order."""
-        of, size, n_threads = self._of, self._size, self.n_threads
+        of, number, size, n_threads = self._of, self._number, self._size, self.n_threads
 
         def part(*arrays: Any) -> Any:
-            arrays = arrays[:-1]
-            return Blocks(*(arrays if of is None else of(*arrays)), size=size, n_threads=n_threads).sum(f)
+            blocks = Blocks(*made(of, number, arrays[:-1]), size=size, n_threads=n_threads)
+            return blocks.sum(f) if blocks.n else None
 
         return self.stream.sum(part)
 
@@ -170,8 +191,13 @@ class Streamed(Blocks):
 
     def over_parts(self, f: Callable) -> Any:
         """Sum of ``f(*arrays)`` over parts."""
-        of = self._of
-        return self.stream.sum(lambda *arrays: f(*(arrays[:-1] if of is None else of(*arrays[:-1]))))
+        of, number = self._of, self._number
+        return self.stream.sum(lambda *arrays: f(*made(of, number, arrays[:-1])))
+
+    def over_numbered_parts(self, f: Callable) -> Any:
+        """Sum of ``f(number, *arrays)`` over parts."""
+        of, number = self._of, self._number
+        return self.stream.sum(lambda *arrays: f(arrays[-1], *made(of, number, arrays[:-1])))
 
     def gathered(self, f: Callable) -> Any:
         """``f(*arrays)`` of all rows in memory, if they are not too many."""
@@ -186,13 +212,16 @@ class Streamed(Blocks):
 
     def resized(self, size: int) -> Streamed:
         """The same rows in blocks of another size."""
-        return Streamed(self.stream, self.counts, size, self.n_threads, self._of)
+        return Streamed(self.stream, self.counts, size, self.n_threads, self._of, self._number)
 
     def changed(self, f: Callable[..., tuple], size: int | None = None) -> Streamed:
         """``f(*arrays)`` in place of the arrays of each part."""
-        before = self._of
-        of = f if before is None else lambda *arrays: f(*before(*arrays))
-        return Streamed(self.stream, self.counts, size or self.size, self.n_threads, of)
+        return Streamed(self.stream, self.counts, size or self.size, self.n_threads, (*self._of, f))
+
+    def left(self, f: Callable[..., tuple[np.ndarray, tuple]], counts: dict[int, int]) -> Streamed:
+        """Some rows: ``f(*arrays)`` gives their places in a part and what is in place of its arrays; `counts` says how
+        many they are."""
+        return Streamed(self.stream, counts, None, self.n_threads, (*self._of, Leaving(f)))
 
     def beside(self, codes: Any, size: int | None = None) -> Streamed:
         """The rows with the numbers of their clusters, which are made part by part.
@@ -203,21 +232,15 @@ class Streamed(Blocks):
             Gives `stream`, whose parts have more arrays after those of this one, and ``number(*more)``, (n,).
         """
         of, count, number = self._of, len(self.stream.prototype), codes.number
-
-        def both(*arrays: Any) -> tuple:
-            own, more = arrays[:count], arrays[count:]
-            return (*(own if of is None else of(*own)), number(*more))
-
-        return Streamed(codes.stream, self.counts, size or self._size, self.n_threads, both)
+        return Streamed(codes.stream, self.counts, size or self._size, self.n_threads, of, (count, number))
 
     def thinned(self, step: int) -> Blocks:
         """Every `step`-th run of rows, in memory: the same rows however they are parted."""
-        of, ends = self._of, np.cumsum([0, *self.counts.values()])
+        of, number, ends = self._of, self._number, np.cumsum([0, *self.counts.values()])
         starts = dict(zip(self.counts, ends.tolist(), strict=False))
 
         def some(*arrays: Any) -> Gathered:
-            start, arrays = starts[arrays[-1]], arrays[:-1]
-            arrays = arrays if of is None else of(*arrays)
+            start, arrays = starts[arrays[-1]], made(of, number, arrays[:-1])
             at = start + np.arange(arrays[0].shape[0])
             rows = np.flatnonzero(at // RUN % step == 0)
             return Gathered([tuple(_some(a, rows) for a in arrays)])
@@ -225,6 +248,91 @@ class Streamed(Blocks):
         parts = zip(*self.stream.sum(some), strict=True)
         arrays = [None if a is None else np.concatenate(few) for a, few in zip(self.arrays, parts, strict=True)]
         return Blocks(Dense(np.asfortranarray(arrays[0])), *arrays[1:], n_threads=self.n_threads)
+
+
+class SideBySide(Blocks):
+    """Two blocks of the same rows, row by row, of which at least one is in a stream: what becomes of both.
+
+    Parameters
+    ----------
+    first, second : Blocks
+        Of rows that are as many, and in the same order, however they are parted.
+    of : callable
+        Arrays of some rows of the first, then of the second -> arrays of blocks.
+    size : int, optional
+        Rows a block.
+    """
+
+    streamed = True
+
+    def __init__(self, first: Blocks, second: Blocks, of: Callable[..., tuple], size: int | None = None):
+        self._both, self._of, self.n, self.n_threads = (first, second), of, first.n, 1
+        few = [_prototype(b) for b in self._both]
+        least = min(arrays[0].shape[0] for arrays in few)
+        like = of(*(_cut(a, slice(0, least)) for arrays in few for a in arrays))
+        self.arrays = tuple(_elsewhere(a, self.n) for a in like)
+        self.size = size or self.arrays[0].block_size
+
+    def __iter__(self) -> Iterator[tuple]:
+        for arrays in _aligned(*(b.parts() if isinstance(b, Streamed) else iter([b.arrays]) for b in self._both)):
+            yield from Blocks(*self._of(*arrays), size=self.size, n_threads=1)
+
+    def sum(self, f: Callable) -> Any:
+        """Sum of ``f(*block)`` over the blocks in their order."""
+        return functools.reduce(operator.add, (f(*block) for block in self))
+
+    def resized(self, size: int) -> SideBySide:
+        """The same rows in blocks of another size."""
+        return SideBySide(*self._both, self._of, size)
+
+
+def side_by_side(first: Blocks, second: Blocks, of: Callable[..., tuple]) -> Blocks:
+    """Blocks of ``of(*arrays)``, the arrays of both, which are of the same rows, wherever they are."""
+    if first.streamed or second.streamed:
+        return SideBySide(first, second, of)
+    return Blocks(*of(*first.arrays, *second.arrays))
+
+
+def _aligned(first: Iterator[tuple], second: Iterator[tuple]) -> Iterator[tuple]:
+    """Arrays of runs of rows which neither of two streams parts."""
+    other: tuple = ()
+    start = rows = 0
+    for own in first:
+        at, n = 0, own[0].shape[0]
+        while at < n:
+            if start == rows:
+                other, start = next(second), 0
+                rows = other[0].shape[0]
+                continue
+            run = min(n - at, rows - start)
+            yield *(_cut(a, slice(at, at + run)) for a in own), *(_cut(a, slice(start, start + run)) for a in other)
+            at, start = at + run, start + run
+    next(second, None)  # a stream tells at its end whether its rows are those of before
+
+
+def _prototype(blocks: Blocks) -> tuple:
+    """The arrays of a few rows."""
+    if isinstance(blocks, Streamed):
+        return blocks._made(*blocks.stream.prototype)
+    return tuple(_cut(a, slice(0, FEW)) for a in blocks.arrays)
+
+
+def _cut(a: Any, rows: slice) -> Any:
+    return None if a is None else a[rows]
+
+
+def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) -> tuple:
+    """What becomes of the arrays of a part, and the numbers of the clusters of the rows that stay."""
+    beside: tuple = ()
+    if number is not None:
+        arrays, beside = arrays[: number[0]], (number[1](*arrays[number[0] :]),)
+    for f in of:
+        if isinstance(f, Leaving):
+            rows, arrays = f.f(*arrays)
+            beside = tuple(codes[rows] for codes in beside)
+        else:
+            arrays = f(*arrays)
+    return (*arrays, *beside)
 
 
 def too_many(n: int) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.columns import Dense, Sparse
-from glmclf.data.frame import Column, as_frame, close_to, quoted, read_column, row_labels
+from glmclf.data.frame import Column, as_frame, as_series, close_to, quoted, read_column, row_labels
 from glmclf.data.sample import (
     Respond,
     Rows,
@@ -346,6 +346,12 @@ def unmasked(values: Any) -> Any:
             f"found a Dask {type(values).__name__} where values in memory are needed: pass the Dask DataFrame to "
             'from_formula("y ~ x", ddf), or what .compute() gives'
         )
+    if hasattr(values, "__fspath__") or isinstance(values, str) or callable(values) or hasattr(values, "get_fragments"):
+        found = f'"{values}"' if isinstance(values, str) else f"of type {type(values).__name__}"
+        raise DataError(
+            f'found {found} where values in memory are needed: data in files, or that a function gives, go to '
+            'from_formula("y ~ x", data)'
+        )
     if not isinstance(values, np.ma.MaskedArray):
         return values
     plain = np.array(values.data, dtype=float if values.dtype.kind in "biuf" else object)
@@ -446,7 +452,7 @@ def read_endog(endog: Any) -> tuple[dict[str, pd.Series], pd.Index | None]:
         left = {str(c): frame[c] for c in frame.columns}
         return left, frame.index if isinstance(endog, pd.DataFrame) else None
     if hasattr(endog, "to_pandas"):
-        return {str(getattr(endog, "name", "") or "y"): endog.to_pandas()}, None
+        return {str(getattr(endog, "name", "") or "y"): as_series(endog)}, None
     if isinstance(endog, pd.Categorical):
         return {"y": pd.Series(endog)}, None
     array = np.asarray(endog)

@@ -12,7 +12,6 @@ import functools
 import hashlib
 import itertools
 import pickle
-import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator
@@ -25,9 +24,10 @@ import numpy as np
 import pandas as pd
 
 from glmclf.core.blocks import alone
+from glmclf.data.digests import AGAIN
 from glmclf.data.frame import close_to, quoted
+from glmclf.data.kept import Kept, Room
 from glmclf.data.sources import (
-    AGAIN,
     ROWS,
     Place,
     Source,
@@ -52,6 +52,10 @@ ROOM = 2**28  # bytes of arrays that are kept in this process
 Range = tuple[int, int]
 
 
+class LostError(DataError):
+    """What a cluster kept is gone."""
+
+
 class Dask(Source):
     """The partitions of a Dask DataFrame, numbered from 0 as in ``ddf.partitions``.
 
@@ -66,6 +70,9 @@ class Dask(Source):
     """
 
     kind = KIND
+    labelled = True
+    keeps = True
+    same_parts = False
 
     def __init__(self, data: Any):
         self._data = frame_of(data)
@@ -74,19 +81,21 @@ class Dask(Source):
         self._joined: list[Range] | None = None
         self._rows: list[int] = []
         self._kept: dict[int, tuple[str, Any]] = {}
+        self._get()  # which refuses what sums cannot be waited for from
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         parts = self._partitions(columns)
         for number, run in enumerate(self._runs(len(parts))):
-            yield _table(columns, self._computed(*parts[slice(*run)]), run), place_of(number, run)
+            yield _table(columns, self._computed(parts, *parts[slice(*run)]), run), place_of(number, run)
 
     def first(self, columns: list[str] | None = None) -> pd.DataFrame:
         """Some rows of the first partitions; the others stay where they are."""
         import dask
 
         few = dask.delayed(_few)
-        parts = enumerate(self._partitions(columns))
-        return first_of(_table(columns, self._computed(few(part)), (i, i + 1)) for i, part in parts)
+        parts = self._partitions(columns)
+        some = ((self._computed(parts, few(part)), i) for i, part in enumerate(parts))
+        return first_of(_table(columns, rows, (i, i + 1)) for rows, i in some)
 
     def first_of_rows(self, reader: Callable, most: int, columns: list[str] | None = None) -> tuple:
         """The first rows, `most` at most, of the first partition of which the reader finds some."""
@@ -96,7 +105,7 @@ class Dask(Source):
         runs = [(i, i + 1) for i in range(len(parts))]
         work = self._sent(functools.partial(_read_few, reader, columns or self.names, runs, most))
         for number, part in enumerate(parts):
-            (arrays,) = self._computed(dask.delayed(_sum)(work, number, [[part]]))
+            (arrays,) = self._computed(parts, dask.delayed(_sum)(work, number, [[part]]))
             if arrays := _loaded(arrays):
                 return arrays
         raise DataError(f"{KIND} gave rows at first and none when it was computed again: {AGAIN}")
@@ -106,7 +115,7 @@ class Dask(Source):
         parts = self._partitions(columns)
         runs = self._runs(len(parts))
         g = functools.partial(_of_table, f, columns or self.names, runs, self._joined is None)
-        found = self._total(g, self._inputs(parts, runs), parts[0].dask, runs)
+        found = self._total(g, self._inputs(parts, runs), parts[0].dask, runs, parts)
         if self._joined is None:
             self._joined = _alike(found.shapes)
             self._rows = [sum(rows for rows, _ in found.shapes[i:j]) for i, j in self._joined]
@@ -117,12 +126,12 @@ class Dask(Source):
         cluster, or in this process while there is room."""
         try:
             return self._sum_of_kept(reader, f, columns)
-        except CancelledError:  # what a cluster kept is gone, as when it was restarted
-            self._kept.pop(id(reader), None)
+        except LostError:  # what a cluster kept is gone, as when it was restarted
             return self._sum_of_kept(reader, f, columns)
 
     def _sum_of_kept(self, reader: Callable, f: Callable, columns: list[str] | None) -> Any:
-        runs = self._runs(len(self._partitions(columns)))
+        parts = self._partitions(columns)
+        runs = self._runs(len(parts))
         g = functools.partial(_of_arrays, f, runs)
         try:
             client = self._client()
@@ -130,11 +139,11 @@ class Dask(Source):
                 kept = self._arrays(client, reader, columns)
                 inputs = {run: arrays.key for run, arrays in kept.items()}
                 graph = {key: value for arrays in kept.values() for key, value in dict(arrays.dask).items()}
-                return self._total(g, inputs, graph, runs)
+                return self._total(g, inputs, graph, runs, parts)
             room = self._room(reader)
             if room is not None and len(room.arrays) == len(runs):
                 graph = {("kept", *run): (functools.partial(room.of, *run),) for run in self._leaves(len(runs))}
-                return self._total(g, {key[1:]: key for key in graph}, graph, runs)
+                return self._total(g, {key[1:]: key for key in graph}, graph, runs, parts)
             return self.sum(functools.partial(_of_read, reader, f, room), columns)
         except BaseException:  # an interrupt, too: what is kept, or about to be, is given back
             self._kept.pop(id(reader), None)
@@ -149,7 +158,7 @@ class Dask(Source):
         parts, new = self._partitions(columns), _named("rows")
         runs = self._runs(len(parts))
         inputs = self._inputs(parts, runs)
-        layer: dict[Any, Any] = {(new, *leaf): (Kept.of, new, leaf[0], keys) for leaf, keys in inputs.items()}
+        layer: dict[Any, Any] = {(new, *leaf): (_made, new, leaf[0], keys) for leaf, keys in inputs.items()}
         layer[new] = self._sent(functools.partial(_read, reader, columns or self.names, runs))
         made = dask.persist(*_tasks(list(layer)[:-1], new, layer, parts[0].dask))
         kept = dict(zip(inputs, made, strict=True))
@@ -208,7 +217,7 @@ class Dask(Source):
                 waiting += [(_middle(i, j), j), (i, _middle(i, j))]
         return leaves
 
-    def _total(self, f: Callable, inputs: dict[Range, Any], graph: Any, runs: list[Range]) -> Any:
+    def _total(self, f: Callable, inputs: dict[Range, Any], graph: Any, runs: list[Range], parts: list[Any]) -> Any:
         """Sum of ``f(input, number)`` over the tables; inputs are keys of the graph."""
         name = _named("sum")
         layer: dict[Any, Any] = {name: self._sent(f)}
@@ -223,13 +232,13 @@ class Dask(Source):
                 layer[name, i, j] = (_added, sums(i, j, LEVELS))
             return name, i, j
 
-        found = _loaded(self._computed(*_tasks([sums(0, len(runs), 0)], name, layer, graph))[0])
+        found = _loaded(self._computed(parts, *_tasks([sums(0, len(runs), 0)], name, layer, graph))[0])
         if self.watch is not None:
             self.watch(len(runs) - 1)
         return found
 
-    def _computed(self, *tasks: Any) -> Any:
-        """What tasks give; their own error where they have one."""
+    def _computed(self, parts: list[Any], *tasks: Any) -> Any:
+        """What tasks upon these partitions give; an error of theirs names the partition."""
         import dask
 
         try:
@@ -237,19 +246,58 @@ class Dask(Source):
         except PartitionError as failed:
             error = failed.error
         except Exception as failed:
-            if type(failed).__module__.partition(".")[0] in ("dask", "distributed"):
-                raise
-            error = DataError(
-                f"{KIND} cannot be computed: {type(failed).__name__}: {failed}. ddf.partitions[i].compute() shows "
-                "which partition it is."
-            )
+            error = self._named_error(failed, parts)
             error.__cause__ = failed
+        except KeyboardInterrupt:
+            _quieten(self._client())
+            raise
         raise error.with_traceback(None)
+
+    def _named_error(self, failed: Exception, parts: list[Any]) -> Exception:
+        """What tells a user of this why partitions cannot be computed."""
+        what = f"{type(failed).__name__}: {' '.join(str(failed).split())}"
+        if isinstance(failed, CancelledError) or "Missing dependency" in what:
+            return LostError(
+                f"{KIND} was kept by a cluster (persist()) that has lost it, as when it is restarted or its client is "
+                f"closed ({what}). Make the frame anew and fit again"
+            )
+        if type(failed).__name__ == "KilledWorker":
+            return DataError(
+                f"{KIND} cannot be computed: workers died at a task of it, as when their memory is too small for a "
+                f"partition ({what}). Give them more memory, or take smaller partitions, ddf.repartition(...)"
+            )
+        if type(failed).__module__.partition(".")[0] in ("dask", "distributed"):
+            return failed
+        found = self._first_that_fails(parts)
+        if found is None:
+            return DataError(f"{KIND} could not be computed ({what}), though each partition can be now. Fit again")
+        place, own = found
+        return DataError(f"{place} of {KIND} cannot be computed: {type(own).__name__}: {own}")
+
+    def _first_that_fails(self, parts: list[Any]) -> tuple[Place, Exception] | None:
+        """The first partition that cannot be computed, and its error."""
+        import dask
+
+        probes, step = [dask.delayed(len)(part) for part in parts], self._workers()
+        for start in range(0, len(probes), step):
+            some = probes[start : start + step]
+            if _error(some) is None:
+                continue
+            for number, probe in enumerate(some, start):
+                if (error := _error([probe])) is not None:
+                    return place_of(number), error
+        return None
 
     def _get(self) -> Any:
         from dask.base import get_scheduler
 
-        return get_scheduler(collections=[self._data])
+        try:
+            return get_scheduler(collections=[self._data])
+        except RuntimeError as error:
+            raise NotImplementedError(
+                f"{KIND} with an asynchronous client: sums are waited for ({error}). Use a client that was made "
+                "without asynchronous=True, in a thread of its own where there is an event loop"
+            ) from None
 
     def _client(self) -> Any:
         """The distributed client in use, if there is one."""
@@ -276,6 +324,37 @@ class Dask(Source):
         import dask.threaded
 
         return self._get() in (dask.threaded.get, dask.local.get_sync)
+
+
+def _quieten(client: Any) -> None:
+    """Let the loop of a client pass over what an interrupt left waiting for results, which it would report later."""
+    if client is None:
+        return
+    from distributed.client import AllExit
+
+    loop = client.loop.asyncio_loop
+    before = loop.get_exception_handler()
+
+    def handler(loop: Any, context: dict[str, Any]) -> None:
+        if isinstance(context.get("exception"), AllExit):
+            return
+        if before is None:
+            loop.default_exception_handler(context)
+        else:
+            before(loop, context)
+
+    loop.set_exception_handler(handler)
+
+
+def _error(tasks: list[Any]) -> Exception | None:
+    """The error of tasks, where they have one."""
+    import dask
+
+    try:
+        dask.compute(*tasks)
+    except Exception as error:
+        return error
+    return None
 
 
 def _tasks(keys: list[Any], name: str, layer: dict[Any, Any], graph: Any) -> list[Any]:
@@ -318,7 +397,7 @@ def _alike(shapes: list[tuple[int, str]]) -> list[Range]:
 
 def chosen(data: Any, columns: list[str]) -> Any:
     """Some columns, where a reader of files sees that; otherwise left to the tasks, whose errors name the partition."""
-    expression = data[columns].optimize(fuse=False).expr
+    expression = _optimised(data, columns).expr
     while type(expression).__name__ == "Projection":
         expression = expression.frame
     return type(data)(expression)
@@ -326,8 +405,18 @@ def chosen(data: Any, columns: list[str]) -> Any:
 
 def projected(data: Any, columns: list[str]) -> Any:
     """The same partitions with some columns, where a reader of files sees that; otherwise as they are."""
-    some = data[columns]
-    return data if type(some.optimize(fuse=False).expr).__name__ == "Projection" else some
+    found = _optimised(data, columns)
+    return data if found is data or type(found.expr).__name__ == "Projection" else data[columns]
+
+
+def _optimised(data: Any, columns: list[str]) -> Any:
+    """Some columns as Dask would read them; all where its own optimiser fails, as it does of ``categorize()``."""
+    try:
+        some = data[columns].optimize(fuse=False)
+        some.to_delayed()
+    except Exception:
+        return data
+    return some
 
 
 def is_dask(data: Any) -> bool:
@@ -360,6 +449,8 @@ def _pickled(value: Any) -> bytes:
     try:
         with functions_by_value():
             return cloudpickle.dumps(value)
+    except (DataError, NotImplementedError):  # an error of its own
+        raise
     except Exception as error:
         raise DataError(
             f"the formula uses something that cannot be sent to Dask's workers ({type(error).__name__}: {error}): "
@@ -409,60 +500,6 @@ class Counted:
 
     def __add__(self, other: Counted) -> Counted:
         return Counted(joined(self.value, other.value), self.shapes + other.shapes)
-
-
-class Room:
-    """Arrays of tables by number, in this process; none once they are too large.
-
-    Parameters
-    ----------
-    size : int
-        Bytes.
-    """
-
-    def __init__(self, size: int):
-        self.arrays: dict[int, tuple] = {}
-        self.taken, self._size, self._lock = 0, size, threading.Lock()
-
-    def offer(self, number: int, arrays: tuple) -> None:
-        """Keep arrays of a table, if they fit."""
-        if self._size < 0:
-            return
-        size = Kept([arrays]).__sizeof__()
-        with self._lock:
-            if number not in self.arrays and self._size >= 0:
-                self.arrays[number] = arrays
-                self.taken += size
-            if self.taken > self._size:
-                self.arrays, self.taken, self._size = {}, 0, -1
-
-    def of(self, i: int, j: int) -> Kept:
-        """Arrays of the tables from i up to j."""
-        return Kept(self.arrays[number] for number in range(i, j))
-
-
-class Kept(list):
-    """Arrays of a run of tables."""
-
-    @classmethod
-    def of(cls, work: bytes, first: int, parts: list[Any]) -> Kept:
-        """``f(part, number)`` of each."""
-        f = _loaded(work)
-        return cls(f(part, first + i) for i, part in enumerate(parts))
-
-    def __reduce__(self) -> Any:
-        """Within the pickle, not beside it: see `_aligned`."""
-        return _kept, (pickle.dumps(list(self)),)
-
-    def __sizeof__(self) -> int:
-        """Bytes, by which the worker sees when to write to disk."""
-        sizes: list[int] = []
-        rest = pickle.dumps(list(self), protocol=5, buffer_callback=lambda b: sizes.append(b.raw().nbytes))
-        return sum(sizes) + len(rest)
-
-
-def _kept(pickled: bytes) -> Kept:
-    return Kept(pickle.loads(pickled))
 
 
 def _aligned(table: Any) -> Any:
@@ -524,6 +561,12 @@ def _of_arrays(f: Callable, runs: list[Range], arrays: tuple, number: int) -> An
 
 def _read(reader: Callable, columns: list[Any], runs: list[Range], tables: Any, number: int) -> tuple:
     return of_part(reader, _table(columns, tables, runs[number]), place_of(number, runs[number]), KIND)
+
+
+def _made(work: bytes, first: int, parts: list[Any]) -> Kept:
+    """What is kept of a run of tables: ``f(part, number)`` of each."""
+    f = _loaded(work)
+    return Kept(f(part, first + i) for i, part in enumerate(parts))
 
 
 def _few(table: Any) -> Any:

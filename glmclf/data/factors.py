@@ -22,7 +22,7 @@ from glmclf.data import expressions
 from glmclf.data.frame import Column, close_to, quoted, read_column, row_labels, unusable
 from glmclf.data.patsy_transforms import PATSY_TRANSFORMS
 from glmclf.data.transforms import TRANSFORMS, Refused
-from glmclf.errors import DataError, FormulaError, UnseenLevelError
+from glmclf.errors import DataError, DataWarning, FormulaError, UnseenLevelError, warn
 
 PATSY = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
 Box: Any = type(PATSY["C"]([0]))  # what patsy's C() returns: data, contrast, levels
@@ -38,6 +38,8 @@ def stateful(value: Any) -> bool:
 
 
 LARGE_INTEGER = 2**15
+MANY_LEVELS = 20  # of text, which may be numbers and
+FEW_WORDS = 0.05  # stray words among them
 
 
 # --------------------------------------------------------------------------------------------------- expressions
@@ -459,10 +461,13 @@ class Factor:
         )
 
 
-def fit_factor(expression: Expression, value: Value) -> tuple[Factor, ndarray, str | None]:
+def fit_factor(
+    expression: Expression, value: Value, rows: int | None = None
+) -> tuple[Factor, ndarray, str | None]:
     """Fix a factor on complete training rows: the Factor, its values, and a note on levels left out.
 
-    Levels given by ``C(..., levels=)`` and the two of a bool all stay; otherwise a level needs a row.
+    Levels given by ``C(..., levels=)`` and the two of a bool all stay; otherwise a level needs a row. `rows` is how
+    many rows there are, where the values are not those of all.
     """
     if not value.labelled:
         return Factor(expression, None, value.data.shape[1]), value.data, None
@@ -476,6 +481,8 @@ def fit_factor(expression: Expression, value: Value) -> tuple[Factor, ndarray, s
     if value.levels is not None:
         return Factor(expression, list(value.levels), 0), codes, None
     used = _seen(codes, len(categories))
+    if expression.bare is not None:
+        _check_words(expression.bare, categories, len(codes) if rows is None else rows)
     if used.all():
         return Factor(expression, categories, 0), codes, None
     left_out = [c for c, there in zip(categories, used) if not there]
@@ -484,6 +491,26 @@ def fit_factor(expression: Expression, value: Value) -> tuple[Factor, ndarray, s
     plural = ("levels", "have", "were") if len(left_out) > 1 else ("level", "has", "was")
     note = f"{plural[0]} {quoted(left_out)} of {expression.code} {plural[1]} no rows and {plural[2]} left out"
     return Factor(expression, [c for c, there in zip(categories, used) if there], 0, left_out), codes, note
+
+
+def _check_words(name: str, levels: list[Any], rows: int) -> None:
+    """Refuse a column of numbers that a few stray words made one of text, with about a level a row; warn of fewer
+    levels, some of which are fractions, as those of a code are not."""
+    if len(levels) < MANY_LEVELS or not all(isinstance(level, str) for level in levels):
+        return
+    numbers = pd.to_numeric(pd.Series(levels, dtype=object), errors="coerce")
+    words = [level for level, number in zip(levels, numbers, strict=True) if number != number]
+    if not 0 < len(words) <= FEW_WORDS * len(levels):
+        return
+    what = (
+        f'"{name}" is a column of text, although {len(levels) - len(words)} of its {len(levels)} values are numbers; '
+        f"{'these are' if len(words) > 1 else 'this is'} not: {quoted(words)}. "
+    )
+    how = f'Make it numbers, pd.to_numeric(df["{name}"], errors="coerce")'
+    if 2 * len(levels) > rows:
+        raise DataError(f"{what}{how}; C({name}) has a level for each value")
+    if (numbers % 1 > 0).any():
+        warn(f"{what}It gets a level for each value. {how}, or say C({name})", DataWarning)
 
 
 def _seen(codes: ndarray, levels: int) -> ndarray:

@@ -19,7 +19,7 @@ from glmclf.data.feature_design import MISSING_LEVEL, FeatureDesign, FeatureValu
 from glmclf.data.feature_terms import Builder, Families, Found, Term, choose_terms, raw_numbers
 from glmclf.data.features import MISSING, check_names, counts_of, never_there, own_rows, refuse_response, settled
 from glmclf.data.formula import no_features, parse_formula
-from glmclf.data.frame import Column
+from glmclf.data.frame import Column, of_one_type
 from glmclf.data.reading import Reading, scattered, settle
 from glmclf.data.sample import Respond, Rows, check_missing_option
 from glmclf.data.sources import Place, Source
@@ -71,7 +71,7 @@ class Shown:
             return replace(self, seen=seen, missing=missing)
         few, raw = _few(np.concatenate([self.few, other.few])), None
         if self.raw is not None and other.raw is not None:
-            raw = np.unique(np.concatenate([self.raw, other.raw]))
+            raw = np.unique(np.concatenate(of_one_type(seen.code, self.raw, other.raw)))
         return Shown(seen, few, raw if self.every or (few == few[0]).all() else None, missing, self.every)
 
     def found(self) -> Found:
@@ -154,6 +154,7 @@ class FeatureReader(Reader):
         reading = Reading(frame.index, None, frame, rows, beside, {}, self.bound, table)
         right = [code for code in self.bound if code not in self.left]
         found = settled(reading, self.left, right, self.how, [], stage)
+        self._check_across(given, rows, table, stage)
         right = [code for code in right if code in found]
         left = {code: found[code].value for code in self.left if code in found}
         shown: dict[str, Any] = {code: self._shown_of(code, found[code], reading, place) for code in right}
@@ -256,7 +257,7 @@ def read_feature_stream(
     plain = list(itertools.chain(*parsed.right))
     block = counts_of(multinomial, list(first.columns), plain)
     right = list(dict.fromkeys([*plain, *block]))
-    fields = bound_to(first, parsed.left, right, namespace, subset, extras, restricted)
+    fields = bound_to(source, first, parsed.left, right, namespace, subset, extras, restricted)
     bound, notes = fields["bound"], list[str]()
     refuse_response(list(parsed.left), right, bound)
     terms = choose_terms([codes for codes in parsed.right if codes], block, bound, {}, notes)

@@ -381,7 +381,7 @@ class Builder:
         keep = self.found[code].keep
         if self.missing == "level" and not labels:
             self._check_observed(code, keep)
-        factor, coded, note = fit_factor(self.reading.bound[code], value)
+        factor, coded, note = fit_factor(self.reading.bound[code], value, self._n_rows)
         if note:
             self.notes.append(note)
         if labels:

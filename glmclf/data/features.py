@@ -167,7 +167,7 @@ def read_feature_arrays(
     table, index, all_finite = _exog_columns(unmasked(exog))
     left, left_index = read_endog(unmasked(endog))
     index = common_index(left, left_index, next(iter(table.values())).values, index)
-    block = counts_of(multinomial, list(table), [_code_of(name) for name in table])
+    block = counts_of(multinomial, list(table), [code_of(name) for name in table])
     reading, dropped = _bind_arrays(table, index, left, missing, extras)
     notes: list[str] = []
     words = {code: str(e.bare) for code, e in reading.bound.items()}
@@ -252,7 +252,7 @@ def _bind_arrays(
     if dropped is not None and len(table) == 1:
         raise DataError(f'exog has no features: its only column, "{dropped.name}", is constant.')
     features = {name: column for name, column in table.items() if dropped is None or name != dropped.name}
-    bound = {code: resolve(code, features, {}) for code in map(_code_of, features)}
+    bound = {code: resolve(code, features, {}) for code in map(code_of, features)}
     return Reading(index, None, pd.DataFrame(index=index), rows, beside, {}, bound, features), dropped
 
 
@@ -278,7 +278,7 @@ def _constant(table: Mapping[str, Column], rows: Rows) -> Dropped | None:
     return None
 
 
-def _code_of(name: str) -> str:
+def code_of(name: str) -> str:
     """A column as code: its name where that is one and no function's, else quoted."""
     plain = name.isidentifier() and not keyword.iskeyword(name) and name not in {*BUILTINS, "Q"}
     return name if plain and name not in expressions.NUMPY_NAMES else f"Q({name!r})"
@@ -341,4 +341,4 @@ def counts_of(multinomial: Any, columns: Collection[str], codes: list[str]) -> l
         if name not in columns:
             raise DataError(f'multinomial= names "{name}", which is no column. {close_to(name, columns)}')
     listed = {expressions.bare_column(code): code for code in codes}
-    return [listed.get(name) or _code_of(name) for name in names]
+    return [listed.get(name) or code_of(name) for name in names]

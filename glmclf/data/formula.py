@@ -6,12 +6,14 @@ import ast
 import functools
 import itertools
 import tokenize
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from patsy import DesignInfo, ModelDesc, PatsyError, Term
+from patsy import ContrastMatrix, DesignInfo, ModelDesc, PatsyError, Term
 from patsy.build import design_matrix_builders
+from patsy.design_info import FactorInfo, SubtermInfo
 
 from glmclf.data import expressions
 from glmclf.data.factors import Box, Factor
@@ -124,6 +126,35 @@ def codings(right: list[tuple[str, ...]], factors: dict[str, Factor], contrasts:
         return _coded([tuple(known[code] for code in codes) for codes in right])
     except CODING_ERRORS as error:
         raise _not_coded(known, error) from None
+
+
+def described(design: Any) -> DesignInfo:
+    """The design of a formula as patsy's DesignInfo, for packages that ask for one; it evaluates nothing."""
+    known = {code: _Known(code, factor, None) for code, factor in design.factors.items()}
+    infos = {
+        known[code]: FactorInfo(known[code], "numerical", {}, num_columns=f.width)
+        if f.levels is None
+        else FactorInfo(known[code], "categorical", {}, categories=tuple(f.levels))
+        for code, f in design.factors.items()
+    }
+    widths = {code: factor.width for code, factor in design.factors.items()}
+    subterms, coded, start = iter(design.subterms), OrderedDict(), 0
+    for part in design.terms.values():
+        some: list[Any] = []
+        while start < part.stop:
+            some.append(next(subterms))
+            start += some[-1].size(widths)
+        codes = dict.fromkeys(code for sub in some for code in sub.factors)
+        coded[Term([known[code] for code in codes])] = [_described_subterm(sub, known, widths) for sub in some]
+    return DesignInfo(design.xnames, infos, coded)
+
+
+def _described_subterm(subterm: Any, known: dict[str, _Known], widths: dict[str, int]) -> SubtermInfo:
+    contrasts = {
+        known[code]: ContrastMatrix(matrix, [f"[{i}]" for i in range(matrix.shape[1])])
+        for code, matrix in subterm.contrasts.items()
+    }
+    return SubtermInfo([known[code] for code in subterm.factors], contrasts, subterm.size(widths))
 
 
 CODING_ERRORS = (PatsyError, ValueError, TypeError, AttributeError, AssertionError)  # of contrasts, the caller's too

@@ -20,6 +20,8 @@ from numpy import ndarray
 
 from glmclf.errors import DataError
 
+EXACT = 2**53  # up to which each whole number is a float
+
 
 class Column(NamedTuple):
     """One column of a table.
@@ -136,7 +138,58 @@ def _through_narwhals(data: Any) -> pd.DataFrame:
     loose = [name for name, dtype in frame.schema.items() if dtype == narwhals.Categorical]
     if loose:
         frame = frame.with_columns(narwhals.col(*loose).cast(narwhals.String))
-    return frame.to_pandas()
+    return with_digits(frame.to_pandas(), frame)
+
+
+def with_digits(read: pd.DataFrame, table: Any) -> pd.DataFrame:
+    """pandas' reading of another package's table, whole numbers that have lost digits put right; see `as_series`."""
+    if not read.columns.is_unique:
+        return read
+    own = {n: _with_digits(read[n], table[str(n)]) for n, dtype in read.dtypes.items() if dtype == np.float64}
+    return read.assign(**{name: own[name] for name in own if own[name] is not None})
+
+
+def as_series(values: Any) -> pd.Series:
+    """Another package's column as pandas'. Whole numbers beside missing ones, which pandas makes floats, stay whole
+    where they are beyond 2**53: floats would make several of them one."""
+    read = values.to_pandas()
+    exact = _with_digits(read, values) if isinstance(read, pd.Series) and read.dtype == np.float64 else None
+    return read if exact is None else exact
+
+
+def _with_digits(read: pd.Series, values: Any) -> pd.Series | None:
+    """Whole numbers of a column of Arrow, polars or narwhals, of which some are too large for floats; else None."""
+    if not hasattr(values, "fill_null") or not (read.abs() >= EXACT).any():
+        return None
+    whole = np.asarray(values.fill_null(0))
+    if whole.dtype.kind not in "iu":
+        return None
+    return pd.Series(pd.arrays.IntegerArray(whole, np.asarray(values.is_null())), index=read.index, name=read.name)
+
+
+def of_one_type(name: str, *parts: Any) -> list[Any]:
+    """Numbers of several parts, without missing ones: floats beside whole numbers beyond 2**53 as whole ones, too.
+
+    Raises
+    ------
+    DataError
+        Floats that are too large, or not whole: which of the others they are cannot be told.
+    """
+    floats = [p for p in parts if p.dtype.kind == "f"]
+    whole = [p for p in parts if p.dtype.kind in "iu" and len(p)]
+    if not floats or not any(max(abs(int(p.min())), abs(int(p.max()))) > EXACT for p in whole):
+        return list(parts)
+    if any(((np.abs(p) >= EXACT) | (p % 1 != 0)).any() for p in floats):
+        raise rounded(name)
+    return [p.astype(np.int64) if p.dtype.kind == "f" else p for p in parts]
+
+
+def rounded(name: str) -> DataError:
+    """The error for a column of whole numbers of which some were rounded."""
+    return DataError(
+        f'"{name}" holds whole numbers beyond 2**53 in one part and floats in another, which are rounded: give '
+        'it one type throughout, as by astype("Int64")'
+    )
 
 
 def _module(value: Any) -> str:
@@ -390,7 +443,7 @@ def matched(values: Any, *, name: str, frame: pd.DataFrame) -> pd.Series:
     if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
         values = values.iloc[:, 0]
     if not isinstance(values, pd.Series) and hasattr(values, "to_pandas"):
-        values = values.to_pandas().array
+        values = as_series(values).array
     if not isinstance(values, pd.Series):
         return _by_position(values, name, len(frame))
     if values.index.equals(frame.index):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.frame import align, matched
+from glmclf.data.frame import align, as_frame, as_series, matched
 from glmclf.errors import MissingDataError
 
 KINDS = (str, pd.Series, pd.Index, np.ndarray)  # of one grouping among several
@@ -65,14 +65,23 @@ def read_groups(
     for variable, name in zip(variables, names, strict=True):
         found, _ = pd.factorize(_beside(variable, table, given_index, cut)[positions])
         if (found < 0).any():
-            rows = index[found < 0]
-            raise MissingDataError(
-                f"{name}: the group is missing in {len(rows)} row{'' if len(rows) == 1 else 's'} of the fit "
-                f"(first: {list(rows[:5])}). "
-                "Drop such rows from the data, or give them a group."
-            )
+            raise without_group(name, index[found < 0])
         codes.append(found)
     return Groups(codes, names)
+
+
+def without_group(name: str, rows: pd.Index) -> MissingDataError:
+    """The error for rows of the fit that have no group."""
+    return MissingDataError(
+        f"{name}: the group is missing in {len(rows)} row{'' if len(rows) == 1 else 's'} of the fit "
+        f"(first: {list(rows[:5])}). Drop such rows from the data, or give them a group."
+    )
+
+
+def check_number(n: int) -> None:
+    """ValueError for other than one or two groupings."""
+    if not 1 <= n <= 2:
+        raise ValueError(f"groups: one or two groupings, found {n}")
 
 
 def label(value: Any, keyword: str) -> str:
@@ -95,8 +104,8 @@ def _beside(variable: Any, table: pd.DataFrame | None, given_index: pd.Index, cu
 def _labels(variable: Any, frame: pd.DataFrame) -> ndarray:
     """One label a row; objects need no common order, as levels of a factor do."""
     series = matched(variable, name="groups", frame=frame)
-    if not isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu" and series.isna().any():
-        return series.astype(object).to_numpy()  # floats beside missing ones would be equal above 2**53
+    if series.dtype.kind in "iu":  # floats would be equal above 2**53
+        return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.astype(object).to_numpy()
     if series.dtype == object and series.map(pd.api.types.is_hashable).all():
         return series.to_numpy()
     return align(variable, name="groups", frame=frame)
@@ -104,7 +113,7 @@ def _labels(variable: Any, frame: pd.DataFrame) -> ndarray:
 
 def _one_or_two(groups: Any, table: pd.DataFrame | None) -> list[Any]:
     if not isinstance(groups, (pd.DataFrame, pd.Series)) and hasattr(groups, "to_pandas"):
-        groups = groups.to_pandas()
+        groups = as_frame(groups) if hasattr(groups, "columns") else as_series(groups)
     if isinstance(groups, pd.MultiIndex):
         variables = [groups.get_level_values(i) for i in range(groups.nlevels)]
     elif isinstance(groups, pd.DataFrame):
@@ -120,6 +129,5 @@ def _one_or_two(groups: Any, table: pd.DataFrame | None) -> list[Any]:
         variables = list(groups.T)
     else:
         variables = [groups]
-    if not 1 <= len(variables) <= 2:
-        raise ValueError(f"groups: one or two groupings, found {len(variables)}")
+    check_number(len(variables))
     return variables

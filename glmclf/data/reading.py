@@ -137,11 +137,22 @@ def subset_mask(
     return mask
 
 
-def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
+def queried(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
+    """What a query, or a piece of one, gives of a table.
+
+    Raises
+    ------
+    DataError
+        It cannot be evaluated.
+    """
     try:
-        found = frame.eval(query, local_dict=dict(caller), global_dict={}, engine="python")
+        return frame.eval(query, local_dict=dict(caller), global_dict={}, engine="python")
     except Exception as error:
         raise DataError(f'subset="{query}" cannot be evaluated: {type(error).__name__}: {error}') from None
+
+
+def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
+    found = queried(query, frame, caller)
     if np.ndim(found) != 1 or len(found) != len(frame):
         raise DataError(f'subset="{query}" gives no True or False for each row.')
     return np.asarray(found) if not isinstance(found, pd.Series) else found.array
@@ -281,35 +292,6 @@ def value_of(expression: Expression, columns: Mapping[str, Column], n: int, any_
     if any_level and isinstance(raw, Box):  # the levels= of C() would refuse others
         raw = Box(raw.data, raw.contrast, None)
     return as_value(raw, expression.code, n)
-
-
-ALONE = 20  # rows that are evaluated one by one
-
-
-def looks_across(e: Expression, table: Mapping[str, Column], n: int) -> bool:
-    """Whether the value of a row is another where other rows are gone; what cannot be evaluated without them, too.
-
-    What cannot be evaluated with all of them is an error of its own.
-    """
-    if not e.foreign:
-        return False
-    everything = np.arange(n)
-    parts = [everything[::2], everything[1::2], *np.unique(np.linspace(0, n - 1, ALONE).astype(np.intp))[:, None]]
-    whole = value_of(e, table, n)
-    try:
-        for part in (p for p in parts if len(p)):
-            cut = {name: column.take(part) for name, column in table.items()}
-            if not _alike(value_of(e, cut, len(part)), whole.take(part)):
-                return True
-    except DataError:
-        return True
-    return False
-
-
-def _alike(a: Value, b: Value) -> bool:
-    if a.labelled or b.labelled:
-        return a.equals(b)
-    return a.data.shape == b.data.shape and np.allclose(a.data, b.data, rtol=1e-10, atol=0.0, equal_nan=True)
 
 
 def variable(column: Column, only_labels: bool) -> Variable:

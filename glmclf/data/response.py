@@ -14,6 +14,7 @@ from numpy import ndarray
 from glmclf.data.frame import Column, quoted, read_column, unusable
 from glmclf.errors import DataError
 
+SHOWN = 20  # distinct numbers of a response that are counted
 PART = 65_536  # rows at a time, so that what is made of them on the way stays in the cache
 
 
@@ -128,11 +129,11 @@ class BinaryResponse:
         name = " + ".join(names)
         if event is not None:
             raise DataError(f"event={event!r} with counts ({name}): the first term of the left side counts the events.")
-        successes, failures = (_count(n, v) for n, v in zip(names, values))
+        successes, failures = (counted(n, v) for n, v in zip(names, values))
         trials = successes + failures
         if not successes.any() or not failures.any():
             only = "failures" if not successes.any() else "successes"
-            raise DataError(f'"{name}" holds {only} only: all {int(trials.sum())} trials. A model needs both.')
+            raise DataError(f'"{name}" holds {only} only, in every row. A model needs both.')
         return cls(successes, trials, "counts", name, [0, 1])
 
     def describe(self) -> str:
@@ -272,7 +273,7 @@ class MultinomialResponse:
 
     @classmethod
     def _from_counts(cls, names: list[str], values: Any, reference: Any) -> MultinomialResponse:
-        counts = np.column_stack([_count(n, v) for n, v in zip(names, values, strict=True)])
+        counts = np.column_stack([counted(n, v) for n, v in zip(names, values, strict=True)])
         seen = np.asarray(counts.any(axis=0))
         levels = [n for n, some in zip(names, seen, strict=True) if some]
         name = " + ".join(names)
@@ -459,16 +460,20 @@ def _from_numbers(name: str, values: ndarray, dtype: Any, event: Any) -> BinaryR
 
 def _not_binary(name: str, found: ndarray, event: Any) -> DataError:
     levels = found.tolist()
-    what = f'the response "{name}" holds numbers other than 0 and 1 ({len(levels)} values: {quoted(levels, 5)})'
+    shown = f"{len(levels)} values: {quoted(levels, 5)}"
+    if len(levels) > SHOWN:  # of a stream, which does not keep all
+        shown = f"more than {SHOWN} values, such as {quoted(levels[:5])}"
+    what = f'the response "{name}" holds numbers other than 0 and 1 ({shown})'
     if len(levels) == 1:
         return DataError(f"{what}: one class only. A model needs both.")
     if len(levels) == 2:
         return DataError(f"{what}. Name the event, event={levels[1]!r}, or code the response as 0 and 1.")
-    hint = "More than two classes are for MNLogit" if len(levels) <= 20 else "Numbers need a linear model"
+    hint = "More than two classes are for MNLogit" if len(levels) <= SHOWN else "Numbers need a linear model"
     return DataError(f"{what}. {hint}; a cut such as I({name} > {levels[len(levels) // 2]:g}) makes two classes.")
 
 
-def _count(name: str, values: Any) -> ndarray:
+def counted(name: str, values: Any) -> ndarray:
+    """A count of each row; DataError, with how many rows, where it is none."""
     column = _complete(read_column(_series(values), name), name)
     if column.kind != "number" and column.kind != "bool":
         raise DataError(

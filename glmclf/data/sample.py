@@ -170,12 +170,13 @@ class Rows:
     """Which rows stay, and the reasons of those that go.
 
     `masks` maps a variable to the rows (of the table) in which it is missing. A part of a larger table may be left with
-    no row.
+    no row; `digests` tell its columns.
     """
 
     index: pd.Index
     missing: str
     part: bool = False
+    digests: Any = None
     keep: ndarray = field(init=False)
     masks: dict[str, ndarray] = field(default_factory=dict)
     n_absent: int = 0

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
+import operator
 import os
 import queue
 import threading
@@ -21,16 +23,33 @@ import numpy as np
 import pandas as pd
 
 from glmclf.core.streamed import RowsElsewhereError
+from glmclf.data.digests import AGAIN, Ledger
 from glmclf.data.file_types import csv_dtypes, one_schema
-from glmclf.data.frame import as_frame, close_to, quoted
+from glmclf.data.frame import as_frame, close_to, quoted, with_digits
 from glmclf.errors import DataError
 
 ROWS = 2**17  # of a part that is cut out of a file
 ENOUGH = 20  # rows that tell whether the value of one depends on others
 AHEAD = 2  # parts that are read while another is worked on
-AGAIN = "it must give the same tables each time"
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+
+
+class Batch(NamedTuple):
+    """Rows of a file, as pyarrow gives them, and the file's name."""
+
+    rows: Any
+    file: str
+
+    @property
+    def num_rows(self) -> int:
+        """How many."""
+        return self.rows.num_rows
+
+    @property
+    def schema(self) -> Any:
+        """Their types."""
+        return self.rows.schema
 
 
 class Place(NamedTuple):
@@ -119,19 +138,38 @@ class Source:
         Columns of every part.
     watch : callable or None
         Called with the number of each part that is done.
+    labelled : bool
+        Whether the index of the parts is that of the whole table, which a query may ask for.
+    keeps : bool
+        Whether it keeps by itself what a reader makes of its parts.
     """
 
     kind: str
     names: list[Any]
     _again = ""  # what a message says of a source that may be used up
     watch: Callable[[int], None] | None = None
+    labelled = False
+    _first: pd.DataFrame | None = None
+    keeps = False
+    same_parts = True  # in the first pass as in others
+
+    @functools.cached_property
+    def ledger(self) -> Ledger:
+        """What it gave at first."""
+        return Ledger(self.kind, self.same_parts)
 
     def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
-        """The parts in their order with the place of each, ``part 3``, with these columns only."""
+        """The parts in their order with the place of each, ``part 3``, with these columns only, by default all that the
+        source has."""
+        wanted = self.names if columns is None else columns
+        return ((with_columns(table, wanted, place, self.kind), place) for table, place in self._given(columns))
+
+    def _given(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
+        """The parts as they are, at least one."""
         nothing = True
         for table, place in self._tables(columns):
             nothing = False
-            yield with_columns(table, self.names if columns is None else columns, place, self.kind), place
+            yield table, place
         if nothing:
             raise DataError(f"{self.kind} holds no table{self._again}")
 
@@ -139,11 +177,17 @@ class Source:
         raise NotImplementedError
 
     def first(self, columns: list[str] | None = None) -> pd.DataFrame:
-        """Rows that show what the others are like; see `first_of`."""
-        return first_of(table for table, _ in self.tables(columns))
+        """Rows that show what the others are like; see `first_of`. They are kept up to `first_of_rows`."""
+        if self._first is None:
+            self._first = first_of(table for table, _ in self.tables())
+        return self._first if columns is None else self._first[columns]
 
     def first_of_rows(self, reader: Callable, most: int, columns: list[str] | None = None) -> tuple:
         """The first rows, `most` at most, of the first part of which the reader finds some."""
+        table, self._first = self.first(columns), None
+        with contextlib.suppress(DataError, NotImplementedError):  # which is said where the part is read
+            if arrays := reader(table, Place(0, "part 1")):
+                return some_of(arrays, most)
         for table, place in self.tables(columns):
             if arrays := of_part(reader, table, place, self.kind):
                 return some_of(arrays, most)
@@ -154,9 +198,14 @@ class Source:
         return self._added(lambda table, place: table, f, columns)
 
     def each(self, f: Callable[[pd.DataFrame], Any]) -> Iterator[Any]:
-        """``f(table)`` of one part after another."""
-        for table, place in self.tables():
-            yield of_part(lambda table, _: f(table), table, place, self.kind)
+        """``f(table)`` of one part after another, each with the columns that it has, by the labels that rows have."""
+        for table, place in self._given(None):
+            part = with_columns(table, [], place, self.kind)
+            yield self._labelled(of_part(lambda table, _: f(table), part, place, self.kind))
+
+    def _labelled(self, rows: Any) -> Any:
+        """What was made of rows, with the index that they have in one table in memory."""
+        return rows
 
     def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
         """Sum of ``f(*reader(table, place), place.number)`` over the parts of which the reader finds rows; those of the
@@ -165,68 +214,136 @@ class Source:
 
     def _added(self, before: Callable, f: Callable, columns: list[str] | None) -> Any:
         made = ((of_part(before, table, place, self.kind), place) for table, place in self.tables(columns))
-        total = None
         with _Ahead(made) as parts:
-            for part, place in parts:
-                total = joined(total, of_part(f, part, place, self.kind))
-                if self.watch is not None:
-                    self.watch(place.number)
+            return self.added(f, parts)
+
+    def added(self, f: Callable, parts: Iterable[tuple[Any, Place]]) -> Any:
+        """Sum of ``f(part, place)`` over parts that are there."""
+        total = None
+        for part, place in parts:
+            total = joined(total, of_part(f, part, place, self.kind))
+            if self.watch is not None:
+                self.watch(place.number)
         return total
 
 
 class Parquet(Source):
-    """A Parquet file, a folder of them, or a pyarrow dataset; row groups cut into parts of up to `ROWS` rows.
+    """Parquet files, or a pyarrow dataset; row groups cut into parts of up to `ROWS` rows.
 
     Parameters
     ----------
-    data : path or pyarrow.dataset.Dataset
+    data : path, list of paths or pyarrow.dataset.Dataset
+        A file or folder of such, or several.
     """
 
     def __init__(self, data: Any):
-        path = isinstance(data, (str, os.PathLike))
-        self.kind = f'Parquet "{_short(data)}"' if path else f"the {type(data).__name__}"
+        paths = [os.fspath(path) for path in ([data] if isinstance(data, (str, os.PathLike)) else _paths(data))]
+        self.kind = f"Parquet {quoted(map(_short, paths), 1)}" if paths else f"the {type(data).__name__}"
         pyarrow = _needed("pyarrow", "parquet")
+        self._apart: dict[str, str] = {}
         try:
-            self._dataset, alike = self._opened(os.fspath(data)) if path else (data, True)
-        except DataError as error:
-            raise DataError(f"{self.kind}: {error}") from None
+            self._dataset, alike = self._opened(paths) if paths else (data, True)
         except (OSError, ValueError, pyarrow.ArrowException) as error:
-            raise DataError(f"{self.kind} cannot be read: {error}") from None
+            raise DataError(f"{self.kind}{_because(error)}") from None
         self.names = list(self._dataset.schema.names)
-        self._plain = not alike or bool(_pandas_indices(self._dataset.schema))  # what pandas noted is of other types
+        self._indices = _pandas_indices(self._dataset.schema)
+        self._plain = not alike or bool(self._indices)  # what pandas noted is of other types
+        self._files, self._several = bool(paths), len(getattr(self._dataset, "files", ())) > 1
 
-    def _opened(self, path: str) -> tuple[Any, bool]:
+    def _opened(self, paths: list[str]) -> tuple[Any, bool]:
         """The dataset, with a schema of all its files, and whether theirs are the same."""
         dataset = _needed("pyarrow.dataset", "parquet")
-        if not os.path.isdir(path):
-            return dataset.dataset(path, format=_format(path), partitioning="hive"), True
+        if len(paths) == 1 and not os.path.isdir(paths[0]):
+            return dataset.dataset(paths[0], format=_format(paths[0]), partitioning="hive"), True
         from pyarrow.fs import LocalFileSystem
 
-        hive = dataset.HivePartitioning.discover()
-        options = dataset.FileSystemFactoryOptions(partition_base_dir=path, partitioning=hive)
-        factory = dataset.FileSystemDatasetFactory(LocalFileSystem(), _parquet_files(path), _format(path), options)
-        base = factory.finish()
-        own = {f.path: f.physical_schema for f in base.get_fragments()}
-        schema = one_schema(list(own.values()), [_short(file) for file in own])
-        for field in base.schema:
+        files = [file for path in paths for file in (_parquet_files(path) if os.path.isdir(path) else [path])]
+        base, hive = paths[0] if len(paths) == 1 else "", dataset.HivePartitioning.discover()
+        options = dataset.FileSystemFactoryOptions(partition_base_dir=base, partitioning=hive)
+        factory = dataset.FileSystemDatasetFactory(LocalFileSystem(), files, _format(files[0]), options)
+        found = factory.finish()
+        own = {f.path: f.physical_schema for f in found.get_fragments()}
+        schema, self._apart = one_schema(list(own.values()), [_short(file) for file in own])
+        for field in found.schema:
             if schema.get_field_index(field.name) < 0:
                 schema = schema.append(field)  # named by folders
         return factory.finish(schema), all(one.equals(next(iter(own.values()))) for one in own.values())
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         pyarrow = _needed("pyarrow", "parquet")
-        wanted = self.names if columns is None else columns
-        batches = (b for piece, given in _pieces(self._dataset) for b in piece.to_batches(columns=wanted, **given))
+        for name in columns or ():
+            if self._apart.get(name):
+                raise DataError(f"{self.kind}: {self._apart[name]}")
+        start, step = self._numbers
+        for number, some in enumerate(_together(self._batches(self.names if columns is None else columns))):
+            files = [file for file in dict.fromkeys(batch.file for batch in some) if file and self._several]
+            of = f" ({' to '.join([files[0], *files[1:][-1:]])})" if files else ""
+            place, whole = Place(number, f"part {number + 1}{of}"), pyarrow.Table.from_batches([b.rows for b in some])
+            try:
+                table = with_digits(whole.to_pandas(ignore_metadata=self._plain, split_blocks=True), whole)
+            except (ValueError, pyarrow.ArrowException) as error:
+                raise DataError(f"{place} of {self.kind}{_because(error)}") from error
+            stop = start + step * len(table)
+            table.index, start = pd.RangeIndex(start, stop, step), stop
+            yield table, place
+
+    def whole(self) -> pd.DataFrame:
+        """All rows as one table in memory, as pandas reads them."""
+        pyarrow = _needed("pyarrow", "parquet")
+        for said in filter(None, self._apart.values()):
+            raise DataError(f"{self.kind}: {said}")
         try:
-            for number, some in enumerate(_together(batches)):
-                whole = pyarrow.Table.from_batches(some)
-                table = whole.to_pandas(ignore_metadata=self._plain, split_blocks=True)  # columns not copied
-                yield table, Place(number, f"part {number + 1}")
+            rows = self._dataset.to_table()
+            table = with_digits(rows.to_pandas(ignore_metadata=self._plain), rows)
         except (OSError, ValueError, pyarrow.ArrowException) as error:
-            raise DataError(
-                f"{self.kind} cannot be read ({error}). It may be damaged or have a schema= that its files do not fit; "
-                f"while a result is in use {AGAIN}"
-            ) from error
+            raise DataError(f"{self.kind}{_because(error)}") from error
+        return self._labelled(table)
+
+    def _batches(self, columns: list[str]) -> Iterator[Batch]:
+        """Rows of one file after another; one that cannot be read is named."""
+        pyarrow = _needed("pyarrow", "parquet")
+        for fragment in _fragments(self._dataset):
+            file = _short(getattr(fragment, "path", None) or "")
+            try:
+                for piece, given in _pieces(fragment, self._dataset.schema, self._apart):
+                    yield from (Batch(rows, file) for rows in piece.to_batches(columns=columns, **given))
+            except (OSError, ValueError, pyarrow.ArrowException) as error:
+                whose = f'"{file}" of {self.kind}' if file and f'"{file}"' not in self.kind else self.kind
+                schema = "" if self._files else " (or a schema= that its files do not fit)"
+                raise DataError(
+                    f"{whose}{_because(error)}. If it was there when it was opened, it is damaged{schema} or has been "
+                    f"written to since: while a result is in use {AGAIN}"
+                ) from error
+
+    @functools.cached_property
+    def _numbers(self) -> tuple[int, int]:
+        """Where the index that numbers rows starts, and its steps: as pandas wrote it, if it is of so many rows."""
+        described = (self._dataset.schema.pandas_metadata or {}).get("index_columns", [])
+        ranges = [index for index in described if isinstance(index, dict) and index.get("kind") == "range"]
+        if len(ranges) != 1 or (ranges[0]["start"], ranges[0]["step"]) == (0, 1):
+            return 0, 1
+        start, stop, step = (ranges[0][end] for end in ("start", "stop", "step"))
+        return (start, step) if len(range(start, stop, step)) == self._dataset.count_rows() else (0, 1)
+
+    def _labelled(self, rows: Any) -> Any:
+        """By the index that pandas wrote, if it is a column of the files."""
+        if not self._indices or not set(self._indices) <= set(getattr(rows, "columns", ())):
+            return rows
+        nameless = [name.startswith("__index_level_") for name in self._indices]
+        names = [None if none else name for none, name in zip(nameless, self._indices, strict=True)]
+        return rows.set_index(self._indices).rename_axis(names)
+
+
+def _paths(data: Any) -> list[Any]:
+    """Several paths; of what is none, nothing."""
+    several = isinstance(data, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in data)
+    return list(data) if several else []
+
+
+def _because(error: Exception) -> str:
+    """Why something is not read, after its name."""
+    words = " ".join(str(error).split()).rstrip(".")
+    return f": {words}" if isinstance(error, DataError) else f" cannot be read: {words}"
 
 
 def _format(path: str) -> Any:
@@ -236,19 +353,27 @@ def _format(path: str) -> Any:
     return dataset.ParquetFileFormat(default_fragment_scan_options=reading)
 
 
-def _pieces(dataset: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """What is scanned at a time, with the options of that: row groups of about `ROWS` rows, as a scan of them all runs
-    ahead by up to a gigabyte; a dataset with a filter, which pyarrow does not take apart, whole."""
-    options = {"batch_size": ROWS, "batch_readahead": 2, "fragment_readahead": 1}
+def _fragments(dataset: Any) -> Iterator[Any]:
+    """The files of a dataset; one with a filter, which pyarrow does not take apart, as it is."""
     try:
-        fragments = dataset.get_fragments()
+        yield from dataset.get_fragments()
     except ValueError:
-        yield dataset, options
+        yield dataset
+
+
+def _pieces(fragment: Any, schema: Any, apart: Iterable[str]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """What is scanned at a time, with the options of that: row groups of about `ROWS` rows, as a scan of them all runs
+    ahead by up to a gigabyte. Columns that no one type holds have that of the file."""
+    options = {"batch_size": ROWS, "batch_readahead": 2, "fragment_readahead": 1}
+    if not hasattr(fragment, "physical_schema"):
+        yield fragment, options
         return
-    for fragment in fragments:
-        groups = getattr(fragment, "row_groups", None)
-        pieces = [fragment] if groups is None else [fragment.subset(row_group_ids=run) for run in _runs(groups)]
-        yield from ((piece, {"schema": dataset.schema, **options}) for piece in pieces)
+    for name in apart:
+        if (own := fragment.physical_schema.get_field_index(name)) >= 0:
+            schema = schema.set(schema.get_field_index(name), fragment.physical_schema.field(own))
+    groups = getattr(fragment, "row_groups", None)
+    pieces = [fragment] if groups is None else [fragment.subset(row_group_ids=run) for run in _runs(groups)]
+    yield from ((piece, {"schema": schema, **options}) for piece in pieces)
 
 
 def _runs(groups: list[Any]) -> Iterator[list[int]]:
@@ -298,9 +423,10 @@ def _pandas_indices(schema: Any) -> list[str]:
     return [name for name in described.get("index_columns", []) if isinstance(name, str)]
 
 
-def _together(batches: Iterable[Any]) -> Iterator[list[Any]]:
-    """Batches of rows joined to parts of about `ROWS` rows, without those that have none unless all have none."""
-    return ([batch for batch in run if batch.num_rows] or run[:1] for run in _in_runs(batches))
+def _together(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
+    """Rows of the same types, joined to parts of about `ROWS` rows; batches without rows only where all are such."""
+    for _, alike in itertools.groupby(batches, key=operator.attrgetter("schema")):
+        yield from ([batch for batch in run if batch.num_rows] or run[:1] for run in _in_runs(alike))
 
 
 class Csv(Source):
@@ -319,7 +445,7 @@ class Csv(Source):
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         if self._dtypes is None:  # of all columns, which also refuses lines with too many fields
-            self._dtypes = csv_dtypes(self._read())
+            self._dtypes = csv_dtypes(self._read)
         wanted = None if columns is None else set(columns).__contains__  # a list would shift columns beside an index
         for number, table in enumerate(self._read(usecols=wanted, dtype=self._dtypes)):
             yield table, Place(number, f"part {number + 1} (rows from {number * ROWS})")
@@ -333,6 +459,12 @@ class Csv(Source):
         """What cannot be read is named."""
         try:
             yield
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{self.kind} cannot be read: it is not in utf-8 (byte 0x{error.object[error.start]:02x}). Write it in "
+                "utf-8, or pass a function without arguments that returns pandas.read_csv(path, encoding=..., "
+                "chunksize=...)"
+            ) from None
         except (OSError, ValueError, EOFError, OverflowError, zlib.error) as error:
             raise DataError(f"{self.kind} cannot be read: {' '.join(str(error).split())}") from None
 
@@ -351,12 +483,14 @@ class Calls(Source):
         self._function, self.kind = function, f"{getattr(function, '__name__', type(function).__name__)}()"
         _refuse_arguments(function)
         self.names, self._like = [], pd.DataFrame()
-        for table, _ in self.tables():
+        tables = (table for table, _ in self._given(None))
+        for table in tables:
             if len(table.columns):
                 break
         self.names, self._like = list(table.columns), table.iloc[:0]
         if not self.names:
             raise DataError(f"{self.kind} gives tables without columns")
+        self._first = first_of(itertools.chain([table], tables))
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         found = self._function()
@@ -366,11 +500,15 @@ class Calls(Source):
                 f"data={self.kind} gives {type(found).__name__}: it must give tables, one after another, each time it "
                 "is called (a generator function, say)"
             )
+        rows = 0
         for number, table in enumerate(self._noted(found)):
             place = Place(number, f"part {number + 1}")
             table = self._like if _is_nothing(table) else table
-            frame = with_columns(table, self.names if columns is None else columns, place, self.kind)
-            yield frame if columns is None else frame[columns], place
+            frame = with_columns(table, columns or [], place, self.kind)
+            if not isinstance(table, pd.DataFrame) and frame.index.equals(pd.RangeIndex(len(frame))):
+                frame.index = pd.RangeIndex(rows, rows + len(frame))  # of tables that have no labels of rows
+            rows += len(frame)
+            yield (frame if columns is None else frame[columns]).copy(), place  # the function may fill its memory anew
 
     def _noted(self, tables: Iterable[Any]) -> Iterator[Any]:
         """The tables; an error of the function's own says which was wanted."""
@@ -435,6 +573,8 @@ def as_source(data: Any) -> Source | None:
     _refuse_others(data)
     if isinstance(data, (str, os.PathLike)):
         return _of_path(os.fspath(data))
+    if paths := _paths(data):
+        return _of_paths([os.fspath(path) for path in paths])
     if module == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "schema") and hasattr(data, "scanner"):
         return Parquet(data)
     if module in ("dask", "dask_expr") and hasattr(data, "to_delayed"):
@@ -450,7 +590,15 @@ def by_part(method: Callable) -> Callable:
     @functools.wraps(method)
     def of_newdata(self: Any, newdata: Any = None) -> Any:
         source = as_source(newdata)
-        return method(self, newdata) if source is None else source.each(functools.partial(method, self))
+        if source is None:
+            return method(self, newdata)
+        from glmclf.data.across import refuse_across  # which loads patsy
+
+        def of_table(table: pd.DataFrame) -> Any:
+            refuse_across(self.model._design, table)
+            return method(self, table)
+
+        return source.each(of_table)
 
     return of_newdata
 
@@ -466,15 +614,49 @@ def check_beside(source: Source, **given: Any) -> None:
             raise DataError(f'{name}="{value}": no such column of {source.kind}. {close_to(value, source.names)}')
 
 
-def _of_path(path: str) -> Source:
-    kind = SUFFIXES.get(_suffix(path))
-    if "://" not in path and not os.path.exists(path):
-        raise DataError(f'data="{path}": there is no such file or folder. A table is passed as a DataFrame.')
-    if kind == "csv" and not os.path.isdir(path):
-        return Csv(path)
-    if "://" not in path and not os.path.isdir(path) and kind != "parquet":
+def _found(given: str) -> str:
+    """A path that stays the same wherever the process goes, to something that is there.
+
+    Raises
+    ------
+    DataError
+        It is not.
+    """
+    if "://" in given:
+        return given
+    path = os.path.abspath(os.path.expanduser(given))
+    if not os.path.exists(path):
+        several = any(sign in given for sign in "*?[")
+        what = "A folder is read whole; of some of its files pass a list of paths, as glob.glob() gives it."
+        what = what if several else "A table is passed as a DataFrame."
+        raise DataError(f'data="{given}": there is no such file or folder. {what}')
+    return path
+
+
+def _of_paths(given: list[str]) -> Source:
+    others = [path for path in given if "://" in path or kind_of(path) != "parquet"]
+    if others:
         raise DataError(
-            f'data="{path}": files are read from Parquet (.parquet, or a folder) and CSV (.csv). Others: a function '
+            f'data= is a list of paths, among them "{others[0]}": in a list each is a Parquet file or folder of this '
+            "machine. Others: a pyarrow.dataset.dataset([...]), or a function without arguments that yields DataFrames."
+        )
+    return Parquet([_found(path) for path in given])
+
+
+def kind_of(path: str) -> str | None:
+    """How a path is read: "csv", or "parquet", as are folders and what is elsewhere; None of another kind of file."""
+    kind = SUFFIXES.get(_suffix(path))
+    return "parquet" if os.path.isdir(path) or (kind is None and "://" in path) else kind
+
+
+def _of_path(given: str) -> Source:
+    path = _found(given)
+    kind = kind_of(path)
+    if kind == "csv":
+        return Csv(path)
+    if kind is None:
+        raise DataError(
+            f'data="{given}": files are read from Parquet (.parquet, or a folder) and CSV (.csv). Others: a function '
             "without arguments that yields DataFrames."
         )
     return Parquet(path)

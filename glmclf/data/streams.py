@@ -16,14 +16,17 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.columns import from_pieces
+from glmclf.data.across import FEW, Query, looks_across
 from glmclf.data.design import Design, build_design
+from glmclf.data.digests import Digests, Watched
 from glmclf.data.factors import Expression, Value, fit_factor
 from glmclf.data.formula import no_features, parse_formula
-from glmclf.data.frame import Column, close_to, in_order, quoted, read_column
+from glmclf.data.frame import Column, close_to, in_order, of_one_type, quoted, read_column
 from glmclf.data.outcomes import coded
-from glmclf.data.reading import bind_code, left_value, looks_across, raw_missing, settle, subset_mask
+from glmclf.data.reading import bind_code, left_value, raw_missing, settle, subset_mask
+from glmclf.data.response import SHOWN, counted
 from glmclf.data.sample import Part, Respond, Rows, check_missing_option, no_trials, read_extras, weigh
-from glmclf.data.sources import Place, Source
+from glmclf.data.sources import Place, Source, joined
 from glmclf.data.terms import Variable
 from glmclf.errors import DataError, MissingDataError
 
@@ -82,9 +85,9 @@ class Seen:
         if self.categories == other.categories and _types(self.categories) == _types(other.categories):
             return replace(self, used=self.used | other.used)
         both = _united(self.categories, other.categories, self.code)
-        used = np.zeros(len(both), dtype=bool)
+        used, place = np.zeros(len(both), dtype=bool), {level: i for i, level in enumerate(both)}
         for some in (self, other):
-            used[[both.index(c) for c in some.categories]] |= some.used
+            used[[place[c] for c in some.categories]] |= some.used
         return replace(self, categories=both, used=used)
 
     @property
@@ -114,9 +117,11 @@ def _types(levels: list[Any]) -> set[type]:
 
 def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
     """Levels of two parts, sorted; whole numbers beside others as such, as in one column of both."""
-    found = list(dict.fromkeys([*a, *b]))
-    if _types([*a, *b]) == {int, float}:
-        found = list(dict.fromkeys(map(float, found)))
+    found = [*a, *b]
+    if _types(found) == {int, float}:
+        kinds = [np.array([v for v in found if type(v) is kind]) for kind in (int, float)]
+        found = np.concatenate(of_one_type(name, *kinds)).tolist()
+    found = list(dict.fromkeys(found))
     return [found[i] for i in in_order(found, f'"{name}"')]
 
 
@@ -176,10 +181,11 @@ class SeenColumn:
         return Variable(self.kind, self.categories, self.ordered)
 
 
-def _alike(a: pd.Series, b: pd.Series) -> list[pd.Series]:
+def _alike(name: str, a: pd.Series, b: pd.Series) -> list[pd.Series]:
     """Both; True and False as 1 and 0 beside numbers, which they are equal to."""
     truth = [pd.api.types.infer_dtype(c) == "boolean" for c in (a, b)]
-    return [c.astype(np.int64) if is_truth and not all(truth) else c for c, is_truth in zip((a, b), truth, strict=True)]
+    both = [c.astype(np.int64) if is_truth and not all(truth) else c for c, is_truth in zip((a, b), truth, strict=True)]
+    return of_one_type(name, *both)
 
 
 @dataclass
@@ -196,15 +202,15 @@ class Outcomes:
         return cls(names, columns)._few() if len(columns[0]) else None
 
     def __add__(self, other: Outcomes) -> Outcomes:
-        pairs = zip(self.columns, other.columns, strict=True)
-        return Outcomes(self.names, [pd.concat(_alike(a, b), ignore_index=True) for a, b in pairs])._few()
+        pairs = zip(self.names, self.columns, other.columns, strict=True)
+        return Outcomes(self.names, [pd.concat(_alike(*pair), ignore_index=True) for pair in pairs])._few()
 
     def _few(self) -> Outcomes:
         if len(self.columns) == 1:
             values = self.columns[0].drop_duplicates(ignore_index=True)
             if len(values) <= MOST_CLASSES or values.dtype.kind not in "iuf":
                 return Outcomes(self.names, [values])
-        rows: set[int] = set()
+        rows = set(range(2 * SHOWN if len(self.columns) == 1 else 0))  # so that they are seen to be many
         for column in self.columns:
             v = pd.to_numeric(column).to_numpy(dtype=float)
             rows |= {int(v.argmin()), int(v.argmax()), int((v != np.floor(v)).argmax())}
@@ -223,7 +229,10 @@ class Survey:
         In how many of the dropped rows each variable is missing.
     factors, columns : dict
         `Seen` by code, `SeenColumn` by name.
-    left : Outcomes or None
+    left, shown : Outcomes or None
+        Of the rows of the fit, and of all that have a value in the column that is the response.
+    digests : Digests
+        Of the columns that were read.
     """
 
     given: int
@@ -236,6 +245,8 @@ class Survey:
     factors: dict[str, Seen]
     columns: dict[str, SeenColumn]
     left: Outcomes | None
+    shown: Outcomes | None
+    digests: Digests
 
     def __add__(self, other: Survey) -> Survey:
         names = ("given", "cut", "used", "dropped", "absent", "no_trials")
@@ -246,16 +257,17 @@ class Survey:
             masks=masks,
             factors=_merged(self.factors, other.factors),
             columns=_merged(self.columns, other.columns),
-            left=other.left if self.left is None else self.left if other.left is None else self.left + other.left,
+            left=joined(self.left, other.left),
+            shown=joined(self.shown, other.shown),
+            digests=self.digests + other.digests,
         )
 
-
-    def labels_without_rows(self, code: str) -> list[Any]:
-        """Labels of a column of text of which no row is used."""
-        seen, column = self.factors.get(code), self.columns.get(code)
-        if seen is None or column is None or column.kind != "label":
-            return []
-        return [label for label, used in zip(seen.categories, seen.used, strict=True) if not used]
+    @property
+    def labels(self) -> list[Any]:
+        """Values of the response's column, those of rows that are not used included; none of several columns, and of
+        categories, which the response knows."""
+        column = None if self.shown is None else self.shown.columns[0]
+        return [] if column is None or isinstance(column.dtype, pd.CategoricalDtype) else column.tolist()
 
 
 def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
@@ -313,12 +325,14 @@ class Reader:
         """The table after `subset`, which of its rows may stay, the variables beside, and the columns of factors."""
         cut = subset_mask(self.subset, given, self.caller, False, part=True)
         frame = given if cut is None else given[cut]
-        rows = Rows(frame.index, self.missing, part=True)
         beside = read_extras(self.extras, frame, None)
-        lost = weigh(rows, beside, self.extras)
         known = {} if self.design is None else self.design._read(frame)
         names = dict.fromkeys(name for e in self.bound.values() for name in e.columns)
         table = {name: known[name] if name in known else read_column(frame[name], name) for name in names}
+        groups = {name: frame[name] for name in self.beside if name not in table}
+        read = table | groups | {self.extras[keyword]: values for keyword, values in beside.items()}
+        rows = Rows(frame.index, self.missing, part=True, digests=Digests.of(read))
+        lost = weigh(rows, beside, self.extras)
         rows.lose(lost, raw_missing(self.together.values(), table))
         return frame, rows, beside, table
 
@@ -326,7 +340,20 @@ class Reader:
         """What one part shows."""
         frame, rows, _, table = self.rows(given)
         values = settle(self.bound, table, rows, self.left, [], None, stage)
+        self._check_across(given, rows, table, stage)
         return self._shown(given, frame, rows, table, values, place)
+
+    def _check_across(self, given: pd.DataFrame, rows: Rows, table: dict[str, Column], stage: str) -> None:
+        """Refuse code that looks across rows where the first rows did not show it."""
+        if stage == "before" and self.subset is not None:
+            refuse_query(Query(self.subset, self.caller), given, pieces=False)
+        for e in (e for e in self.bound.values() if e.foreign and e.remembers == (stage == "after")):
+            own = {name: table[name] for name in e.columns}
+            if e.remembers:  # what it remembers is of complete rows
+                lost = [column.missing for column in own.values() if column.missing is not None]
+                keep = np.flatnonzero(np.logical_and.reduce([rows.keep, *(~mask for mask in lost)]))
+                own = {name: column.take(keep) for name, column in own.items()}
+            refuse_factor(e, own, len(next(iter(own.values())).values) if own else 0, pieces=False)
 
     def _shown(
         self, given: pd.DataFrame, frame: pd.DataFrame, rows: Rows, table: dict[str, Column],
@@ -336,24 +363,38 @@ class Reader:
         seen = {c: s for c, v in values.items() if (s := Seen.of(v, c, place, c in self.left)) is not None}
         right = {name for c, e in self.bound.items() if c not in self.left for name in e.columns}
         columns = {n: own for n, c in table.items() if (own := SeenColumn.of(c, n, place, n not in right)) is not None}
+        if len(left) > 1:
+            for code, counts in zip(self.left, left, strict=False):
+                counted(code, counts)  # whose error is of the rows of the part
+        outcomes = Outcomes.of(self.left, left) if len(left) == len(self.left) else None
         return Survey(
             len(given), len(frame), int(rows.keep.sum()), rows.n_dropped(), rows.n_absent, rows.no_trials,
             rows.dropped(), seen, columns,
-            Outcomes.of(self.left, left) if len(left) == len(self.left) else None,
+            outcomes,
+            self._all_outcomes(outcomes, frame, rows),
+            rows.digests.of_part(place.number),
         )  # fmt: skip
+
+    def _all_outcomes(self, used: Outcomes | None, frame: pd.DataFrame, rows: Rows) -> Outcomes | None:
+        """Values of the column that is the response, whichever rows are used."""
+        name = self.bound[self.left[0]].bare if len(self.left) == 1 else None
+        if name is None or rows.selection is None:
+            return used if name is not None else None
+        return Outcomes.of([name], [frame[name].dropna()])
 
     def memories(self) -> list[list[Expression]]:
         """Factors whose transforms remember rows: those that remember the same rows together."""
         found = [e for e in self.bound.values() if e.remembers]
         return [found] if found else []
 
-    def memorised(self, given: pd.DataFrame, place: Place, g: Callable, some: list[Expression]) -> Any:
+    def memorised(self, given: pd.DataFrame, place: Place, g: Callable, some: list[Expression]) -> Watched:
         """``g(columns, times, first)`` of the complete rows of one part, for transforms of some factors."""
-        _, rows, beside, table = self.rows(given)
-        rows = self._remembered(rows, table, some)
+        _, read, beside, table = self.rows(given)
+        rows = self._remembered(read, table, some)
         times = beside.get("freq_weights")
         cut = {name: column.take(rows.selection) for name, column in table.items()}
-        return g(cut, None if times is None else times[rows.keep], place.number == 0)
+        found = g(cut, None if times is None else times[rows.keep], place.number == 0)
+        return Watched(found, read.digests.of_part(place.number))
 
     def _remembered(self, rows: Rows, table: dict[str, Column], some: list[Expression]) -> Rows:
         settle(self.bound, table, rows, self.left, [], None, "before")
@@ -361,11 +402,16 @@ class Reader:
 
     def __call__(self, given: pd.DataFrame, place: Place) -> tuple:
         """The rows of one part, with groups beside them; None where there are none."""
+        return self.watched(given, place)[:-1]
+
+    def watched(self, given: pd.DataFrame, place: Place) -> tuple:
+        """The same, and digests of what was read."""
         assert self.design is not None
         frame, rows, beside, table = self.rows(given)
+        digests = rows.digests.of_part(place.number)
         values = settle(self.together, table, rows, self.left, [], None, "after")
         if not rows.keep.any():
-            return ()
+            return (digests,)
         keep = rows.selection
         X = self._regressors(values, table, rows)
         left = [left_value(self.bound[c], values[c], frame, rows) for c in self.left]
@@ -374,7 +420,7 @@ class Reader:
         kept = {name: v if keep is None else v[keep] for name, v in beside.items()}
         w = kept.get("freq_weights", kept.get("weights"))
         groups = [frame[name] if keep is None else frame[name][keep] for name in self.beside]
-        return (*Part(X, y, trials, kept.get("offset"), w), *groups)
+        return (*Part(X, y, trials, kept.get("offset"), w), *groups, digests)
 
     def _regressors(self, values: dict[str, Value], table: dict[str, Column], rows: Rows) -> Any:
         """The columns of the rows that stay."""
@@ -436,7 +482,8 @@ def read_stream(
     parsed = parse_formula(formula, intercept=intercept)
     first = source.first()
     right = list(itertools.chain(*parsed.right))
-    reader = Reader(**bound_to(first, parsed.left, right, namespace, subset, extras, restricted), missing=missing)
+    fields = bound_to(source, first, parsed.left, right, namespace, subset, extras, restricted)
+    reader = Reader(**fields, missing=missing)
     survey = surveyed(source, reader)
     design, notes = _designed(parsed, formula, reader, survey)
     if intercept and len(design.xnames) == 1:
@@ -450,6 +497,7 @@ def read_stream(
 
 
 def bound_to(
+    source: Source,
     first: pd.DataFrame,
     left: list[str],
     right: list[str],
@@ -458,12 +506,16 @@ def bound_to(
     extras: Mapping[str, Any] | None,
     restricted: bool,
 ) -> dict[str, Any]:
-    """The fields of a Reader that the first table tells."""
+    """The fields of a Reader that the first table of a source tells."""
     caller = {} if restricted or namespace is None else namespace
     bound = {code: bind_code(code, first, caller, restricted) for code in dict.fromkeys([*left, *right])}
     if subset is not None and not isinstance(subset, str):
         raise DataError(f"subset= of data in a stream is a query, such as \"age > 20\"; found {type(subset).__name__}")
     caller, columns = caller if subset else {}, _columns_of(extras, first)
+    if subset is not None:
+        query = Query(subset, caller)
+        _refuse_labels(query, source, first)
+        refuse_query(query, first.iloc[:FEW])
     _refuse_across([e for e in bound.values() if not e.remembers], first, subset, caller)
     return {"left": list(left), "bound": bound, "subset": subset, "caller": caller, "extras": columns}
 
@@ -477,6 +529,7 @@ def surveyed(source: Source, reader: Reader) -> Survey:
     columns = _wanted(reader)
     memories = reader.memories()
     survey = source.sum(lambda table, place: reader.survey(table, place, "before"), columns)
+    source.ledger.check(survey.digests)
     if not survey.given:
         raise DataError(f"{source.kind} has no rows (columns: {quoted(source.names)}).")
     if not survey.used:
@@ -490,11 +543,13 @@ def surveyed(source: Source, reader: Reader) -> Survey:
         for some in memories:
 
             def total(g: Callable, some: list[Expression] = some) -> Any:
-                return source.sum(lambda table, place: reader.memorised(table, place, g, some), columns)
+                passed = source.sum(lambda table, place: reader.memorised(table, place, g, some), columns)
+                return source.ledger.checked(passed)
 
             memorise_all(some, total)
         _refuse_across(list(itertools.chain(*memories)), source.first(columns), reader.subset, reader.caller)
         survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
+        source.ledger.check(survey.digests)
     return survey
 
 
@@ -504,7 +559,7 @@ def _designed(parsed: Any, formula: str, reader: Reader, survey: Survey) -> tupl
     factors, contrasts, notes = {}, {}, []
     for code in dict.fromkeys(itertools.chain(*parsed.right)):
         value = survey.factors[code].value(n)
-        factors[code], _, note = fit_factor(reader.bound[code], value)
+        factors[code], _, note = fit_factor(reader.bound[code], value, survey.used)
         contrasts[code] = value.contrast
         if note:
             notes.append(note)
@@ -536,19 +591,44 @@ def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:
 def _refuse_across(
     expressions: list[Expression], first: pd.DataFrame, subset: str | None, caller: Mapping[str, Any]
 ) -> None:
-    """Refuse code that looks across rows, which are in other parts."""
+    """Refuse code that looks across rows, which are in other parts, as far as the first ones show it."""
     expressions = [e for e in expressions if e.foreign]
     cut = subset_mask(subset, first, caller, False, part=True) if expressions else None
-    used = (first if cut is None else first[cut]).iloc[:2000]
+    used = (first if cut is None else first[cut]).iloc[:FEW]
     for e in expressions:
         some = used[list(e.columns)].dropna() if e.remembers else used  # what it remembers is of complete rows
-        table = {name: read_column(some[name], name) for name in e.columns}
-        if len(some) and looks_across(e, table, len(some)):
-            raise NotImplementedError(
-                f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another '
-                "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see "
-                "all rows."
-            )
+        refuse_factor(e, {name: read_column(some[name], name) for name in e.columns}, len(some))
+
+
+def refuse_factor(e: Expression, table: Mapping[str, Column], n: int, pieces: bool = True) -> None:
+    """NotImplementedError for a factor whose value in a row depends on other rows."""
+    if n and looks_across(e, table, n, pieces):
+        raise NotImplementedError(
+            f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another '
+            "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see "
+            "all rows."
+        )
+
+
+def refuse_query(query: Query, table: pd.DataFrame, pieces: bool = True) -> None:
+    """NotImplementedError for a query of which the answer in a row depends on other rows."""
+    if query.looks_across(table, pieces):
+        raise NotImplementedError(
+            f'subset="{query.text}" over data in a stream: whether a row is used depends on other rows, which may be '
+            "in another part. Put the number itself in place of what is computed of a column, or compute a column of "
+            "True and False beforehand."
+        )
+
+
+def _refuse_labels(query: Query, source: Source, first: pd.DataFrame) -> None:
+    """NotImplementedError for a query about the index where parts have none that is the table's."""
+    own = {"index", "columns", *(f"ilevel_{i}" for i in range(first.index.nlevels)), *first.index.names}
+    asked = sorted(map(str, query.names & own - set(first.columns)))
+    if asked and not source.labelled:
+        raise NotImplementedError(
+            f'subset="{query.text}" asks for {quoted(asked)}, the labels of rows, which {source.kind} does not keep '
+            f"from part to part: make them a column. {close_to(asked[0], first.columns)}"
+        )
 
 
 def _columns_of(extras: Mapping[str, Any] | None, first: pd.DataFrame) -> dict[str, str]:

@@ -78,7 +78,7 @@ def mahalanobis(moments: ClassMoments, root: ndarray | None = None) -> Mahalanob
     p, K, n, nu = moments.p, moments.K, moments.counts, moments.n - moments.K
     if root is None:
         root = scatter_root(moments.within, nu, "The distance of two classes is")
-    M = solve_triangular(root, (moments.means - moments.mean).T, trans="T").T
+    M = solve_triangular(root, moments.apart.T, trans="T").T
     squared = nu * ((M[:, None] - M[None]) ** 2).sum(axis=2)
     inverse = 1 / n[:, None] + 1 / n[None]
     F = squared * (nu - p + 1) / (inverse * p * nu)

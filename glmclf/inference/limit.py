@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 from scipy import sparse
 
 from glmclf.core.blocks import Blocks
-from glmclf.core.columns import rows_at_once
+from glmclf.core.columns import expandable
 from glmclf.core.limit import LimitEstimate
 from glmclf.inference.covariance import Context, _scores
 
@@ -41,11 +42,12 @@ class LimitContext(Context):
         """How many parameters."""
         return self.parameters
 
-    def _blocks(self, *beside: ndarray) -> Blocks:
-        """Rows of the limit, with more arrays of one value a row, in blocks that may be expanded."""
+    def _blocks(self, codes: Any = None) -> Blocks:
+        """Rows of the limit, with one more array of all rows beside them, in blocks that may be expanded."""
         blocks = self.objective.blocks
-        size = min(blocks.size, rows_at_once(blocks.arrays[0]))
-        return Blocks(*blocks.arrays, *beside, size=size, n_threads=blocks.n_threads)
+        if codes is not None:
+            blocks = blocks.beside(codes if blocks.streamed else codes[self.found.rows])
+        return expandable(blocks)
 
     def _scores(self, X, y, m, offset) -> ndarray:
         """Scores of rows of the limit in the parameters kept, without their weights."""
@@ -67,7 +69,7 @@ class LimitContext(Context):
     def scores(self) -> ndarray:
         """Scores of the observations in their order, (n, p), in the objective's unit: as large as a dense X."""
         full = np.zeros((self.n, len(self.theta)))
-        for X, y, m, offset, w, at in self._blocks(self.found.rows):
+        for X, y, m, offset, w, at in self._blocks(np.arange(self.n)):
             S = self._scores(X, y, m, offset)
             full[at] = S if w is None or self.frequency else S * (w / self.objective.unit)[:, None]
         if self.weights is None or not self.frequency:
@@ -82,7 +84,7 @@ class LimitContext(Context):
             members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
             return members @ self._scores(X, y, m, offset)
 
-        sums = self._blocks(codes[self.found.rows]).sum(rows)
+        sums = self._blocks(codes).sum(rows)
         return sums.T @ sums
 
     def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:

@@ -310,7 +310,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         Raises
         ------
         PerfectSeparationError
-            The estimate is infinite, and `separation` is "raise"; the message names the columns.
+            The estimate is infinite, and `separation` is "raise"; the message names the columns. Of data in parts also
+            where the limits rest on more rows than are kept (a complete separation by seven or more regressors).
         CollinearityError
             Columns are linearly dependent, and `collinear` is "raise"; the message names them and their combination.
         ValueError
@@ -465,49 +466,50 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """The estimate at infinity of a separated response; None where there is a finite one."""
         if not found.vanished and found.fit.message == "converged":
             return None
-        if objective.blocks.streamed:
-            self._refuse_separated_stream(objective, found, omitted)
-            return None
-        from glmclf.core.limit import find_cone, limit_estimate, ruled_out
+        from glmclf.core.limit import limit_estimate, ruled_out
 
-        cone, constraints = find_cone(objective, found.theta)
+        cone, constraints = self._cone(objective, found.theta, omitted)
         if cone is None:
             return None
-        report = self._report(cone, ruled_out(objective, cone, constraints), omitted)
+        gone = ruled_out(objective, cone, constraints)
+        report = self._report(cone, gone, omitted)
         if separation == "raise":
             raise PerfectSeparationError(report.message("raise", self._pseudo))
         finite = len(report.directions) < len(found.theta)
         warn(report.message("warn", self._pseudo, finite), SeparationWarning)
         method = "irls" if method == "sgd" else method
-        limit = limit_estimate(method, objective, cone, constraints, found.theta, **options)
+        limit = limit_estimate(method, objective, cone, constraints, found.theta, gone, **options)
         return replace(limit, fit=replace(limit.fit, iterations=found.fit.iterations + limit.fit.iterations))
 
-    def _refuse_separated_stream(self, objective: Objective, found: Estimate, omitted) -> None:
-        """Raise where the response of a stream is separated: limit estimates are of rows in memory."""
-        from glmclf.core.streamed_limit import find_cone_in_stream
+    def _cone(self, objective: Objective, theta: ndarray | None, omitted) -> tuple[Any, Any]:
+        """The cone of an objective, or None, and its constraints; an error of rows in a stream that leave it open."""
+        from glmclf.core.limit import find_cone, ruled_out
+
+        if not objective.blocks.streamed:
+            return find_cone(objective, theta)
+        from glmclf.core.streamed_limit import ManyBoundsError, UndecidedError
 
         try:
-            cone, decided, complete = find_cone_in_stream(objective, found.theta)
-        except ArithmeticError as error:
-            raise EstimationError(f"{error}: {found.fit.message}. Fit a sample in memory to see more") from None
-        if cone is not None:
-            cone = wide_cone(cone, omitted, len(self.exog_names), self._likelihood.n_eta)
-            report = separation_report(self, cone, None, decided, complete)
-            raise PerfectSeparationError(report.message("stream", self._pseudo))
+            return find_cone(objective, theta)
+        except UndecidedError as error:
+            raise EstimationError(f"{error}. Fit a sample in memory to see more") from None
+        except ManyBoundsError as many:
+            report = self._report(many.cone, ruled_out(objective, many.cone, many.constraints), omitted)
+        raise PerfectSeparationError(report.message("stream", self._pseudo))
 
-    def _report(self, cone, gone: ndarray, omitted) -> Separation:
+    def _report(self, cone, gone: Any, omitted) -> Separation:
         """What a cone of the columns that are left says of the model."""
         cone = wide_cone(cone, omitted, len(self.exog_names), self._likelihood.n_eta)
-        return separation_report(self, cone, np.flatnonzero(gone.any(axis=1)))
+        return separation_report(self, cone, gone)
 
     def _detect(self) -> Separation | None:
         """Whether, and how, the response is separated, without a fit."""
-        from glmclf.core.limit import find_cone, ruled_out
+        from glmclf.core.limit import ruled_out
 
         k = len(self.exog_names)
         omitted = merged({}, dependencies_in(self._rows.columns()), np.arange(k))
         objective = self._objective(columns=columns_kept(omitted, k))
-        cone, constraints = find_cone(objective)
+        cone, constraints = self._cone(objective, None, omitted)
         return None if cone is None else self._report(cone, ruled_out(objective, cone, constraints), omitted)
 
     def _verify(self, found: Estimate, objective: Objective, omitted, method: str) -> None:
@@ -586,7 +588,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             *(objective, fit.theta, fit.evaluation, self.nobs, self._frequency),
             *(parameters, found, self._rows.weights, len(self._rows)),
         )
-        V = row_covariance(self, cov_type, context, keywords, found.rows)
+        V = row_covariance(self, cov_type, context, keywords, None if self._rows.streamed else found.rows)
         return replace(V, matrix=found.expanded(V.matrix)), keywords.names
 
     def _maximum(self, columns: ndarray, start: ndarray) -> tuple[float, ndarray]:
@@ -612,9 +614,10 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             omitted = merged({}, deficiency.combinations, columns)
             raise CollinearityError(self._collinearity(omitted)) from None
         if found.vanished or not found.fit.converged:
-            from glmclf.core.limit import find_cone, limit_estimate
+            from glmclf.core.limit import limit_estimate
 
-            cone, constraints = find_cone(objective, found.theta)
+            absent: dict[int, dict[int, float]] = {j: {} for j in range(len(self.exog_names)) if j not in columns}
+            cone, constraints = self._cone(objective, found.theta, absent)
             if cone is not None:
                 found = limit_estimate("irls", objective, cone, constraints, found.theta)
         if not found.fit.converged:

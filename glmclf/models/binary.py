@@ -85,7 +85,11 @@ class BinaryModel(Model[BinaryResults]):
     @property
     def _cells(self) -> ndarray:
         """Observations of each class in each row, weights and counts as expanded, (n, 2), the event last."""
-        return self._rows.blocks().gathered(_cells)
+        return self._rows.blocks().gathered(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
+
+    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
+        counts = np.column_stack([(1.0 if trials is None else trials) - y, y])
+        return counts if weights is None else weights[:, None] * counts
 
     @cached_property
     def _null_intercept(self) -> float:
@@ -160,11 +164,6 @@ class BinaryModel(Model[BinaryResults]):
         if which == "var":
             return self.link.cdf(eta) * self.link.sf(eta)
         raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or, of a result, "class"')
-
-
-def _cells(X: Any, y: ndarray, trials: ndarray | None, offset: ndarray | None, weights: ndarray | None) -> ndarray:
-    counts = np.column_stack([(1.0 if trials is None else trials) - y, y])
-    return counts if weights is None else weights[:, None] * counts
 
 
 class Logit(BinaryModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -280,7 +281,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         if not self._frequency and self._weight_sum is not None:
             # only the ratios of sampling weights count: N is the number of rows
             unit = len(self._rows) / self._weight_sum
-            moments = ClassMoments(moments.counts * unit, moments.means, moments.scatter * unit)
+            moments = replace(moments, counts=moments.counts * unit, scatter=moments.scatter * unit)
             blocks = blocks.changed(lambda X, y, w: (X, y, w * unit))
         if wanted == "ledoit_wolf":
             return gaussian.ledoit_wolf(blocks, moments, self._pooled)

@@ -64,8 +64,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
 
     def _start_with_stream(self, sample: StreamSample, keywords: dict[str, Any]) -> None:
         super()._start_with_stream(sample, keywords)
-        lost = sample.survey.labels_without_rows(self.endog_names)
-        self._settle(keywords, [self._lost(label) for label in lost if label not in self.levels])
+        self._settle(keywords, [self._lost(label) for label in sample.survey.labels if label not in self.levels])
 
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         """Check the options; `lost` are notes on levels without rows."""

@@ -150,6 +150,15 @@ class ModelData:
     def __init__(self, design, frame, xnames):
         self.design_info, self.frame, self.param_names, self.xnames = design, frame, list(xnames), list(xnames)
 
+    @property
+    def model_spec(self):
+        """The design of a formula as patsy describes it."""
+        if not hasattr(self.design_info, "subterms"):
+            raise AttributeError("a model of arrays has no model_spec: there is no formula")
+        from glmclf.data.formula import described
+
+        return described(self.design_info)
+
 
 class Inputs:
     """A response and columns read from arrays or by a formula, before anything is fitted.
@@ -199,9 +208,9 @@ class Inputs:
             A patsy formula, ``"y ~ x1 + C(g)"``; counts on the left side as the class takes them.
         data : DataFrame, path, pyarrow Dataset, callable or dask DataFrame
             A table: pandas, polars, pyarrow, or a mapping of columns. Or rows that are read in parts and need not fit
-            in memory: the path of a Parquet file, of a folder of them or of a CSV file; a pyarrow dataset; a function
-            without arguments that yields tables, the same in each call; a Dask DataFrame. Fits equal those in memory
-            to rounding.
+            in memory: the path of a Parquet file, of a folder of them (or a list of such paths) or of a CSV file; a
+            pyarrow dataset; a function without arguments that yields tables, the same in each call; a Dask DataFrame.
+            Fits equal those in memory to rounding.
         subset : array_like of bool or str, optional
             Rows to use: a mask, or a query such as ``"age > 20"``; of data in parts a query.
         missing : str
@@ -502,6 +511,13 @@ class Inputs:
         return self
 
     # ------------------------------------------------------------------------------------------ for the summary
+    @property
+    def _table_columns(self) -> list[Any]:
+        """Columns of the data of the fit; none where they are gone."""
+        if self._rows_ is not None and self._rows_.streamed:
+            return list(self._rows_.stream.source.names)
+        return [] if self.data.frame is None else list(self.data.frame.columns)
+
     def _fit_table(self) -> pd.DataFrame:
         """The rows of the fit as a new table."""
         if self.data.frame is not None:

@@ -98,19 +98,21 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
             columns = list(self._labelled_offset(given, self._equations).columns)
             place = [list(given.columns).index(c) for c in columns]
             self._rows_ = replace(r, offset=r.offset[:, place])
-        self._note_lost_levels()
+        table, name = self.data.frame, self.endog_names
+        if table is not None and name in table.columns:
+            self._note_lost_levels(pd.unique(table[name].dropna()))
 
     def _start_with_stream(self, sample, keywords: dict[str, Any]) -> None:
         super()._start_with_stream(sample, keywords)
         self._offset_base = self.reference
+        self._note_lost_levels(sample.survey.labels)
 
-    def _note_lost_levels(self) -> None:
-        """Levels of the table's column that no row of the fit has: missing elsewhere, or of no weight."""
-        table, name = self.data.frame, self.endog_names
-        if table is None or name not in table.columns or self._response.kind != "classes":
+    def _note_lost_levels(self, found: Any) -> None:
+        """Levels among those of the column that no row of the fit has: missing elsewhere, or of no weight."""
+        if self._response.kind != "classes":
             return
-        known = {str(level) for level in self.levels}
-        lost = sorted({str(v) for v in pd.unique(table[name].dropna())} - known)
+        name, known = self.endog_names, {str(level) for level in self.levels}
+        lost = sorted({str(v) for v in found} - known)
         lost = [v for v in lost if not any(v in note for note in self._notes)]
         if lost and all(not v.endswith(".0") for v in lost):
             words = ", ".join(f'"{v}"' for v in lost)
@@ -258,9 +260,9 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
     @property
     def _cells(self) -> ndarray:
         """Observations of each class in each row, weights and counts as expanded, (n, J), the reference first."""
-        return self._rows.blocks().gathered(lambda X, y, trials, offset, weights: self._cells_of(y, weights))
+        return self._rows.blocks().gathered(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
 
-    def _cells_of(self, y: ndarray, weights: ndarray | None) -> ndarray:
+    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
         counts = _counts(y, self.J)
         return counts if weights is None else weights[:, None] * counts
 

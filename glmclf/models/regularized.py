@@ -335,9 +335,12 @@ class Regularization(Inputs):
     @property
     def _observations(self) -> float:
         """Rows, or the sum of weights or trials: the N of the penalty."""
-        r = self._rows
-        m = np.ones(len(r)) if r.trials is None else r.trials
-        return float(m.sum() if r.weights is None else m @ r.weights)
+
+        def observations(y, trials, weights) -> float:
+            m = np.ones(len(y)) if trials is None else trials
+            return float(m.sum() if weights is None else m @ weights)
+
+        return self._rows.total(observations)
 
     def _problem(self, wanted: Wanted, objective, columns: ndarray, n: float, start: ndarray) -> Problem:
         """The problem of some columns, in coordinates that suit them; `start` are parameters without regressors."""
@@ -373,7 +376,7 @@ class Regularization(Inputs):
         free = np.flatnonzero(wanted.free[columns])
         if not len(free) or (len(free) == 1 and columns[free[0]] == self._constant_column()):
             return
-        found = dependencies_in(Blocks(some_columns(objective.blocks.arrays[0], free)))
+        found = dependencies_in(objective.blocks.changed(lambda X, *rest: (some_columns(X, free),)))
         if found:
             raise RankDeficiency(
                 {int(free[j]): {int(free[i]): v for i, v in terms.items()} for j, terms in found.items()}

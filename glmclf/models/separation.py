@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from glmclf.core.streamed import RowsElsewhereError
-from glmclf.data.sources import as_source
 from glmclf.models.base import Model
 from glmclf.models.binary import CLogLog, Logit, Probit
 from glmclf.models.multinomial import MNLogit
@@ -27,8 +25,8 @@ def detect_separation(
     ----------
     formula : str or array_like
         The model's formula; or the response, with its regressors (the constant included) as `data`.
-    data : DataFrame or array_like
-        The table; or the regressors.
+    data : DataFrame, path, callable, dask DataFrame or array_like
+        The table, or what is read in parts, as of `from_formula`; or the regressors.
     model : {"logit", "probit", "cloglog", "mnlogit"} or class
         The three binary models are separated alike.
     **keywords
@@ -38,15 +36,17 @@ def detect_separation(
     Returns
     -------
     Separation or None
-        Which coefficients are infinite and in which direction, and which rows decide it; None where the maximum
-        likelihood estimate exists. Columns that are combinations of others are left out.
+        Which coefficients are infinite and in which direction, and which rows (of data in parts: how many) it decides;
+        None where the maximum likelihood estimate exists. Columns that are combinations of others are left out.
 
     Raises
     ------
     DataError
         Input that the model cannot use.
-    NotImplementedError
-        Data in a stream, whose fits say it.
+    PerfectSeparationError
+        Rows in a stream are separated, and too many bound the directions: which signs they take is not found out.
+    EstimationError
+        Rounding leaves open whether rows in a stream are separated.
     ValueError
         Another `model`.
 
@@ -67,11 +67,6 @@ def detect_separation(
     quasi-complete separation of GRADE: "Intercept" (-inf), "above[T.True]" (inf); 8 of 32 rows
     """
     cls = _class(model)
-    if isinstance(formula, str) and as_source(data) is not None:
-        raise RowsElsewhereError(
-            "detect_separation() is for tables in memory: a fit to data in a stream, "
-            f"{cls.__name__}.from_formula(formula, data).fit(), says itself which estimates are infinite"
-        )
     if not isinstance(formula, str):
         return cls(formula, data, **keywords)._detect()  # type: ignore[call-arg]
     frame = sys._getframe(1 + keywords.pop("eval_env", 0))

@@ -14,92 +14,82 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Columns, Dense, expandable
 from glmclf.core.objective import Largest
-from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, too_many
-from glmclf.data.frame import close_to
-from glmclf.data.groups import Groups
+from glmclf.core.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
+from glmclf.data.digests import Digests, Watched, of_column, other_values
+from glmclf.data.frame import EXACT, close_to, rounded
+from glmclf.data.groups import Groups, check_number, without_group
+from glmclf.data.kept import Room
 from glmclf.data.sample import Part
-from glmclf.data.sources import AGAIN, Source, joined, of_part
-from glmclf.errors import DataError, MissingDataError
+from glmclf.data.sources import Place, Source, of_part, of_rows
+from glmclf.errors import DataError
 
 if TYPE_CHECKING:
     from glmclf.data.streams import Reader, StreamSample
 
 ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
 FEW = 16  # rows of a prototype
-ALIKE = 1e-11  # of the terms of a digest, that is rounding
-ROWS = 0  # column of counts, beside columns called by words
 
 
-@dataclass(frozen=True)
-class Digest:
-    """What rows add up to with fixed weights, so that others are noticed; + is that of both.
+class _Watching:
+    """A reader that gives digests of what it reads after the rows."""
 
-    Attributes
+    def __init__(self, reader: Reader):
+        self._reader = reader
+
+    def __call__(self, table: pd.DataFrame, place: Any) -> tuple:
+        return self._reader.watched(table, place)
+
+
+class _Keeping(_Watching):
+    """The same, which offers the rows to a room.
+
+    Parameters
     ----------
-    n : int
-    total, size : float
-        The sum, and that of the absolute terms, of which rounding is a share.
+    reader : Reader
+    rows : int
+        Of all parts.
     """
 
-    n: int = 0
-    total: float = 0.0
-    size: float = 0.0
+    def __init__(self, reader: Reader, rows: int):
+        super().__init__(reader)
+        self._room, self._places = Room.beside_others(rows), list[Place]()
 
-    def __add__(self, other: Digest) -> Digest:
-        return Digest(self.n + other.n, self.total + other.total, self.size + other.size)
+    def __call__(self, table: pd.DataFrame, place: Place) -> tuple:
+        *rows, digests = super().__call__(table, place)
+        if rows:
+            self._places.append(place)
+            self._room.offer(place.number, tuple(rows))
+        return (*rows, digests)
 
-    @classmethod
-    def of(cls, number: int, X: Any, y: ndarray, *beside: ndarray | None) -> Digest:
-        """Of the rows of one part."""
-        features = hasattr(X, "values")  # side by side, some missing
-        columns = [np.nan_to_num(v) for v in X.values] if features else [X @ _apart(X.shape[1])]
-        rows, u = np.zeros(len(y)), _weights(len(y))
-        for times, a in zip(_apart(len(columns) + 4), [*columns, y, *beside]):
-            if a is not None:
-                rows += times * (a if a.ndim == 1 else a @ _apart(a.shape[1]))
-        which = 1.0 + number % 101
-        return cls(len(y), which * float(u @ rows), which * float(u @ np.abs(rows)))
+    @property
+    def whole(self) -> bool:
+        """Whether all that was made is there."""
+        return not self._room.full
 
-    def like(self, other: Digest) -> bool:
-        """Whether the rows are the same, as far as this tells."""
-        return self.n == other.n and abs(self.total - other.total) <= ALIKE * (self.size + other.size)
+    def parts(self) -> Iterator[tuple[tuple, Place]]:
+        """What is kept, in its order."""
+        return ((self._room.arrays[place.number], place) for place in self._places)
 
 
-@functools.lru_cache(maxsize=4)
-def _weights(n: int) -> ndarray:
-    """Of rows, so that their order is noticed."""
-    return 1.0 + np.arange(n) % 97
-
-
-def _apart(k: int) -> ndarray:
-    """Factors of columns, so that none stands in for another."""
-    return np.sqrt(2.0 + np.arange(k))
-
-
-@dataclass(frozen=True)
-class _Watched:
-    """A sum over rows, and their digest."""
-
-    value: Any
-    digest: Digest
-
-    def __add__(self, other: _Watched) -> _Watched:
-        return _Watched(joined(self.value, other.value), self.digest + other.digest)
-
-
-def _watched(f: Callable, *arrays: Any) -> _Watched:
-    return _Watched(f(*arrays), Digest.of(arrays[-1], *arrays[: len(Part._fields)]))
+def _watched(f: Callable, *arrays: Any) -> Watched:
+    """A sum over the rows of a part, if it has any, and the digests beside them."""
+    *rows, digests, number = arrays
+    return Watched(f(*rows, number) if rows else None, digests)
 
 
 class Stream:
     """What `core.streamed.Streamed` sums over: a source, read as rows of a model, which are the same in each pass.
 
+    Small ones stay in memory once a second pass has shown that they are the same: `data.kept`.
+
     Parameters
     ----------
     source : Source
     reader : Reader
-    digest : Digest, optional
-        Of the rows; by default that of the first pass.
+    rows : int
+        Of the fit.
+    prototype : tuple, optional
+        Arrays of a few rows; by default the first ones of the source.
 
     Raises
     ------
@@ -107,48 +97,50 @@ class Stream:
         The source gives other rows than it gave at first.
     """
 
-    def __init__(self, source: Source, reader: Reader, digest: Digest | None = None):
-        self.source, self.reader, self.digest = source, reader, digest
-        self.prototype = source.first_of_rows(reader, FEW, self._columns)
+    def __init__(self, source: Source, reader: Reader, rows: int, prototype: tuple | None = None):
+        self.source, self.reader, self.rows = source, reader, rows
+        self._watching, self._known = _Watching(reader), False  # one object: sources keep what it makes by it
+        self._kept: _Keeping | None = None
+        self.prototype = prototype or source.first_of_rows(reader, FEW, self._columns)
 
     @property
     def _columns(self) -> list[str] | None:
         return None if self.reader.subset else self.reader.columns
 
-    def _read(self) -> Iterator[tuple[tuple, int]]:
-        for table, place in self.source.tables(self._columns):
-            arrays = of_part(self.reader, table, place, self.source.kind)
-            if arrays:
-                yield arrays, place.number
-
     def sum(self, f: Callable) -> Any:
         """Sum of ``f(*arrays, number)`` over the parts that have rows."""
-        found = self.source.sum_of_rows(self.reader, functools.partial(_watched, f), self._columns)
-        self._check(Digest() if found is None else found.digest)
-        return None if found is None else found.value
+        if self._kept is not None:
+            return self.source.added(functools.partial(of_rows, f), self._kept.parts())
+        reader = self._reading()
+        found = self.source.sum_of_rows(reader, functools.partial(_watched, f), self._columns)
+        value = self.source.ledger.checked(found)
+        self._keep(reader)
+        return value
 
     def parts(self) -> Iterator[tuple]:
         """The arrays of each part that has rows."""
-        seen = Digest()
-        for arrays, number in self._read():
-            seen = seen + Digest.of(number, *arrays[: len(Part._fields)])
-            yield arrays
-        self._check(seen)
+        if self._kept is not None:
+            yield from (arrays for arrays, _ in self._kept.parts())
+            return
+        seen, reader = Digests(), self._reading()
+        for table, place in self.source.tables(self._columns):
+            *arrays, digests = of_part(reader, table, place, self.source.kind)
+            seen = seen + digests
+            if arrays:
+                yield tuple(arrays)
+        self.source.ledger.check(seen)
+        self._keep(reader)
 
-    def _check(self, seen: Digest) -> None:
-        if self.digest is None:
-            self.digest = seen
-        if not seen.like(self.digest):
-            raise self._other(seen)
+    def _reading(self) -> _Watching:
+        """The reader, which keeps what it makes where it was made before."""
+        keep = self._known and not self.source.keeps
+        return _Keeping(self.reader, self.rows) if keep else self._watching
 
-    def _other(self, seen: Digest) -> DataError:
-        then = 0 if self.digest is None else self.digest.n
-        what = f"{seen.n} rows for the fit, and {then} at first" if seen.n != then else "other values than at first"
-        what = what if then or seen.n else "no rows when it is read again"
-        return DataError(
-            f"{self.source.kind} gives {what}: it must give the same tables each time it is read, also after the fit. "
-            "Fit again, or use a fit to a table in memory"
-        )
+    def _keep(self, reader: _Watching) -> None:
+        """A pass has given what it had to."""
+        self._known = True
+        if isinstance(reader, _Keeping) and reader.whole:
+            self._kept = reader
 
 
 @dataclass(frozen=True)
@@ -206,18 +198,13 @@ class StreamedRows:
     streamed = True
 
     def __init__(self, sample: StreamSample, outcomes: Callable):
-        self.stream = Stream(sample.source, sample.reader)
+        self.stream = Stream(sample.source, sample.reader, len(sample))
 
         def facts(X, y, trials, offset, weights, number) -> Facts:
             return replace(_facts(X, offset, weights, number), outcomes=outcomes(y, trials, weights))
 
         self.facts: Facts = self.stream.sum(facts)
-        if len(self) != len(sample):
-            raise DataError(
-                f"{sample.source.kind} gave {len(sample)} rows for the fit at first and {len(self)} when it was read "
-                f"again: {AGAIN}"
-            )
-        self._of: Callable[..., tuple] | None = None
+        self._of: tuple[Callable[..., tuple], ...] = ()
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
 
     def __reduce__(self) -> Any:
@@ -247,12 +234,11 @@ class StreamedRows:
 
     def changed(self, f: Callable[..., tuple]) -> StreamedRows:
         """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
-        other, before = object.__new__(type(self)), self._of
-        of = f if before is None else lambda *arrays: f(*before(*arrays))
+        other, of = object.__new__(type(self)), (*self._of, f)
         stream, counts = self.stream, self.facts.counts
 
         def facts(*arrays: Any) -> Facts:
-            X, _, _, offset, weights = of(*arrays[:-1])
+            X, _, _, offset, weights = made(of, None, arrays[:-1])
             return _facts(X, offset, weights, arrays[-1])
 
         other.stream, other._of, other.facts = stream, of, stream.sum(facts)
@@ -339,12 +325,18 @@ class StreamedRows:
 
     def grouped(self, names: list[str]) -> Stream:
         """The stream with columns of groups beside the rows."""
-        return Stream(self.stream.source, replace(self.stream.reader, beside=tuple(names)), self.stream.digest)
+        stream, reader = self.stream, replace(self.stream.reader, beside=tuple(names))
+        few = stream.prototype[: len(Part._fields)]
+        return Stream(stream.source, reader, stream.rows, (*few, *([np.zeros(few[0].shape[0])] * len(names))))
 
     def beside(self, names: list[str]) -> Streamed:
         """The rows with more columns of the source behind them."""
-        of = None if (own := self._of) is None else lambda *arrays: (*own(*arrays[:5]), *arrays[5:])
-        return Streamed(self.grouped(names), self.facts.counts, of=of)
+        own = self._of
+
+        def of(*arrays: Any) -> tuple:
+            return *made(own, None, arrays[: len(Part._fields)]), *arrays[len(Part._fields) :]
+
+        return Streamed(self.grouped(names), self.facts.counts, of=(of,))
 
     def groups(self, groups: Any) -> Groups:
         """The clusters that one or two columns make.
@@ -355,50 +347,52 @@ class StreamedRows:
             Values beside the table; no such column; a row of the fit without a group.
         """
         names: list[str] = [groups] if isinstance(groups, str) else groups
-        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names) or len(names) > 2:
+        stray = [groups] if not isinstance(names, list | tuple) else [n for n in names if not isinstance(n, str)]
+        if stray:
             raise DataError(
-                f"groups= of data in a stream are the names of one or two columns; found {type(groups).__name__}"
+                f"groups= of data in a stream are the names of one or two columns; found {type(stray[0]).__name__}"
             )
+        check_number(len(names))
         source = self.stream.source
         absent = [name for name in names if name not in source.names]
         if absent:
             raise DataError(f'groups="{absent[0]}": no such column. {close_to(absent[0], source.names)}')
         stream = self.grouped(list(names))
-        found = stream.sum(_Distinct.of).table
+        distinct = stream.sum(_Distinct.of)
+        found = distinct.table
         for name in names:
+            if {(name, "i"), (name, "f")} <= distinct.large:
+                raise rounded(name)
             if len(types := {type(v).__name__ for v in found[name] if v is not None and isinstance(v, str | int)}) > 1:
                 raise DataError(
                     f'groups="{name}" holds values of types {", ".join(sorted(types))} in different parts: give it one '
                     "type throughout"
                 )
-        if (lost := int(found[ROWS][found[names].isna().any(axis=1)].sum())) > 0:
-            raise MissingDataError(
-                f"{' or '.join(names)}: the group is missing in {lost} row{'' if lost == 1 else 's'} of the fit. Drop "
-                "such rows from the data, or give them a group."
-            )
         codes: list[Any] = [StreamedCodes.of(stream, found, list(names), [name]) for name in names]
         return Groups(codes, list(names))
 
 
 class _Distinct:
-    """Distinct groups, or pairs of them, in order of appearance, and how many rows each has; + is those of both."""
+    """Distinct groups, or pairs of them, in order of appearance, and columns with numbers beyond 2**53 by their kind;
+    + is those of both."""
 
-    def __init__(self, table: pd.DataFrame):
-        self.table = table
+    def __init__(self, table: pd.DataFrame, large: frozenset[tuple[str, str]] = frozenset()):
+        self.table, self.large = table, large
 
     @classmethod
     def of(cls, *arrays: Any) -> _Distinct:
         groups = {str(g.name): g for g in arrays[len(Part._fields) : -1]}
-        found = _counted(pd.DataFrame(groups | {ROWS: 1}))
-        return cls(found.assign(**{name: _plain(found[name]) for name in groups}))
+        for name, values in groups.items():
+            if (lost := values.isna().to_numpy(dtype=bool)).any():
+                raise without_group(name, values.index[lost])
+        found = pd.DataFrame(groups).drop_duplicates(ignore_index=True)
+        numbers = {name: kind for name in groups if (kind := found[name].dtype.kind.replace("u", "i")) in "if"}
+        large = frozenset((name, kind) for name, kind in numbers.items() if (found[name].abs() >= EXACT).any())
+        return cls(found.assign(**{name: _plain(found[name]) for name in groups}), large)
 
     def __add__(self, other: _Distinct) -> _Distinct:
-        return _Distinct(_counted(pd.concat([self.table, other.table], ignore_index=True)))
-
-
-def _counted(table: pd.DataFrame) -> pd.DataFrame:
-    names = [name for name in table.columns if name != ROWS]
-    return table.groupby(names, sort=False, dropna=False, as_index=False, observed=True)[ROWS].sum()
+        table = pd.concat([self.table, other.table], ignore_index=True).drop_duplicates(ignore_index=True)
+        return _Distinct(table, self.large | other.large)
 
 
 def _plain(column: pd.Series) -> pd.Series:
@@ -406,7 +400,7 @@ def _plain(column: pd.Series) -> pd.Series:
     ones."""
     values = column.astype(object)
     if column.dtype.kind == "f":  # as whole numbers beside missing ones are read
-        whole = np.asarray(column) % 1 == 0
+        whole = (np.asarray(column) % 1 == 0) & (np.abs(np.asarray(column)) < EXACT)
         values[whole] = [int(v) for v in np.asarray(column)[whole]]
     return values.where(column.notna(), None)
 
@@ -432,8 +426,7 @@ class StreamedCodes:
     @classmethod
     def of(cls, stream: Stream, found: pd.DataFrame, names: list[str], which: list[str]) -> StreamedCodes:
         """Clusters of some of the columns."""
-        distinct = found[which].drop_duplicates()
-        labels = pd.Index(distinct[which[0]], dtype=object) if len(which) == 1 else pd.MultiIndex.from_frame(distinct)
+        labels = _index([found[name].to_numpy() for name in which]).unique()
         return cls(stream, [names.index(name) for name in which], labels)
 
     def max(self) -> int:
@@ -449,14 +442,32 @@ class StreamedCodes:
     def number(self) -> Callable:
         """Numbers of the clusters of some rows, from their groups."""
         labels, at = self.labels, self.at
+        names = '" and "'.join(self.stream.reader.beside[i] for i in at)
 
-        def number(*groups: pd.Series) -> ndarray:
-            if len(at) > 1:
-                return labels.get_indexer(pd.MultiIndex.from_arrays([_plain(groups[i]) for i in at]))
-            codes, found = pd.factorize(groups[at[0]])
+        def known(groups: list[pd.Series]) -> ndarray:
+            if len(groups) > 1:
+                return labels.get_indexer(pd.MultiIndex.from_arrays([_plain(g) for g in groups]))
+            codes, found = pd.factorize(groups[0])
             return labels.get_indexer(pd.Index(_plain(pd.Series(found)), dtype=object))[codes]
 
+        def number(*groups: Any) -> ndarray:
+            if isinstance(groups[0], np.ndarray):  # of a prototype
+                return np.zeros(len(groups[0]), dtype=np.intp)
+            found = known([groups[i] for i in at])
+            if (found < 0).any():
+                raise other_values("the source", of_column(names))
+            return found
+
         return number
+
+
+
+def _index(labels: list[ndarray]) -> pd.Index:
+    """Labels, or pairs of them, as objects."""
+    pairs = np.empty(len(labels[0]), dtype=object)
+    pairs[:] = labels[0] if len(labels) == 1 else list(zip(*labels, strict=True))
+    return pd.Index(pairs, dtype=object, tupleize_cols=False)
+
 
 def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:
     n, (low, high, zero_one) = X.shape[0], _ends(X)

@@ -52,8 +52,7 @@ def adjusted_predictions(
     kind, keep = ("level" if which == "mean" else "linear"), vcov is not None
     estimands = [
         Estimand((*setting, *group), tuple(cell.values()), averages[g], g)
-        for setting, rows in found.rows()
-        for by_cell in [[rows.at(cell).averages(kind, keep=keep) for cell in cells]]
+        for setting, by_cell in found.each(lambda rows: [rows.at(cell).averages(kind, keep=keep) for cell in cells])
         for g, group in enumerate(found.groups)
         for cell, averages in zip(cells, by_cell, strict=True)
     ]

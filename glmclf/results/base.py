@@ -81,7 +81,7 @@ class Results(
         self.separation: Separation | None = None
         if self._limit is not None:
             self._ruled_out = self._limit.ruled_out
-            self.separation = separation_report(model, self._limit.cone, self._limit.decided)
+            self.separation = separation_report(model, self._limit.cone, self._limit.ruled_out)
         self._combinations = dict(found.omitted)
         self._reduction = getattr(found, "reduction", None)
         self._theta, self._value = found.theta, fit.evaluation.value
@@ -276,6 +276,18 @@ class Results(
             fixed, values = self._constraint.fixed(R)
             estimate, se = np.where(fixed, values, estimate), np.where(fixed, 0.0, se)
         return estimate, se
+
+    @property
+    def _outcomes_gone(self) -> ndarray:
+        """Outcomes of the rows of a separated fit that are ruled out, (n, K) bool."""
+        r, K = self.model._rows, self.model._likelihood.n_eta + 1
+        if not r.streamed:
+            assert self._ruled_out is not None
+            return self._ruled_out
+        from glmclf.core.limit import outcomes_ruled_out
+
+        cone: Any = self._cone
+        return r.blocks().gathered(lambda X, *_: outcomes_ruled_out(cone, K, X))
 
     @cached_property
     def llf(self) -> float:
@@ -955,6 +967,13 @@ class Results(
     def _remember(self) -> None:
         _ = self._null_penalised
         super()._remember()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A limit over a stream is one of rows that stay behind."""
+        state, rows = super().__getstate__(), self.model._rows_
+        if rows is None or not rows.streamed:
+            return state
+        return {**state, "_limit": None, "_ruled_out": None, "_origin": None}
 
     def _drop_rows(self) -> None:
         super()._drop_rows()

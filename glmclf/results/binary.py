@@ -25,17 +25,26 @@ from glmclf.inference.prediction import Prediction, linear_se
 from glmclf.results import frames
 from glmclf.results.base import Results, saturated_sum
 from glmclf.results.estimates import row_property
+from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.inverse import InversePredictions
 from glmclf.results.judging import JudgedRegression
 from glmclf.results.partial_residuals import PartialResiduals
-from glmclf.results.partitions import by_partition
+from glmclf.results.partitions import at_once, by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import signs_of_rows, warn_of_unknown
 
 LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 
 
-class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, PartialResiduals, Results):
+class BinaryResults(
+    InversePredictions,
+    JudgedRegression,
+    QuantileResiduals,
+    PartialResiduals,
+    Results,
+    StatsmodelsStyle,
+    metaclass=NamesStatsmodels,
+):
     """Results of Logit, Probit and CLogLog."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")
@@ -102,8 +111,13 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X: Columns, offset) -> ndarray:
-        """Linear predictors of rows as they are."""
-        return self._at_the_limit(X, self._predictor(X, self._rotated(X), offset))
+        """Linear predictors of rows of the fit as they are in a stream."""
+        eta = self._predictor(X, self._rotated(X), offset)
+        if self._cone is None:
+            return eta
+        from glmclf.core.limit import outcomes_ruled_out
+
+        return _decided(eta, outcomes_ruled_out(self._cone, 2, X))
 
     def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
@@ -121,7 +135,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
             return eta
         if X is None:
             assert self._ruled_out is not None
-            return np.where(self._ruled_out[:, 0], np.inf, np.where(self._ruled_out[:, 1], -np.inf, eta))
+            return _decided(eta, self._ruled_out)
         from glmclf.core.limit import at_infinity
 
         found = [signs_of_rows(self._cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
@@ -382,7 +396,8 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         ----------
         newdata : DataFrame, path, pyarrow Dataset or callable, optional
             By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part.
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
 
         Returns
         -------
@@ -467,7 +482,7 @@ class BinaryResults(InversePredictions, JudgedRegression, QuantileResiduals, Par
         """
         from scipy import stats
 
-        p = self.predict(newdata, offset=offset).to_numpy()
+        p = at_once(self, newdata, offset=offset).to_numpy()
         if newdata is None and self.model._rows.trials is not None:
             return stats.binom(self.model._rows.trials, p)
         return stats.bernoulli(p)
@@ -479,6 +494,11 @@ class _Sums(NamedTuple):
 
     def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
         return _Sums(self.sums + other.sums, self.spread + other.spread)
+
+
+def _decided(eta: ndarray, gone: ndarray) -> ndarray:
+    """Linear predictors of rows of which outcomes are gone, (n, 2): inf and -inf where one is."""
+    return np.where(gone[:, 0], np.inf, np.where(gone[:, 1], -np.inf, eta))
 
 
 def _counts(y: ndarray, trials: ndarray | None) -> ndarray:

@@ -15,6 +15,7 @@ from glmclf.inference import accuracy, calibration
 from glmclf.inference.accuracy import Outcomes
 from glmclf.inference.recalibration import in_the_large, recalibrate
 from glmclf.inference.wald import critical_value
+from glmclf.results.frames import notebook
 from glmclf.results.roc import check_alpha
 
 CURVE = ["level", "bin", "n", "predicted", "observed", "lower", "upper"]
@@ -72,6 +73,9 @@ class Calibration:
 
     def __repr__(self) -> str:
         return f"Calibration of {self.levels}\n{self.summary_frame().to_string(float_format='{:.4f}'.format)}"
+
+    def _repr_html_(self) -> str:
+        return notebook(f"Calibration of {self.levels}", self.summary_frame(), digits=".4f")
 
     def _of(self, k: int) -> Outcomes:
         return self._outcomes.one_against_rest(k)

@@ -208,6 +208,10 @@ def with_rows(res: Any) -> Any:
         return res
     found, model = copy.copy(res), copy.copy(res.model)
     model._rows_, found.model = model._rows.held(), model
+    if getattr(res, "_cone", None) is not None:
+        from glmclf.core.limit import outcomes_ruled_out
+
+        found._ruled_out = outcomes_ruled_out(res._cone, model._likelihood.n_eta + 1, model._rows.X)
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -113,11 +112,11 @@ def row_loglikelihoods(res: Any) -> ndarray:
 
 
 def _nested(a: Any, b: Any) -> int:
-    """1 where a contains b, -1 where b contains a, 0 where neither is known to contain the other."""
+    """1 where a contains b, -1 where b contains a, 0 where neither contains the other; DataError where only rows that
+    are gone could tell."""
     for sign, larger, smaller in ((1, a, b), (-1, b, a)):
-        with suppress(DataError):  # the rows are gone, which the test itself says
-            if _lr(larger, smaller) is not None:
-                return sign
+        if _lr(larger, smaller) is not None:
+            return sign
     return 0
 
 
@@ -165,6 +164,10 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     -----
     InferenceWarning
         Whether two fits are nested cannot be told without rows, which were removed or not saved.
+
+    See Also
+    --------
+    glmclf.regression_table : Coefficients side by side, of any fits.
 
     Notes
     -----

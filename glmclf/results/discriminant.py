@@ -667,7 +667,7 @@ class DiscriminantResults(GenerativeResults):
             "version": saving.FORMAT,
             "model": self.model._as_dict(),
             "law": law,
-            "moments": {"counts": f.moments.counts, "means": f.moments.means, "scatter": f.moments.scatter},
+            "moments": {name: getattr(f.moments, name) for name in ClassMoments.__dataclass_fields__},
             "factors": f.factors,
             "covariance": {**vars(self._cov), "groups": self._group_names},
             "reduced": self._reduced,
@@ -681,6 +681,8 @@ class DiscriminantResults(GenerativeResults):
         arrays = ("counts", "log_priors", "prior_counts", "means", "centre")
         law |= {name: np.array(law[name], dtype=float) for name in arrays}
         law["means"] = law["means"].reshape(len(law["counts"]), -1)
+        if np.ndim(law.get("rest", 0.0)):  # older files have none
+            law["rest"] = np.array(law["rest"], dtype=float).reshape(law["means"].shape)
         law["dispersions"] = tuple(Dispersion(d["kind"], np.array(d["root"]), d["n"]) for d in law["dispersions"])
         law["shrinkage"] = tuple(law["shrinkage"])
         moments = ClassMoments(**{name: np.array(a, dtype=float) for name, a in stored["moments"].items()})

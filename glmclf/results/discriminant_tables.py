@@ -23,6 +23,7 @@ from glmclf.errors import DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference import discriminant as diagnostics
 from glmclf.inference import manova, wald
 from glmclf.results import nested_laws
+from glmclf.results.frames import notebook
 from glmclf.results.same_data import check_values, different_data, matching
 
 LARGEST_ROBUST = 12_000  # coefficients of which a robust covariance is formed: 1.2 GB
@@ -241,11 +242,17 @@ class CanonicalTables:
         values, index = self._res._values(newdata)
         return pd.DataFrame(self._found.scores(values), index=index, columns=self.eigenvalues.index)
 
-    def __repr__(self) -> str:
+    def _functions(self) -> pd.DataFrame:
         table = pd.DataFrame(
             {"eigenvalue": self.eigenvalues, "proportion": self.proportions, "correlation": self.correlations}
         )
-        return f"{table.join(self.tests)}\n\nstandardised coefficients\n{self.standardised}"
+        return table.join(self.tests)
+
+    def __repr__(self) -> str:
+        return f"{self._functions()}\n\nstandardised coefficients\n{self.standardised}"
+
+    def _repr_html_(self) -> str:
+        return notebook(self._functions(), "standardised coefficients", self.standardised)
 
 
 # --------------------------------------------------------------------------------------------------- error rates
@@ -316,6 +323,9 @@ class ErrorTables:
 
     def __repr__(self) -> str:
         return repr(self.rates)
+
+    def _repr_html_(self) -> str:
+        return notebook(self.rates)
 
 
 # --------------------------------------------------------------------------------------------------------- ladder

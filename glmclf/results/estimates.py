@@ -474,7 +474,7 @@ class Kept(Estimates):
         Returns
         -------
         Summary
-            `as_text, as_latex, as_html, as_csv, as_markdown`.
+            `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`.
         """
         from glmclf.results.summary import summary
 

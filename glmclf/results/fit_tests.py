@@ -131,6 +131,8 @@ class FitTests:
         res: Any = self
         res._check_likelihood("gof_test()", "calibration plots and predictions")
         check_groups(groups)
+        if self.model._rows.streamed:
+            return _with_rows(self).gof_test(groups)
         seen = self._undecided()
         rows = self._by_pattern_of_rows(seen)
         rows[self._risk_test] = self._grouped_row(seen, rows["Pearson"][1], groups)
@@ -144,8 +146,9 @@ class FitTests:
         counts, p, risk = res._observed_and_fitted()
         if res._cone is None:
             return Seen(counts, p, risk, self._patterns(), np.ones(p.shape, dtype=bool))
-        rows = np.flatnonzero((~res._ruled_out).sum(axis=1) > 1)
-        counts, p, risk, possible = counts[rows], p[rows], risk[rows], ~res._ruled_out[rows]
+        gone = res._outcomes_gone
+        rows = np.flatnonzero((~gone).sum(axis=1) > 1)
+        counts, p, risk, possible = counts[rows], p[rows], risk[rows], ~gone[rows]
         if len(rows) and not possible[:, 0].any():  # no row may be of the reference: the risk of leaving another class
             risk = np.delete(p, np.flatnonzero(possible.any(axis=0))[0], axis=1).sum(axis=1)
         return Seen(counts, p, risk, np.unique(self._patterns()[rows], return_inverse=True)[1], possible)
@@ -219,6 +222,8 @@ class FitTests:
         res: Any = self
         res._check_likelihood("gof_groups()", "calibration plots and predictions")
         check_groups(groups, least=2)
+        if self.model._rows.streamed:
+            return _with_rows(self).gof_groups(groups)
         seen = self._undecided()
         if not len(seen.risk):
             raise ValueError(f"gof_groups(): there is no row to group, as separation decides all ({res.separation})")
@@ -370,6 +375,13 @@ def _at_the_limit(limit: Any) -> Estimated | None:
         return Estimated(objective, theta, objective(theta, True).factor.root, basis, None)
     free = np.eye(len(objective.full(theta)))[:, objective.kept]
     return Estimated(objective.objective, objective.full(theta), free @ objective(theta, True).factor.root, None, free)
+
+
+def _with_rows(res: Any) -> Any:
+    """Results with the rows of the fit in memory, where all tests see them after one pass."""
+    from glmclf.results.comparison import with_rows
+
+    return with_rows(res)
 
 
 def check_groups(groups: Any, least: int = 3) -> None:

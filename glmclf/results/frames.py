@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,16 @@ def coefficients(
     estimate, se, z, p = (column.to_numpy(dtype=float).ravel(order="F") for column in columns)
     table = Coefficients(estimate, se, z, p, low, high)
     return table.exponentiated() if exponentiate else table
+
+
+def notebook(*parts: str | pd.DataFrame | pd.Series, digits: str | None = None) -> str:
+    """Texts and tables below each other as HTML, for the `_repr_html_` of a result that prints them."""
+    form = None if digits is None else f"{{:{digits}}}".format
+    tables = (part.to_frame() if isinstance(part, pd.Series) else part for part in parts)
+    return "\n".join(
+        f"<p>{html.escape(part, quote=False)}</p>" if isinstance(part, str) else part.to_html(float_format=form)
+        for part in tables
+    )
 
 
 def headings(res: Any) -> tuple[str, str]:

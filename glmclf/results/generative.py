@@ -506,7 +506,8 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         ----------
         newdata : DataFrame, path, pyarrow Dataset or callable, optional
             By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part.
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
 
         Returns
         -------
@@ -736,7 +737,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         Returns
         -------
         Summary
-            `as_text, as_latex, as_html, as_csv, as_markdown`.
+            `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`.
         """
         from glmclf.results.generative_summary import summary
 

@@ -65,6 +65,10 @@ class PosteriorTests:
         check_groups(groups)
         res: Any = self
         res._check_likelihood("gof_test()")
+        if self.model._rows.streamed:
+            from glmclf.results.comparison import with_rows
+
+            return with_rows(res).gof_test(groups)
         counts, _, risk = self._observed_and_fitted()
         group = gof.risk_groups(risk, counts.sum(axis=1), int(groups))
         n_groups, q = int(group.max()) + 1, len(res.levels) - 1

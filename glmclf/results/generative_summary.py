@@ -101,8 +101,9 @@ def summary(
     Returns
     -------
     Summary
-        `as_text, as_latex, as_html, as_csv, as_markdown`. `tables` holds the header, tests, classes, features, the
-        equations of the implied logit, and facts. What a fit does not have is left out, and the notes say so.
+        `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`. `tables` holds the header, tests, classes,
+        features, the equations of the implied logit, and facts. What a fit does not have is left out, and the notes say
+        so.
 
     Raises
     ------

@@ -17,6 +17,7 @@ from glmclf.inference import accuracy, calibration, roc
 from glmclf.inference.accuracy import Measure, Outcomes
 from glmclf.inference.wald import critical_value
 from glmclf.results.calibration import Calibration
+from glmclf.results.frames import notebook
 from glmclf.results.levels import cross_table
 from glmclf.results.roc import MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
 
@@ -33,13 +34,14 @@ class Rows(NamedTuple):
     ----------
     log_p, p : (n, K) ndarray
         Predicted probabilities and their logs, in the order of the levels.
-    index : Index
+    index : Index or None
+        Labels, where they are kept: not of parts.
     outcomes : Outcomes
     """
 
     log_p: ndarray
     p: ndarray
-    index: pd.Index
+    index: Any
     outcomes: Outcomes
 
     @property
@@ -76,14 +78,14 @@ class Parts(list):
         return both
 
     def rows(self) -> Rows:
-        """All of them; of several parts labelled by their place."""
+        """All of them; of several parts without labels."""
         if len(self) == 1:
             return self[0]
         log_p, p = (np.concatenate(some) for some in ([r.log_p for r in self], [r.p for r in self]))
         first, weights = self[0].outcomes, [r.outcomes.weights for r in self]
         counts = np.concatenate([r.outcomes.counts for r in self])
         outcomes = first._replace(counts=counts, weights=None if first.weights is None else np.concatenate(weights))
-        return Rows(log_p, p, pd.RangeIndex(len(p)), outcomes)
+        return Rows(log_p, p, None, outcomes)
 
 
 class ClassificationReport:
@@ -123,6 +125,10 @@ class ClassificationReport:
             parts.append(self.by_class["estimate"].unstack("measure", sort=False))
         words = [part.to_string(float_format="{:.4f}".format) for part in parts]
         return "\n\n".join([self.table.to_string(float_format="{:g}".format), *words])
+
+    def _repr_html_(self) -> str:
+        classes = [] if self.by_class is None else [self.by_class["estimate"].unstack("measure", sort=False)]
+        return f"{notebook(self.table, digits='g')}\n{notebook(self.overall, *classes, digits='.4f')}"
 
 
 class Judged:
@@ -200,7 +206,7 @@ class Judged:
 
         def part(X, y, trials, offset, weights) -> Tally:
             log_p, p, counts = self._rows_read(X, y, trials, offset)
-            return _tally(f, Rows(log_p, p, pd.RangeIndex(len(p)), self._outcomes_of(counts, weights)), {})
+            return _tally(f, Rows(log_p, p, None, self._outcomes_of(counts, weights)), {})
 
         return r.blocks().over_parts(part)
 
@@ -213,6 +219,10 @@ class Judged:
         if part and not len(newdata):
             return None
         model = self.model
+        if part:
+            from glmclf.data.across import refuse_across  # which loads patsy
+
+            refuse_across(model._design, newdata)
         log_p, p, index = self._log_p(newdata, offset)
         given = self._new_weights(newdata, {"freq_weights": freq_weights, "weights": weights})
         left = None if model.formula is None else model._design.endog_name
@@ -251,7 +261,7 @@ class Judged:
         absent = [levels[k] for k in np.flatnonzero(~(rows.outcomes.sizes > 0))]
         if absent:
             raise DataError(
-                f"{what} compares classes; no row of {', '.join(map(repr, absent))} is among the {len(rows.index)} "
+                f"{what} compares classes; no row of {', '.join(map(repr, absent))} is among the {len(rows.p)} "
                 "that are judged"
             )
 
@@ -447,7 +457,7 @@ class Judged:
         outcomes = rows.of(k)
         if not (outcomes.sizes > 0).all():
             level = self._judged_levels[k]
-            only = f"all {len(rows.index)} are" if outcomes.sizes[1] > 0 else "none is"
+            only = f"all {len(rows.p)} are" if outcomes.sizes[1] > 0 else "none is"
             raise DataError(f"a curve needs rows of {level!r} and others; of the rows judged {only} {level!r}")
         return RocCurve(rows.scores[:, k], rows.p[:, k], outcomes, rows.index, self._judged_levels[k])
 
@@ -793,6 +803,6 @@ def _tally(f: Callable[[Rows], Any], rows: Rows, lost: dict[str, int]) -> Tally:
     if none.any():
         lost = {**lost, "no prediction": int(none.sum())}
         kept = rows.outcomes.rows(np.flatnonzero(~none))
-        rows = Rows(rows.log_p[~none], rows.p[~none], rows.index[~none], kept)
-    n = len(rows.index)
+        rows = Rows(rows.log_p[~none], rows.p[~none], None if rows.index is None else rows.index[~none], kept)
+    n = len(rows.p)
     return Tally(f(rows) if n else None, n, lost)

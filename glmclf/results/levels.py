@@ -16,6 +16,7 @@ from glmclf.inference.pairwise import share_of_alpha
 from glmclf.inference.prediction import level_logit_se
 from glmclf.results import frames
 from glmclf.results.estimates import Estimates
+from glmclf.results.interop import StatsmodelsStyle
 
 
 class Levels:
@@ -322,6 +323,9 @@ class LevelPredictions:
     def __repr__(self) -> str:
         return repr(self.summary_frame())
 
+    def _repr_html_(self) -> str:
+        return frames.notebook(self.summary_frame())
+
 
 def check_prediction(which: Any) -> None:
     """Refuse what has no intervals."""
@@ -361,7 +365,7 @@ def drawn_labels(p: ndarray, n: int, generator: Any, response: Any, index: pd.In
     return pd.DataFrame(draws, index=index)
 
 
-class Equation:
+class Equation(StatsmodelsStyle):
     """One equation of a multinomial logit, in the shape of a binary result."""
 
     use_t = False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -11,13 +12,18 @@ from numpy import ndarray
 
 from glmclf.core.streamed import MOST_GATHERED, RowsElsewhereError, too_many
 from glmclf.data import sources
-from glmclf.data.frame import close_to
+from glmclf.data.digests import Digests, Watched
+from glmclf.data.frame import close_to, of_one_type
+from glmclf.data.sources import joined
 from glmclf.errors import DataError, MissingDataError
-from glmclf.inference.margins import Average
-from glmclf.results.margin_rows import Middles, Observed, Rows, averaged, median, numbers_of, rows_of_fit
+from glmclf.inference.margins import Average, Sums
+from glmclf.results.margin_rows import Middles, Observed, Rows, averaged, lacking, median, numbers_of, rows_of_fit
 from glmclf.results.margin_sources import Source
 
 Part = Callable[[Observed, pd.Series | None], Any]  # of some rows, and of a column beside them
+Change = Callable[[Observed, pd.Series | None], Observed]
+T = TypeVar("T")
+KINDS = ("number", "bool", "label", "category")  # of variables that may be a factor, a count or 0 and 1; dates are not
 
 
 def rows_to_average(source: Source, newdata: Any = None) -> Observed | InParts:
@@ -57,15 +63,28 @@ class _NewRows:
         self._source, self._rows = source, rows
 
     def __call__(self, f: Part, beside: str | None) -> Any:
+        from glmclf.data.across import refuse_across  # which loads patsy
+
         wanted = [*self._source.design.variables, self._source.offset_name, beside]
         columns = [name for name in dict.fromkeys(wanted) if name in self._rows.names]
 
         def part(table: pd.DataFrame, place: sources.Place) -> Any:
+            digests = Digests.of({name: table[name] for name in columns}).of_part(place.number)
             if not len(table):
-                return None
-            return f(rows_of_fit(self._source, table), table[beside] if beside else None)
+                return Watched(None, digests)
+            refuse_across(self._source.design, table)
+            return Watched(f(rows_of_fit(self._source, table), table[beside] if beside else None), digests)
 
-        return self._rows.sum(part, columns)
+        return self._rows.ledger.checked(self._rows.sum(part, columns))
+
+
+class Asked(NamedTuple):
+    """Averages that are asked for; see `Rows.averages`."""
+
+    rows: InParts
+    kind: str
+    name: str | None
+    scaled: bool
 
 
 class InParts(Rows):
@@ -86,26 +105,36 @@ class InParts(Rows):
         self.source, self._sum, self.names, self.fitted = source, total, names, fitted
         self.groups, self.codes = 1, None
         self._over: str | None = None
-        self._changes: list[Callable[[Observed, pd.Series | None], Observed]] = []
+        self._changes: tuple[Change, ...] = ()
+        self._answer: Callable[[Asked], list[Average]] = lambda asked: _averages([asked])[0]
+        self.table = _Values(self)
 
     def total(self, f: Callable[[Observed], Any]) -> Any:
         """Sum of f over the rows of each part, as they are set."""
 
         def part(rows: Observed, beside: pd.Series | None) -> Any:
-            for change in self._changes:
-                rows = change(rows, beside)
+            rows = self.as_set({(): rows}, beside)
             return f(rows) if len(rows.table) else None
 
         return self._sum(part, self._over)
 
-    def _then(self, change: Callable[[Observed, pd.Series | None], Observed], **changed: Any) -> Self:
+    def as_set(self, known: dict[tuple[Change, ...], Observed], beside: pd.Series | None) -> Observed:
+        """The rows of a part as they are set; those after some of the changes are taken from `known`, and added."""
+        done = len(self._changes)
+        while self._changes[:done] not in known:
+            done -= 1
+        for end in range(done, len(self._changes)):
+            known[self._changes[: end + 1]] = self._changes[end](known[self._changes[:end]], beside)
+        return known[self._changes]
+
+    def _with(self, **changed: Any) -> Self:
         other = object.__new__(type(self))
-        other.__dict__ = self.__dict__ | {"_changes": [*self._changes, change]} | changed
+        other.__dict__ = self.__dict__ | changed
+        other.table = _Values(other)
         return other
 
-    @property
-    def table(self) -> _Values:
-        return _Values(self)
+    def _then(self, change: Change, **changed: Any) -> Self:
+        return self._with(_changes=(*self._changes, change), **changed)
 
     def set(self, name: str, value: Any) -> Self:
         return self._then(lambda rows, _: rows.set(name, value))
@@ -158,8 +187,49 @@ class InParts(Rows):
         return np.array([[median(v[own], w[own]) for v in columns] for own in groups])
 
     def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
-        sums = self.total(lambda rows: rows.sums(kind, name, scaled)[0])
-        return averaged(self.source, sums, lambda: self.total(lambda rows: rows.odd(name)))
+        return self._answer(Asked(self, kind, name, scaled))
+
+    def together(self, f: Callable[[Self], T]) -> T:
+        """``f(rows)``, twice: first to learn which averages it asks for, which one pass then makes."""
+        asked: list[Asked] = []
+        unknown = [lacking(self.source, self.source.outcome.K)] * self.groups
+
+        def noted(one: Asked) -> list[Average]:
+            asked.append(one)
+            return unknown
+
+        f(self._with(_answer=noted))
+        answers = iter(_averages(asked))
+        return f(self._with(_answer=lambda _: next(answers)))
+
+
+def _averages(asked: list[Asked]) -> list[list[Average]]:
+    """Averages over the rows of one source, in one pass."""
+
+    def part(rows: Observed, beside: pd.Series | None) -> _SideBySide:
+        known: dict[tuple[Change, ...], Observed] = {(): rows}
+        found = _SideBySide()
+        for one in asked:
+            some = one.rows.as_set(known, beside)
+            found.append(some.sums(one.kind, one.name, one.scaled)[0] if len(some.table) else None)
+        return found
+
+    if not asked:
+        return []
+    rows = asked[0].rows
+    sums = rows._sum(part, rows._over)
+
+    def made(one: Asked, own: Sums) -> list[Average]:
+        return averaged(one.rows.source, own, lambda: one.rows.total(lambda some: some.odd(one.name)))
+
+    return [made(one, own) for one, own in zip(asked, sums, strict=True)]
+
+
+class _SideBySide(list):
+    """Sums over rows, some of none; + is those of more rows."""
+
+    def __add__(self, other: list[Any]) -> _SideBySide:
+        return _SideBySide(joined(a, b) for a, b in zip(self, other, strict=True))
 
 
 class _Held(list):
@@ -173,16 +243,28 @@ class _Held(list):
 
 
 class _Values:
-    """Values of variables of rows in parts, by name: enough to tell levels, and whether numbers are 0, 1 or whole."""
+    """Values of variables of rows in parts, by name: enough to tell levels, and whether numbers are 0, 1 or whole. All
+    are seen in one pass."""
 
     def __init__(self, rows: InParts):
         self._rows = rows
 
     def __getitem__(self, name: str) -> pd.Series:
+        found = self._seen.get(name)
+        return pd.Series(dtype=float, name=name) if found is None else found.columns[0].rename(name)
+
+    @cached_property
+    def _seen(self) -> dict[str, Any]:
         from glmclf.data.streams import Outcomes
 
-        found = self._rows.total(lambda rows: Outcomes.of([name], [rows.table[name].dropna()]))
-        return pd.Series(dtype=float, name=name) if found is None else found.columns[0].rename(name)
+        design = self._rows.source.design
+        kinds = {name: column.kind for name, column in getattr(design, "columns", {}).items()}
+        names = [name for name in design.variables if kinds.get(name, "number") in KINDS]
+
+        def part(rows: Observed) -> _SideBySide:
+            return _SideBySide(Outcomes.of([name], [rows.table[name].dropna()]) for name in names)
+
+        return dict(zip(names, self._rows.total(part) or (), strict=False))
 
 
 class _Labels:
@@ -196,5 +278,6 @@ class _Labels:
         return cls(column.dropna().drop_duplicates(), int(column.isna().sum()), len(column))
 
     def __add__(self, other: _Labels) -> _Labels:
-        values = pd.concat([self.values, other.values], ignore_index=True).drop_duplicates()
+        both = of_one_type(str(self.values.name), self.values, other.values)
+        values = pd.concat(both, ignore_index=True).drop_duplicates()
         return _Labels(values, self.missing + other.missing, self.n + other.n)

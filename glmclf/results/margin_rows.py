@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from glmclf.inference.margins import Average, Ends, Groups, Sums
 from glmclf.results.margin_sources import Source
 
 MOST_CELLS = 200_000  # combinations of levels that one typical row is averaged over
+T = TypeVar("T")
 
 
 class Part(NamedTuple):
@@ -80,6 +81,10 @@ class Rows:
             Whether to keep what is averaged, row by row.
         """
         raise NotImplementedError
+
+    def together(self, f: Callable[[Self], T]) -> T:
+        """``f(rows)``; the averages that it asks for are made together where each would take a pass."""
+        return f(self)
 
     def without_gaps(self, setting: dict[str, Any], slopes: list[str]) -> tuple[Self, int, ndarray]:
         """The rows that have all that the model needs with variables set, and the numbers that slopes are taken in; how

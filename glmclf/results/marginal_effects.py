@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ METHODS = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx"
 TYPICAL = ("mean", "median", "zero")
 COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # as statsmodels spells them
 MODEL_BASED = ("nonrobust", "expected")
+T = TypeVar("T")
 
 
 class Estimand(NamedTuple):
@@ -67,8 +68,7 @@ def marginal_effects(
     effects = _Effects(source, method, dummy, count, contrast, variables is not None, vcov is not None)
     estimands = [
         Estimand((*setting, *group), label, averages[g], g)
-        for setting, rows in found.rows()
-        for by_variable in [effects.of(rows, asked, found.table)]
+        for setting, by_variable in found.each(lambda rows: effects.of(rows, asked, found.table))
         for g, group in enumerate(found.groups)
         for label, averages in by_variable
     ]
@@ -186,7 +186,10 @@ class Settings:
             return cls._of_frame(res, source, at)
         if not (isinstance(at, str) and at in ("overall", *TYPICAL)) and not isinstance(at, Mapping):
             found = repr(at) if isinstance(at, str) else type(at).__name__
-            raise ValueError(f'at={found}: "overall", "mean", "median", "zero", a dict or a DataFrame in memory')
+            raise ValueError(
+                f'at={found}: "overall", "mean", "median", "zero", a dict or a DataFrame in memory, a setting a row '
+                "(of Dask, ddf.compute()). For averages over rows of a table, a file or a Dask DataFrame pass newdata="
+            )
         observed, labels = rows_to_average(source, newdata), None
         if over is not None and isinstance(observed, InParts):
             observed, labels = observed.by(over)
@@ -218,11 +221,10 @@ class Settings:
         known = [name for name in at.columns if name in source.design.variables or name == offset]
         if not known:
             raise DataError(f"at= has none of the variables {quoted(source.variables)}")
-        frame = source.model.data.frame
-        others = [*([] if frame is None else frame.columns), source.model.endog_names]
+        others = [*source.model._table_columns, source.model.endog_names]
         odd = [name for name in at.columns if name not in known and name not in others]
         if odd:
-            hint = close_to(str(odd[0]), lacking)
+            hint = close_to(str(odd[0]), source.variables)
             raise DataError(f"at= has the column {quoted(odd)}, no variable of the model. {hint}")
         those = rows_to_average(source)
         grid = [dict(zip(known, values, strict=True)) for values in at[known].itertuples(index=False, name=None)]
@@ -254,11 +256,11 @@ class Settings:
             why = f"no row with all values that the model needs is left of {self.names[-1]} {names}: NaN"
             whole.source._say(why, InferenceWarning)
 
-    def rows(self):
-        """Labels of each setting and its rows."""
+    def each(self, f: Callable[[Rows], T]) -> list[tuple[tuple[Any, ...], T]]:
+        """Labels of each setting and ``f(rows)`` of its rows."""
         base: Rows = typical(self.observed, self.at, self._equal) if self.at in TYPICAL else self.observed
-        for labels, setting in zip(self.labels, self.grid, strict=True):
-            yield labels, base.at(setting)
+        settings = list(zip(self.labels, self.grid, strict=True))
+        return base.together(lambda rows: [(labels, f(rows.at(setting))) for labels, setting in settings])
 
     def check_unconditional(self, res: Any) -> None:
         """Refuse what unconditional standard errors are not known for."""
@@ -619,7 +621,7 @@ class MarginalEffects(LabelledEstimates):
         Returns
         -------
         Summary
-            `as_text, as_latex, as_html, as_csv, as_markdown`.
+            `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`.
         """
         from glmclf.results.summary import estimates_summary
 

@@ -40,7 +40,7 @@ from glmclf.results.levels import (
     times_of,
 )
 from glmclf.results.partial_residuals import PartialResiduals
-from glmclf.results.partitions import by_partition
+from glmclf.results.partitions import at_once, by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 
@@ -110,7 +110,8 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
             cone = other._cone = self._cone.mapped(A)
             other._theta = at_infinity(other._theta, cone.signs)
             other.separation = renamed(self.separation, model, cone)
-            other._ruled_out = None if self._ruled_out is None else self._ruled_out[:, order]
+            gone = self._ruled_out
+            other._ruled_out = gone if gone is None or model._rows.streamed else gone[:, order]
             other._limit, other._origin = None, self._origin or self
         if self._constraint is not None:
             constraint = self._constraint.mapped(A, inverse)
@@ -164,8 +165,14 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X, offset) -> ndarray:
-        """Linear predictors of rows as they are, of all classes."""
-        return self._at_the_limit(X, self._predictor(X, self._rotated(X), offset))
+        """Linear predictors of rows of the fit as they are in a stream, of all classes."""
+        eta = self._predictor(X, self._rotated(X), offset)
+        z = np.column_stack([np.zeros(len(eta)), eta])
+        if self._cone is None:
+            return z
+        from glmclf.core.limit import outcomes_ruled_out
+
+        return np.where(outcomes_ruled_out(self._cone, self.model.J, X), -np.inf, z)
 
     def _rotated(self, X):
         """Columns in the coordinates of the fit."""
@@ -282,7 +289,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         def part(X, y, trials, offset, weights) -> ndarray:
             eta = self._eta_of(X, offset) if model._rows.streamed else self._eta
             _, p, q = Multinomial.softmax(eta)
-            return gof.class_sums(model._cells_of(y, weights), p, q)
+            return gof.class_sums(model._cells_of(y, trials, weights), p, q)
 
         return gof.of_class_probabilities(model._rows.blocks().over_parts(part))
 
@@ -442,7 +449,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         """
         from scipy import stats
 
-        p = self.predict(newdata, offset=offset).to_numpy()
+        p = at_once(self, newdata, offset=offset).to_numpy()
         counts = newdata is None and self.model._rows.trials is not None
         return stats.multinomial(self.model._rows.trials.astype(int) if counts else 1, p)
 
@@ -577,7 +584,8 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         ----------
         newdata : DataFrame, path, pyarrow Dataset or callable, optional
             By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part.
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
 
         Returns
         -------

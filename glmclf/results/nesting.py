@@ -7,12 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.blocks import Blocks
 from glmclf.core.columns import Dense
 from glmclf.core.rank import dependencies, dependencies_in, roundings, triangular_factor
 from glmclf.errors import DataError
 from glmclf.inference.constrained import free_form
-from glmclf.results.same_data import class_offsets, coded_levels, columns_apart, matching, rows_gone, same_offset
+from glmclf.results.same_data import (
+    coded_levels,
+    columns_apart,
+    columns_of,
+    matching,
+    rows_gone,
+    same_offset,
+    with_offsets,
+)
 
 ROUNDING = 1e-12  # of the terms of a difference: less is none
 
@@ -66,7 +73,7 @@ def _outside_columns(larger: Any, smaller: Any) -> tuple[list[str], bool]:
     """Columns of a fit that are not in the span of those of another, and whether the difference of the offsets is not;
     without constraints all equations have the same columns."""
     mine, theirs = larger.model.exog_names, smaller.model.exog_names
-    blocks = Blocks(larger.model._rows.X, smaller.model._rows.X)
+    blocks = columns_of(larger, smaller)
     shared = {j: mine.index(name) for j, name in enumerate(theirs) if name in mine}
     new = set(range(len(theirs))) - set(shared)
     for A, B in blocks:  # columns of one name may hold other numbers
@@ -76,24 +83,23 @@ def _outside_columns(larger: Any, smaller: Any) -> tuple[list[str], bool]:
     stray = [theirs[j] for j in sorted(new) if len(mine) + j not in found]
     if stray or same_offset(larger, smaller):
         return stray, False
-    difference = _offset_difference(larger, smaller)
-    found = dependencies_in(Blocks(larger.model._rows.X, Dense(difference)))
-    return [], any(len(mine) + j not in found for j in range(difference.shape[1]))
+    found = dependencies_in(with_offsets(larger, smaller, lambda X, x, Z, z: (X, _apart(x, z))))
+    return [], any(len(mine) + j not in found for j in range(len(coded_levels(larger)) - 1))
 
 
 def _outside(larger: Any, smaller: Any) -> tuple[list[str], bool]:
     """Free parameters of a fit that move its linear predictors where those of another cannot go, and whether what
     constraints and offsets add does."""
-    arrays = [larger.model._rows.X, smaller.model._rows.X]
-    k = [X.shape[1] for X in arrays]
-    difference = None if same_offset(larger, smaller) else _offset_difference(larger, smaller)
-    blocks = Blocks(*arrays) if difference is None else Blocks(*arrays, Dense(difference))
+    k = [res.model._rows.X.shape[1] for res in (larger, smaller)]
+    other, blocks = not same_offset(larger, smaller), columns_of(larger, smaller)
+    if other:
+        blocks = with_offsets(larger, smaller, lambda X, x, Z, z: (X, Z, _apart(x, z)))
     T, units = triangular_factor(blocks), np.maximum(roundings(blocks), np.finfo(float).eps)
     own = np.arange(k[0]), np.arange(k[0], sum(k))
     a = _predictors(larger, T[:, own[0]], units[own[0]])
     b = _recoded(_predictors(smaller, T[:, own[1]], units[own[1]]), matching(larger, smaller))
     apart = b.constant - a.constant
-    if difference is not None:
+    if other:
         apart = apart + T[:, sum(k) :].ravel(order="F")
     terms = np.linalg.norm(a.constant) + np.linalg.norm(b.constant)
     if np.linalg.norm(apart) <= ROUNDING * terms:
@@ -144,10 +150,9 @@ def free_parameters_of(res: Any) -> list[int]:
     return [int(np.flatnonzero(column)[0]) for column in D.T]
 
 
-def _offset_difference(a: Any, b: Any) -> ndarray:
-    """Offset of b less that of a, of each class of a against its first, (n, K - 1)."""
-    y = class_offsets(b)[:, matching(a, b) or slice(None)]
-    return (y - y[:, :1] - class_offsets(a))[:, 1:]
+def _apart(x: ndarray, z: ndarray) -> Dense:
+    """Offsets z less x of all classes but the first, as columns, (n, K - 1)."""
+    return Dense((z - x)[:, 1:])
 
 
 def _check_by_name(larger: Any, smaller: Any) -> None:
@@ -172,8 +177,8 @@ def _check_by_name(larger: Any, smaller: Any) -> None:
     else:
         return
     raise DataError(
-        f"whether the models are nested cannot be decided without the rows, which were removed, not saved, or are in a "
-        f"stream: {why}. Compare fits to rows in memory, before they are saved"
+        f"whether the models are nested cannot be decided without the rows, which were removed or not saved: {why}. "
+        "Compare the fits before they are saved"
     )
 
 

@@ -13,6 +13,7 @@ from scipy.special import chdtrc, fdtrc
 
 from glmclf.inference import nonlinear, wald
 from glmclf.inference.nonlinear import NonlinearFunction
+from glmclf.results.frames import notebook
 from glmclf.results.hypotheses import respelled
 
 if TYPE_CHECKING:
@@ -94,18 +95,22 @@ class NonlinearTest:
         return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
     def __repr__(self) -> str:
-        frame = self.summary_frame().to_string()
+        return "\n".join([self.summary_frame().to_string(), *self._foot])
+
+    @property
+    def _foot(self) -> list[str]:
+        """What is said of the joint test; nothing of a single hypothesis."""
         if len(self.se) < 2:
-            return frame
+            return []
         try:
             t = self.joint
         except ValueError as error:
-            return f"{frame}\nno joint test: {error}"
+            return [f"no joint test: {error}"]
         kind = f"chi2({t.df})" if self.df is None else f"F({t.df}, {self.df:g})"
-        return f"{frame}\njoint test: {kind} = {t.statistic:.6g}, p-value {t.pvalue:.4g}"
+        return [f"joint test: {kind} = {t.statistic:.6g}, p-value {t.pvalue:.4g}"]
 
     def _repr_html_(self) -> str:
-        return self.summary_frame().to_html()
+        return notebook(self.summary_frame(), *self._foot)
 
 
 class NonlinearTests:

@@ -13,6 +13,7 @@ from numpy import ndarray
 from glmclf.core import seeds
 from glmclf.errors import DataError
 from glmclf.inference import pairwise, wald
+from glmclf.results.frames import notebook
 
 WORDS = {
     "holm": "Holm, intervals Bonferroni",
@@ -53,11 +54,15 @@ class PairwiseTests:
         return self.result_frame.copy()
 
     def __repr__(self) -> str:
+        return f"{self.result_frame.to_string()}\n{self._foot}"
+
+    @property
+    def _foot(self) -> str:
         n = f"{self.n_tests} test{'s' if self.n_tests != 1 else ''}"
-        return f"{self.result_frame.to_string()}\n{n}, adjusted: {WORDS[self.method]}"
+        return f"{n}, adjusted: {WORDS[self.method]}"
 
     def _repr_html_(self) -> str:
-        return self.result_frame.to_html()
+        return notebook(self.result_frame, self._foot)
 
 
 class PairwiseComparisons:

@@ -12,11 +12,8 @@ import numpy as np
 import pandas as pd
 
 from glmclf.data.dask import KIND, Sent, frame_of, is_dask, place_of, projected
-from glmclf.data.frame import read_column
 from glmclf.data.sources import Place, of_part, with_columns
 from glmclf.errors import DataError
-
-LOOKED_AT = 2000  # rows of a partition
 
 
 def by_partition(predict: Callable) -> Callable:
@@ -40,6 +37,11 @@ def by_partition(predict: Callable) -> Callable:
         return _lazy(self, frame_of(newdata), {n: v for n, v in given.items() if n not in ("self", "newdata")})
 
     return wrapper
+
+
+def at_once(results: Any, newdata: Any, **options: Any) -> Any:
+    """`predict` of rows in memory, for what is made of all of them: a Dask DataFrame is refused."""
+    return type(results).predict.__wrapped__(results, newdata, **options)
 
 
 def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
@@ -94,24 +96,13 @@ def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
 def _predicted(
     table: Any, sent: Sent, needed: list[str], options: dict[str, Any], dtype: Any, partition_info: Any = None
 ) -> Any:
+    from glmclf.data.across import refuse_across  # which loads patsy
+
     def f(table: Any, place: Place) -> Any:
         table = with_columns(table, needed, place, KIND)
         table = table[needed] if needed else table
-        _refuse_across(sent.value.model._design, table.iloc[:LOOKED_AT])
+        refuse_across(sent.value.model._design, table)
         found = sent.value.predict(table, **options)
         return found if dtype is None or found.dtype == dtype else found.astype(dtype)
 
     return of_part(f, table, place_of((partition_info or {"number": 0})["number"]), KIND)
-
-
-def _refuse_across(design: Any, some: pd.DataFrame) -> None:
-    from glmclf.data.reading import looks_across  # which loads patsy
-
-    for code, factor in getattr(design, "factors", {}).items():
-        e = factor.expression
-        columns = {name: read_column(some[name], name) for name in e.columns}
-        if e.across and len(some) and looks_across(e, columns, len(some)):
-            raise NotImplementedError(
-                f'"{code}": its value in a row depends on other rows, which may be in another partition. Compute the '
-                "column beforehand."
-            )

@@ -18,6 +18,7 @@ from glmclf.errors import DataError, FormulaError
 from glmclf.inference import pooling, wald
 from glmclf.inference.pooling import Pooled, PooledWald
 from glmclf.results.estimates import Estimates
+from glmclf.results.frames import notebook
 
 if TYPE_CHECKING:
     from glmclf.results.summary import Summary
@@ -64,6 +65,9 @@ class PooledTests:
 
     def __repr__(self) -> str:
         return self.summary_frame().to_string()
+
+    def _repr_html_(self) -> str:
+        return notebook(self.summary_frame())
 
 
 class PooledResults(Estimates):
@@ -292,7 +296,7 @@ class PooledResults(Estimates):
         Returns
         -------
         Summary
-            `as_text, as_latex, as_html, as_csv, as_markdown`.
+            `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`.
         """
         from glmclf.results import summary as layout
 
@@ -502,7 +506,7 @@ def _columns_of(model: Any, e: Any) -> dict[str, pd.Series] | None:
 
 
 def _across(e: Any, table: dict[str, pd.Series]) -> bool:
-    from glmclf.data.reading import looks_across
+    from glmclf.data.across import looks_across
 
     n = len(next(iter(table.values()), ()))
     return looks_across(e, {name: read_column(series, name) for name, series in table.items()}, n)

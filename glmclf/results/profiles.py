@@ -182,7 +182,7 @@ class Profiles:
 
     def _profile_to_infinity(self, r: ndarray) -> Profile:
         """Directions that move r'theta are cut off where it is held; those that do not lead to a limit of their own."""
-        from glmclf.core.limit import constraints_of, held_and_kept, limit_objective
+        from glmclf.core.limit import constraints_of, held_and_kept, limit_objective, ruled_out
         from glmclf.core.separation import cone_where
         from glmclf.inference.profile import Profile
 
@@ -198,7 +198,7 @@ class Profiles:
                 objective, theta, r = objective.rotated(R), into_basis(R, theta), _row_into(R, r)
             return Profile(objective, theta, self._value, r, back)
         _, kept = held_and_kept(cone, constraints)
-        _, limit = limit_objective(objective, cone, constraints, kept)
+        _, limit = limit_objective(objective, cone, ruled_out(objective, cone, constraints), kept)
         return Profile(limit, theta[kept], self._value, r[kept], back)
 
     # --------------------------------------------------------------------------------------- the Hauck-Donner effect
@@ -319,12 +319,7 @@ class Profiles:
         res: Any = self
         gone = res._ruled_out
         if self.model._rows.streamed:
-            blocks, basis = centred(self.model._objective())[0].blocks, res._basis
-
-            def both(X, y, m, offset, w):
-                return X if basis is None else X.rotated(basis), X, m, offset, w
-
-            return blocks.changed(both)
+            return self._undecided_in_stream()
         objective, shift = centred(self.model._objective(columns=res._columns))
         r = self.model._rows if gone is not None or shift.any() else self.model._counted()[0]
         offset = objective.blocks.arrays[3] if r is self.model._rows else r.offset
@@ -335,11 +330,34 @@ class Profiles:
         if self.model._likelihood.n_eta == 1:
             rows = np.flatnonzero(~gone.any(axis=1))
             return Blocks(*(None if a is None else a[rows] for a in arrays))
-        full = np.zeros(gone.shape)
-        if offset is not None:
-            full[:, 1:] = offset if offset.ndim == 2 else offset[:, None]
-        arrays[3] = np.where(gone, -np.inf, full)
+        from glmclf.core.limit import offset_of_all
+
+        arrays[3] = offset_of_all(gone, offset)
         return Blocks(*arrays, size=self.model._block_size)
+
+    def _undecided_in_stream(self) -> Blocks:
+        """The same of rows in a stream."""
+        res: Any = self
+        blocks, basis = centred(self.model._objective())[0].blocks, res._basis
+        K, cone, gone = self.model._likelihood.n_eta + 1, self._cone, res._ruled_out
+        several = K > 2
+
+        def both(X, y, m, offset, w):
+            return X if basis is None else X.rotated(basis), X, m, offset, w
+
+        def left(X, y, m, offset, w):
+            out = outcomes_ruled_out(cone, K, X)
+            if several:
+                return both(X, y, m, offset_of_all(out, offset), w)
+            rows = np.flatnonzero(~out.any(axis=1))
+            some = (None if a is None else a[rows] for a in (y, m, offset, w))
+            return rows, both(X.subset(rows), *some)
+
+        if cone is None:
+            return blocks.changed(both)
+        from glmclf.core.limit import offset_of_all, outcomes_ruled_out
+
+        return blocks.changed(left) if several else blocks.left(left, gone.left)
 
     @cached_property
     def _flagged(self) -> list[list[Any]]:

@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from glmclf.core.omitted import places_kept
 from glmclf.core.penalised import PenalisedEstimate
+from glmclf.results.frames import notebook
 
 
 class RegularizationPath:
@@ -90,8 +91,14 @@ class RegularizationPath:
         return pd.concat([self.llf, self.edf, self.nonzero, self.converged], axis=1)
 
     def __repr__(self) -> str:
-        n = len(self)
-        return f"<RegularizationPath of {n} fit{'' if n == 1 else 's'}>\n{self.table()}"
+        return f"<{self._head}>\n{self.table()}"
+
+    @property
+    def _head(self) -> str:
+        return f"RegularizationPath of {len(self)} fit{'' if len(self) == 1 else 's'}"
+
+    def _repr_html_(self) -> str:
+        return notebook(self._head, self.table())
 
 
 class RegularizationCV:
@@ -148,8 +155,15 @@ class RegularizationCV:
         return self.path.at(alpha)
 
     def __repr__(self) -> str:
+        return f"<{self._head}>\n{self.cv}"
+
+    @property
+    def _head(self) -> str:
         chosen = f"alpha_min = {self.alpha_min:.6g}, alpha_1se = {self.alpha_1se:.6g}"
-        return f"<RegularizationCV of {len(self.fold_sizes)} folds: {chosen}>\n{self.cv}"
+        return f"RegularizationCV of {len(self.fold_sizes)} folds: {chosen}"
+
+    def _repr_html_(self) -> str:
+        return notebook(self._head, self.cv)
 
 
 def is_number(value: Any) -> bool:

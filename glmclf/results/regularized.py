@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.columns import beside as side_by_side
 from glmclf.core.columns import some_columns
 from glmclf.core.estimation import into_basis
 from glmclf.core.objective import Evaluation
 from glmclf.core.omitted import columns_kept, places_kept, wide
 from glmclf.core.penalised import PenalisedEstimate, Penalty, Spread
+from glmclf.core.rank import triangular_factor
 from glmclf.core.solvers import Fit
 from glmclf.data.frame import as_frame
 from glmclf.data.sources import by_part
@@ -238,8 +240,11 @@ class RegularizedResults(Results):
         """Trace of A (A + R)^-1, A the information on the constants that the coefficients span and R their ridge."""
         model, found = self.model, self._penalised
         columns = columns_kept(self._combinations, len(model.exog_names))
-        X, c = some_columns(model._rows.X, columns).toarray(), np.zeros(len(model.exog_names))
-        c[columns] = np.linalg.lstsq(X, np.ones(len(X)), rcond=None)[0]
+        both = model._rows.columns().changed(
+            lambda X: (side_by_side(some_columns(X, columns), np.ones((X.shape[0], 1))),)
+        )
+        R, c = triangular_factor(both), np.zeros(len(model.exog_names))
+        c[columns] = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=None)[0]
         c[np.abs(c) < 1e-9 * np.abs(c).max()] = 0.0
         C = np.kron(np.eye(len(self._b) // len(c)), c[:, None])
         if self._penalty.lasso.any():  # constants of classes all of whose columns are selected
@@ -607,7 +612,8 @@ class RegularizedBinaryResults(RegularizedResults, BinaryResults):
         ----------
         newdata : DataFrame, path, pyarrow Dataset or callable, optional
             By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part.
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
 
         Returns
         -------
@@ -659,7 +665,8 @@ class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
         ----------
         newdata : DataFrame, path, pyarrow Dataset or callable, optional
             By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part.
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
 
         Returns
         -------

@@ -12,6 +12,7 @@ from numpy import ndarray
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference import accuracy, roc
 from glmclf.inference.accuracy import Outcomes
+from glmclf.results.frames import notebook
 
 RULES = ("youden", "closest", "cost")
 NO_INTERVAL = (
@@ -43,7 +44,7 @@ class RocCurve:
         Weighted observations.
     """
 
-    def __init__(self, score: ndarray, p: ndarray, outcomes: Outcomes, index: pd.Index, event: Any):
+    def __init__(self, score: ndarray, p: ndarray, outcomes: Outcomes, index: pd.Index | None, event: Any):
         self.event, self._outcomes, self._index, self._p = event, outcomes, index, p
         self.n_other, self.n_event = (float(n) for n in outcomes.sizes)
         self._ranks = roc.ranks(score, outcomes)
@@ -211,7 +212,8 @@ def check_same_rows(one: RocCurve, other: RocCurve) -> None:
     a, b = one._outcomes, other._outcomes
     if one.event != other.event:
         raise DataError(f"the curves are of two events, {one.event!r} and {other.event!r}: give event= to one of them")
-    if len(a.counts) != len(b.counts) or not one._index.equals(other._index):
+    x, y = one._index, other._index
+    if len(a.counts) != len(b.counts) or (x is not None and y is not None and not x.equals(y)):
         raise DataError(
             f"the curves are of different rows ({len(a.counts)} and {len(b.counts)}): DeLong's test is for two scores "
             "of the same rows. Fit both models to rows without missing values, or pass the same newdata="
@@ -237,7 +239,7 @@ class MulticlassRoc:
         A(i|j), rows i, columns j: the probability that a member of i has a higher probability of i than one of j.
     """
 
-    def __init__(self, scores: ndarray, p: ndarray, outcomes: Outcomes, index: pd.Index, levels: list[Any]):
+    def __init__(self, scores: ndarray, p: ndarray, outcomes: Outcomes, index: pd.Index | None, levels: list[Any]):
         self._curve = {
             level: RocCurve(scores[:, k], p[:, k], outcomes.one_against_rest(k), index, level)
             for k, level in enumerate(levels)
@@ -251,6 +253,9 @@ class MulticlassRoc:
 
     def __repr__(self) -> str:
         return f"MulticlassRoc(auc={self.auc:.4f}, se={self.se:.4f}, {len(self.table)} levels)"
+
+    def _repr_html_(self) -> str:
+        return notebook(repr(self), self.summary_frame())
 
     def curve(self, level) -> RocCurve:
         """The curve of one level against all others."""

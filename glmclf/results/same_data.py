@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.blocks import Blocks
+from glmclf.core.objective import Largest
+from glmclf.core.streamed import side_by_side
 from glmclf.errors import DataError
 from glmclf.results.estimates import Kept
 
@@ -72,35 +76,20 @@ def different_data(a: Any, b: Any) -> list[str]:
 
 
 def _told_by_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
-    """The same of fits whose rows are gone, or in a stream."""
+    """The same of fits whose rows are gone."""
     x, y = _levels_of_codes(a), _levels_of_codes(b)
     if not differ:
         apart = any(name in y and y.index(name) != i for i, name in enumerate(x))
         return ["levels"] if apart else []
     if coded_levels(a) == coded_levels(b) and hasattr(a.model, "link") == hasattr(b.model, "link"):
         return differ  # coded alike
-    one, two = _by_name(a), _by_name(b)
-    if one and two and {*coded_levels(a)} == {*coded_levels(b)}:
-        return [] if one == two else differ
     codings = "; ".join(f"{type(res.model).__name__} of {', '.join(coded_levels(res))}" for res in (a, b))
     raise DataError(
-        "whether the two fits are of the same observations cannot be told without the rows, which were removed, not "
-        f"saved or in a stream: their responses are coded in two ways ({codings}; the reference, or what is no event, "
-        "first). Compare the fits before they are saved, or fit both by one class of models with the same event= or "
+        "whether the two fits are of the same observations cannot be told without the rows, which were removed or not "
+        f"saved: their responses are coded in two ways ({codings}; the reference, or what is no event, first). "
+        "Compare the fits before they are saved, or fit both by one class of models with the same event= or "
         "reference="
     )
-
-
-def _by_name(res: Any) -> str:
-    """A digest of the labels of all rows, however they are coded; empty of counts, or where the rows are gone."""
-    digest, rows, names = _Digest(), res.model._rows_, coded_levels(res)
-    fractions = getattr(res.model._response, "kind", "") == "fraction"
-    if rows is None or fractions or rows.trials is not None or rows.y.ndim == 2:
-        return ""
-    places = np.argsort(np.argsort(names))
-    for _, y, *_ in rows.parts():
-        digest.add(places[y.astype(np.intp)])
-    return str(digest)
 
 
 def _levels_of_codes(res: Any) -> list[str]:
@@ -117,13 +106,13 @@ def matching(a: Any, b: Any) -> list[int] | None:
         return list(range(len(names)))
     if rows_gone(a) or rows_gone(b):
         return None
-    x, y = _cells(a), _cells(b)
-    if x.shape != y.shape:
+    if len(a.model._rows) != len(b.model._rows) or len(names) != len(others):
         return None
     places, free = [], [i for i, name in enumerate(others) if name not in names]
-    for j, name in enumerate(names):
-        where = [others.index(name)] if name in others else free
-        found = next((i for i in where if np.array_equal(x[:, j], y[:, i])), None)
+    may_be = [[others.index(name)] if name in others else free for name in names]
+    alike_in = _cells_alike(a, b, [(j, i) for j, where in enumerate(may_be) for i in where])
+    for j, where in enumerate(may_be):
+        found = next((i for i in where if alike_in[j, i] and (i in free or names[j] in others)), None)
         if found is None:
             return None
         places.append(found)
@@ -170,21 +159,47 @@ def same_offset(a: Any, b: Any) -> bool:
     alike = coded_levels(a) == coded_levels(b) and type(a.model) is type(b.model)
     if alike or rows_gone(a) or rows_gone(b):
         return one == two and alike
-    places, x, y = matching(a, b), class_offsets(a), class_offsets(b)
-    if places is None:
+    if matching(a, b) is None:
         return False
-    y = y[:, places]
-    y = y - y[:, :1]
-    return bool(np.allclose(x, y, rtol=1e-12, atol=1e-14 * np.abs(x).max()))
+    apart, largest = with_offsets(a, b, lambda X, x, Z, y: (X, x, y)).sum(_offsets_apart)
+    return bool(apart <= 1e-14 * largest)
 
 
-def class_offsets(res: Any) -> ndarray:
-    """Offset of each class against the first, (n, K)."""
-    offset, shape = res.model._rows.offset, (len(res.model._rows), len(coded_levels(res)))
-    out = np.zeros(shape)
-    if offset is not None:
-        out[:, 1:] = offset if np.ndim(offset) == 2 else np.asarray(offset)[:, None]
-    return out
+def columns_of(a: Any, b: Any) -> Blocks:
+    """Blocks of the columns of two fits of the same rows."""
+    return side_by_side(a.model._rows.columns(), b.model._rows.columns(), lambda X, Z: (X, Z))
+
+
+def with_offsets(a: Any, b: Any, of: Callable[..., tuple]) -> Blocks:
+    """Blocks of ``of(X, x, Z, z)``: the columns of one fit and its offsets of each class against the first, (n, K), and
+    those of another of the same rows, its classes in the order of the first one's."""
+    places = matching(a, b) or slice(None)
+
+    def offsets(res: Any, y: ndarray, offset: ndarray | None) -> ndarray:
+        out = np.zeros((len(y), len(coded_levels(res))))
+        if offset is not None:
+            out[:, 1:] = offset if np.ndim(offset) == 2 else np.asarray(offset)[:, None]
+        return out
+
+    def both(X, y, trials, offset, weights, Z, y_b, trials_b, offset_b, weights_b) -> tuple:
+        z = offsets(b, y_b, offset_b)[:, places]
+        return of(X, offsets(a, y, offset), Z, z - z[:, :1])
+
+    return side_by_side(a.model._rows.blocks(), b.model._rows.blocks(), both)
+
+
+class _Apart(NamedTuple):
+    """By how much more than rounding offsets differ at most, and the largest; + is that of both."""
+
+    apart: Largest
+    largest: Largest
+
+    def __add__(self, other: _Apart) -> _Apart:  # type: ignore[override]
+        return _Apart(self.apart + other.apart, self.largest + other.largest)
+
+
+def _offsets_apart(X: Any, x: ndarray, y: ndarray) -> _Apart:
+    return _Apart(Largest((np.abs(x - y) - 1e-12 * np.abs(y)).max()), Largest(np.abs(x).max()))
 
 
 def same_link(a: Any, b: Any) -> bool:
@@ -200,8 +215,8 @@ def same_link(a: Any, b: Any) -> bool:
 
 
 def rows_gone(res: Any) -> bool:
-    """Whether rows cannot be compared one by one: they were removed, not saved, or are in a stream."""
-    return res.model._rows_ is None or res.model._rows_.streamed
+    """Whether rows cannot be compared one by one: they were removed or not saved."""
+    return res.model._rows_ is None
 
 
 def counted(res: Any) -> ndarray | None:
@@ -222,13 +237,26 @@ def coded_levels(res: Any) -> list[str]:
     return [str(level) for level in levels]
 
 
-def _cells(res: Any) -> ndarray:
-    """Observations of each level in each row, the levels in the order of their codes."""
-    r, K = res.model._rows, len(coded_levels(res))
-    if hasattr(res.model, "_cells"):
-        cells = res.model._cells
+def _cells_alike(a: Any, b: Any, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], bool]:
+    """Whether all rows have as many observations of one level of a as of one of b, by the places of both."""
+
+    def both(X, y, trials, offset, weights, Z, y_b, trials_b, offset_b, weights_b) -> tuple:
+        return X, _cells_of(a, y, trials, weights), _cells_of(b, y_b, trials_b, weights_b)
+
+    def other(X: Any, x: ndarray, y: ndarray) -> ndarray:
+        return np.array([not np.array_equal(x[:, j], y[:, i]) for j, i in pairs], dtype=int)
+
+    found = side_by_side(a.model._rows.blocks(), b.model._rows.blocks(), both).sum(other)
+    return dict(zip(pairs, (found == 0).tolist(), strict=True))
+
+
+def _cells_of(res: Any, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
+    """Observations of each level in some rows, the levels in the order of their codes."""
+    if hasattr(res.model, "_cells_of"):
+        cells = res.model._cells_of(y, trials, weights)
     else:
-        cells = (r.y[:, None] == np.arange(K)) * (1.0 if r.weights is None else r.weights[:, None])
+        K = len(coded_levels(res))
+        cells = (y[:, None] == np.arange(K)) * (1.0 if weights is None else weights[:, None])
     return np.asarray(cells, dtype=float)
 
 
@@ -259,7 +287,7 @@ def check_values(a: Any, b: Any, what: str, names: tuple[str, str] = ("this fit"
 
 def features_apart(a: Any, b: Any) -> list[str]:
     """Features that two generative models both name, with other values, by the rows or what is left of them."""
-    if not (rows_gone(a) or rows_gone(b)):
+    if not any(rows_gone(res) or res.model._rows.streamed for res in (a, b)):
         one, two = _feature_values(a), _feature_values(b)
         return [name for name, x in one.items() if name in two and not _equal(x, two[name])]
     if ("columns" in a._fingerprint and "columns" in b._fingerprint) or not _have_moments(a, b):

@@ -35,7 +35,7 @@ class Separation:
         in it.
     rows : Index or None
         Labels of the rows that it decides; of several classes, of those in which it rules an outcome out. None where
-        the rows are gone.
+        the rows are gone, or in a stream.
     n_rows, n : int
         How many those are, and rows in all.
     response : str
@@ -100,8 +100,9 @@ class Separation:
         )
         if how == "stream":
             firth = "drop" if pseudo else 'use bias_reduction="firth", drop'
-            none = "Limit estimates are not available of data in a stream"
-            return f"{what}. {none}: {firth} the term, or merge its levels."
+            none = "Its limits rest on more rows than are kept of data in a stream"
+            what = what.replace("sign undetermined", "sign not found out")
+            return f"{what}. {none}: {firth} the term, merge its levels, or fit a sample in memory."
         if how == "raise":
             firth = "Drop" if pseudo else 'Use bias_reduction="firth", drop'
             return f'{what}. {firth} the term, merge its levels, or take the limit estimates with separation="warn".'
@@ -145,16 +146,14 @@ def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
         )
 
 
-def separation_report(
-    model: Any, cone: Cone, decided: ndarray | None, count: int = 0, complete: bool = False
-) -> Separation:
-    """The cone in the terms of a model; `decided` are the places of the rows that it decides, None in a stream, where
-    their `count` is known, and whether they are decided in full."""
+def separation_report(model: Any, cone: Cone, gone: Any) -> Separation:
+    """The cone in the terms of a model; `gone` are the outcomes of its rows that it rules out, (n, K) bool, or what
+    stands for those of a stream."""
     n = len(model._rows)
-    if decided is None:
-        kind = "complete" if complete else "quasi-complete"
-        return Separation(kind, *_by_name(model, cone), None, count, n, model.endog_names)
-    kind, rows = "complete" if cone.complete else "quasi-complete", model._rows.index[decided]
+    if model._rows.streamed:
+        kind = "complete" if gone.complete else "quasi-complete"
+        return Separation(kind, *_by_name(model, cone), None, gone.decided, n, model.endog_names)
+    kind, rows = "complete" if cone.complete else "quasi-complete", model._rows.index[gone.any(axis=1)]
     return Separation(kind, *_by_name(model, cone), rows, len(rows), n, model.endog_names)
 
 

@@ -23,6 +23,7 @@ from glmclf.inference import validation
 from glmclf.inference.accuracy import Outcomes
 from glmclf.inference.resampling import EXPANDED
 from glmclf.inference.validation import METHODS
+from glmclf.results.frames import notebook
 
 REPS = 200
 FOLDS = 10
@@ -54,9 +55,15 @@ class Validation:
         self.table = pd.DataFrame(columns, index=pd.Index(found.names, name="measure"))
 
     def __repr__(self) -> str:
+        return f"{self._head}\n{self.table.to_string(float_format='{:.4f}'.format)}"
+
+    @property
+    def _head(self) -> str:
         lost = "".join(f"; {n} {why}" for why, n in self.failures.items())
-        head = f"Validation: {self.method}, {self.n_used} of {self.n_replications} fits used{lost}"
-        return f"{head}\n{self.table.to_string(float_format='{:.4f}'.format)}"
+        return f"Validation: {self.method}, {self.n_used} of {self.n_replications} fits used{lost}"
+
+    def _repr_html_(self) -> str:
+        return notebook(self._head, self.table, digits=".4f")
 
     def __getitem__(self, measure: str) -> float:
         """The corrected value of a measure; KeyError, with the names there are, for another."""

@@ -406,3 +406,20 @@ def test_sparse_columns_against_a_linear_program(seed):
         one = linprog(-rows[j], A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=[(-1, 1)] * X.shape[1])
         most[np.ravel(of) == j] = -one.fun > 1e-7
     np.testing.assert_array_equal(np.isin(res.fittedvalues, [0.0, 1.0]), most)
+
+
+def test_levels_separated_each_by_itself_ask_no_program(monkeypatch):
+    # eta of level l is s_l a_l with a_l >= 0 free: its sign is that of the outcome, and R d = sum of c_l s_l a_l
+    levels = 40
+    X = np.repeat(np.eye(levels), 2, axis=0)
+    X[:, 0] = 1.0
+    s = np.where(np.arange(levels) % 3 == 0, 1.0, -1.0)
+    cone = recession_cone(binary(X, np.repeat(s, 2) > 0))
+    rng = np.random.default_rng(2)
+    some = rng.integers(-1, 2, (200, levels)) * (rng.random((200, levels)) < 0.05)
+    R = np.vstack([np.eye(levels), some]).astype(float)
+    c = np.column_stack([R[:, 0] - R[:, 1:].sum(axis=1), R[:, 1:]]) * s
+    up, down = (c > 0).any(axis=1), (c < 0).any(axis=1)
+    expected = np.where(up & down, np.nan, up.astype(float) - down)
+    monkeypatch.delattr(glmclf.core.separation.Cone, "_reaches")
+    np.testing.assert_array_equal(cone.sign_of(R), expected)

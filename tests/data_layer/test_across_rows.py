@@ -99,3 +99,135 @@ def test_a_variable_of_the_caller_that_is_no_column_says_so(table, value):
     other = value  # noqa: F841
     with pytest.raises(ValueError, match="other"):
         glmclf.Logit.from_formula("y ~ other", table)
+
+
+# ------------------------------------------------------------------------------------------------ data in parts
+def filled(v):
+    return v.fillna(v.mean())
+
+
+def capped(v):
+    return np.where(v > 50, np.max(v), v)
+
+
+class Unlike(dict):
+    """Of which a missing key has a value."""
+
+    def __missing__(self, key):
+        return 0.0
+
+
+HERE = {"filled": filled, "capped": capped, "named": Unlike(a=1.0), "edges": [-1.0, 0.0, 1.0], "top": np.arange(9.0)}
+LOOKING = (
+    "c.where(c < 5, c.max())", "np.where(c < 9, c, c.max())", "x.fillna(x.mean())", "x.fillna(w.sum())", "filled(x)",
+    "x.ffill()", "x.interpolate()", "I(1.0 * id.duplicated())", "g.map(g.value_counts())", "g.isin(g[:3])",
+    "c.where(c < 9, len(c))", "c.where(c < 9, c.size)", "c.where(c < 9, c.index)", "np.where(c < 9, c, x @ w)",
+    "c.isin(set(c))", "c.where(c < 9, sorted(c))", "x.apply(lambda v: v if v < 9 else x.max())",
+    'Q("odd name").fillna(Q("odd name").median())', "np.maximum(x, np.quantile(x, 0.0))",
+    "bs(x.fillna(x.mean()), df=4)",
+    "np.max(np.column_stack([x, w]), axis=0)[0] + x", "np.maximum.accumulate(id)", "C(pd.qcut(x, 3, labels=False))",
+)  # fmt: skip
+ALONE = (
+    "x.fillna(0)", "x.where(x < 1, 1)", "x.clip(upper=1)", "x.isin([1, 2])", "g.str.upper()", "g.str.len() + x",
+    "g.str[0]", "g.str.extract('(.)')[0]", "x.apply(lambda v: max(v, 0))", "np.max([x, w], axis=0)", "g.map(named)",
+
+    "np.max(np.column_stack([x, w]), axis=1)", "np.column_stack([x, w])[:, 1]", "x.combine_first(w)", "np.modf(w)[0]",
+    "np.digitize(w, edges)", "x.where(x < 9, top.max())", "C(c.astype(str))", "x.values", "c.astype(float)",
+    "pd.cut(w, edges, labels=False).fillna(7)", 'Q("odd name").round()', "[v if v == v else 0 for v in x]", "x.isna()",
+    "np.searchsorted(edges, w)", "x.between(0, 1)", "x.rename('other')", "x.map(str)", "np.nan_to_num(x)",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def part():
+    """The first of parts: nothing of it is missing or large, and no row is there twice."""
+    g = np.random.default_rng(7)
+    t = pd.DataFrame({"x": g.normal(size=50), "w": g.normal(size=50), "id": np.arange(50), "c": np.arange(50) % 5})
+    return t.assign(g=g.choice(["a", "b-c"], 50), **{"odd name": t.w, "y": t.c % 2})
+
+
+def across(code, table):
+    """Whether a factor is found to look across rows, as over a stream."""
+    from glmclf.data.across import looks_across
+    from glmclf.data.factors import resolve
+    from glmclf.data.frame import read_column
+
+    e = resolve(code, table.columns, {**HERE, "pd": pd})
+    if e.remembers:
+        e.prepare()
+        from glmclf.data.memory import memorise
+
+        memorise(e, {name: read_column(table[name], name) for name in e.columns})
+    return looks_across(e, {name: read_column(table[name], name) for name in e.columns}, len(table))
+
+
+@pytest.mark.parametrize("code", LOOKING)
+def test_code_that_looks_across_rows_though_the_first_do_not_show_it(code, part):
+    assert across(code, part)
+
+
+@pytest.mark.parametrize("code", ALONE)
+def test_code_of_each_row_alone(code, part):
+    assert not across(code, part)
+
+
+ASKING = (
+    "x > x.mean()", "c == c.max()", "x.rank() > 3", "not id.duplicated()", "c > c.shift()",
+    "`odd name` > `odd name`.min()", "c < 9 or c < c.max()", "c < @capped(c) + @filled(x)", "c in id",
+    "x.fillna(x.median()) > 0", "id.isin(c)",
+)  # fmt: skip
+ASKING_ALONE = (
+    "x > 0", "g in ['a', 'q']", "g.str.startswith('a')", "`odd name` > @edges[1]", "x < @top.max()", "abs(x) > 1",
+    "x.isna()", "not g.str.contains('@|`')", "x > 0 & c < 3", "g == 'a.b()'", "x.abs().between(0, 1)",
+    "id not in [1, 2]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("query", [*ASKING, *ASKING_ALONE])
+def test_queries_that_look_across_rows(query, part):
+    from glmclf.data.across import Query
+
+    assert Query(query, HERE).looks_across(part) == (query in ASKING)
+    if query in ASKING_ALONE:
+        assert glmclf.data.reading.queried(query, part, HERE).dtype == bool
+
+
+@pytest.mark.parametrize(
+    ("model", "formula"),
+    [
+        (glmclf.Logit, "y ~ capped(x)"),
+        (glmclf.Logit, "y ~ bs(capped(x), df=4, upper_bound=99, lower_bound=-9)"),
+        (glmclf.NaiveBayes, "y ~ capped(x)"),
+    ],
+)
+def test_a_function_that_looks_across_rows_in_a_later_part(model, formula, part):
+    later = part.assign(x=np.linspace(40, 80, 50))
+    with pytest.raises(NotImplementedError, match="part 2 of .*capped.* depends on other rows"):
+        model.from_formula(formula, lambda: iter([part, later]))
+
+
+def test_a_query_that_looks_across_rows_in_a_later_part(part):
+    later = part.assign(x=np.linspace(40, 80, 50))
+    with pytest.raises(NotImplementedError, match=r'part 2 of .*subset="@capped\(x\) < 70" .*depends on other rows'):
+        glmclf.Logit.from_formula("y ~ w", lambda: iter([part, later]), subset="@capped(x) < 70")
+
+
+def test_labels_of_rows_in_a_query(part, tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    part.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(NotImplementedError, match='"index", the labels of rows, .*CSV "t.csv"'):
+        glmclf.Logit.from_formula("y ~ w", tmp_path / "t.csv", subset="index > 20")
+    found = glmclf.Logit.from_formula("y ~ w", dd.from_pandas(part, npartitions=3), subset="index > 20").fit()
+    np.testing.assert_allclose(found.params, glmclf.Logit.from_formula("y ~ w", part[21:]).fit().params, rtol=1e-10)
+    named = part.rename(columns={"id": "index"})
+    found = glmclf.Logit.from_formula("y ~ w", lambda: iter([named[:9], named[9:]]), subset="index > 20").fit()
+    assert found.nobs == 29
+
+
+def test_new_data_in_parts(part):
+    later = part.assign(x=np.linspace(40, 80, 50))
+    fit = glmclf.Logit.from_formula("y ~ capped(x)", part).fit()
+    for go in (fit.augment, fit.roc, lambda new: fit.get_margeff(newdata=new), lambda new: fit.pred_table(newdata=new)):
+        assert go(lambda: iter([part])) is not None
+        with pytest.raises(NotImplementedError, match="part 2 of .*capped.* depends on other rows"):
+            list(go(lambda: iter([part, later])))

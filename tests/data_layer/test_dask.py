@@ -1,18 +1,21 @@
 """Dask DataFrames: the fits and predictions are those of the same rows in memory, whatever the workers do."""
 
 import _thread
+import asyncio
 import gc
 import os
 import pickle
+import re
 import signal
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from glmclf import LDA, QDA, Logit, MNLogit, NaiveBayes, Probit
-from glmclf.errors import DataError, MissingDataError, UnseenLevelError
+from glmclf.errors import DataError, MissingDataError, SeparationWarning, UnseenLevelError
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -83,6 +86,18 @@ def test_fits_are_those_in_memory(table, name):
     Model, formula, options, fit = FITS[name]
     streamed = Model.from_formula(formula, parted(table), **options).fit(**fit)
     assert_equal(streamed, Model.from_formula(formula, table, **options).fit(**fit))
+
+
+def test_limits_of_separated_fits(table):
+    d = table.assign(y=np.where(table.g == "d", 1, table.y), k=np.where(table.g == "c", "low", table.k))
+    for Model, formula, fit in ((Logit, "y ~ x + g", FITS["groups"][3]), (MNLogit, "k ~ x + g", {})):
+        with pytest.warns(SeparationWarning):
+            streamed = Model.from_formula(formula, parted(d)).fit(**fit)
+        with pytest.warns(SeparationWarning):
+            whole = Model.from_formula(formula, d).fit(**fit)
+        assert_equal(streamed, whole)
+        assert str(streamed.separation) == str(whole.separation)
+        np.testing.assert_allclose(streamed.predict(parted(d)).compute(), whole.predict(d), rtol=EQUAL)
 
 
 @pytest.mark.parametrize("sizes", [(0, 300, 0, 600), (900, 0), (1, 2, 97, 800), (900,)])
@@ -196,8 +211,36 @@ def test_a_partition_that_cannot_be_made(table):
             raise RuntimeError("the disk is gone")
         return frame
 
-    with pytest.raises(DataError, match="Dask DataFrame cannot be computed: RuntimeError: the disk is gone"):
+    with pytest.raises(DataError, match="partition 2 of the Dask DataFrame cannot be computed: RuntimeError: the d"):
         Logit.from_formula("y ~ x", parted(table).map_partitions(fails, meta=table.iloc[:0]))
+
+
+def test_a_partition_that_cannot_be_made_at_first(table):
+    asked = []
+
+    def fails(frame, partition_info=None):
+        asked.append(partition_info)
+        if len(asked) == 12:
+            raise OSError("the disk was away")
+        return frame
+
+    ddf = parted(table).map_partitions(fails, meta=table.iloc[:0])
+    with dask.config.set(scheduler="synchronous"), pytest.raises(DataError, match="was away.*each partition can be"):
+        Logit.from_formula("y ~ x", ddf)
+
+
+def test_what_a_cluster_cannot_do_says_why(table):
+    class KilledWorker(Exception):
+        pass
+
+    source = sums.Dask(parted(table))
+    for failed, words in {
+        KilledWorker("at task 7"): "workers died at a task .* more memory, or take smaller partitions",
+        sums.CancelledError("lost"): r"persist\(\).* has lost it.* Make the frame anew",
+        ValueError("Missing dependency k"): r"persist\(\).* has lost it.* Make the frame anew",
+    }.items():
+        error = source._named_error(failed, [])
+        assert isinstance(error, DataError) and re.search(words, str(error))
 
 
 def of_frames(frames):
@@ -221,7 +264,8 @@ def test_a_partition_of_other_columns(table, what, joined, monkeypatch):
         fit.predict(ddf).compute()
     if what == "columns":
         with pytest.raises(DataError, match="^" + lacks):
-            Logit.from_formula("y ~ z", ddf).fit(cov_type="cluster", cov_kwds={"groups": "x"})
+            whole = of_frames([t.dropna() for t in (table, other, table)])
+            Logit.from_formula("y ~ z", whole).fit(cov_type="cluster", cov_kwds={"groups": "x"})
 
 
 @pytest.mark.parametrize("n", [2, 20])
@@ -320,6 +364,25 @@ def test_other_collections_are_refused(table):
 def test_a_lag_is_refused_where_the_first_partition_is_empty(table):
     with pytest.raises(NotImplementedError, match="depends on other rows"):
         Logit.from_formula("y ~ x.shift(1).fillna(0)", parted(table, (0, 450, 450)))
+
+
+@pytest.mark.parametrize(("model", "formula"), [(Logit, "y ~ x"), (Logit, "y ~ C(g)"), (LDA, "k ~ center(x)")])
+def test_partitions_that_are_others_each_time_are_named(table, model, formula):
+    drawn = np.random.default_rng(3)
+    rows = table.dropna()
+    ddf = parted(rows, (400, 400)).map_partitions(lambda t: t.sample(200, random_state=drawn), meta=rows[:0])
+    words = 'other values of "[xyk]" than at first'
+    with dask.config.set(scheduler="synchronous"), pytest.raises(DataError, match=words):
+        model.from_formula(formula, ddf)
+
+
+@pytest.mark.filterwarnings("ignore:.*is_categorical_dtype")
+def test_categories_of_dask(table):
+    ddf = dd.from_pandas(table.astype({"g": object, "k": object}), npartitions=3).categorize(columns=["g", "k"])
+    assert_equal(MNLogit.from_formula("k ~ x", ddf).fit(), MNLogit.from_formula("k ~ x", table).fit())
+    whole = Logit.from_formula("y ~ x", table).fit()
+    ddf = dd.from_pandas(table.astype({"g": "category"}), npartitions=3).categorize(index=True)
+    np.testing.assert_array_equal(whole.predict(ddf).compute(), whole.predict(table))
 
 
 def test_an_interrupt_leaves_all_as_it_was(table, monkeypatch):
@@ -423,6 +486,8 @@ def test_what_predictions_refuse(table):
         lag.compute()
     with pytest.raises(NotImplementedError, match=r"\.predict\(ddf\) is lazy"):
         fit.get_prediction(ddf)
+    with pytest.raises(NotImplementedError, match=r"\.predict\(ddf\) is lazy"):
+        fit.get_distribution(ddf)
     with pytest.raises(DataError, match="where a Dask DataFrame is needed"):
         fit.augment(ddf.x)
     with pytest.raises(TypeError, match=r"predict\(\) got an unexpected keyword argument 'cost'"):
@@ -445,6 +510,17 @@ def client():
         )
         with cluster, distributed.Client(cluster) as client:
             yield client
+
+
+def test_an_asynchronous_client_is_refused(table):
+    distributed = pytest.importorskip("distributed")
+    async def fit():
+        cluster = {"processes": False, "n_workers": 0, "dashboard_address": None}
+        async with distributed.Client(asynchronous=True, **cluster):
+            with pytest.raises(NotImplementedError, match="asynchronous client.*without asynchronous=True"):
+                Logit.from_formula("y ~ x", parted(table))
+
+    asyncio.run(fit())
 
 
 FEW = (100, 200, 0, 600)  # of which the cluster's fits are, a while each
@@ -550,6 +626,27 @@ def test_an_interrupt_gives_back_what_a_cluster_keeps(client, table, monkeypatch
     assert_equal(model.fit(), Logit.from_formula("y ~ x + g", table).fit())
 
 
+def test_what_an_interrupt_leaves_waiting_is_not_reported():
+    AllExit = pytest.importorskip("distributed.client").AllExit
+    loop, reported = asyncio.new_event_loop(), []
+    loop.set_exception_handler(lambda loop, context: reported.append(context["message"]))
+    client = SimpleNamespace(loop=SimpleNamespace(asyncio_loop=loop))
+
+    class Interrupted(sums.Dask):
+        _client = lambda self: client
+
+    def stopped():
+        raise KeyboardInterrupt
+
+    with dask.config.set(scheduler="synchronous"), pytest.raises(KeyboardInterrupt):
+        Interrupted(parted(pd.DataFrame({"x": [1.0]}), (1,)))._computed([], dask.delayed(stopped)())
+    loop.call_exception_handler({"message": "waits", "exception": AllExit()})
+    loop.call_exception_handler({"message": "another", "exception": ValueError()})
+    loop.call_exception_handler({"message": "none"})
+    loop.close()
+    assert reported == ["another", "none"]
+
+
 def test_what_is_sent_is_small(client, table, monkeypatch):
     sent, dumps = [], sums._pickled
 
@@ -614,7 +711,7 @@ def test_arrays_of_dask_are_refused(table, Model):
 
 def test_margins_at_a_dask_frame(table):
     fit = Logit.from_formula("y ~ x", table).fit()
-    with pytest.raises(ValueError, match='^at=DataFrame: "overall", "mean", .* or a DataFrame in memory$'):
+    with pytest.raises(ValueError, match='^at=DataFrame: "overall", .* DataFrame in memory.*ddf.compute.*newdata='):
         fit.get_margeff(at=parted(table))
 
 

@@ -14,7 +14,7 @@ from glmclf.core.columns import Cells, dense
 from glmclf.data import design as design_module
 from glmclf.data.design import read_arrays, read_formula
 from glmclf.data.formula import parse_formula
-from glmclf.errors import DataError, FormulaError, MissingDataError, UnseenLevelError
+from glmclf.errors import DataError, DataWarning, FormulaError, MissingDataError, UnseenLevelError
 
 
 def left(names, values):
@@ -992,6 +992,23 @@ def test_a_constant_in_the_span_of_arrays(n):
     almost = np.hstack([dummies, 1e8 * x])
     almost[n // 2, :3] = 0
     assert read_arrays(np.arange(n) % 2, almost, response=left).design.k_constant == 0
+
+
+def test_numbers_that_a_stray_word_made_text():
+    rng = np.random.default_rng(5)
+    d = pd.DataFrame({"x": rng.normal(size=90).astype(str), "y": rng.integers(0, 2, 90)})
+    d["few"], d["code"] = rng.integers(0, 30, 90) / 4, rng.integers(10, 40, 90)
+    d = d.astype({"few": str, "code": str})
+    d.loc[70, ["x", "few", "code"]] = "oops", "1,5", "A1"
+    words = r'"x" is a column of text, although 89 of its 90 values are numbers; this is not: "oops"'
+    for data in (d, lambda: iter([d[:40], d[40:]])):
+        for model in (glmclf.Logit, glmclf.NaiveBayes):
+            with pytest.raises(DataError, match=words):
+                model.from_formula("y ~ x", data)
+        with pytest.warns(DataWarning, match='"few" is a column of text.*this is not: "1,5"'):
+            glmclf.Logit.from_formula("y ~ few", data)
+        assert len(glmclf.Logit.from_formula("y ~ code", data).exog_names) > 20  # a code, some of which are letters
+        assert len(glmclf.Logit.from_formula("y ~ C(x)", data).exog_names) == 90  # as it was asked for
 
 
 def test_what_the_module_offers():

@@ -49,6 +49,73 @@ def folder(*tables):
     return "."
 
 
+# ------------------------------------------------------------------------------- whole numbers that floats do not hold
+def ids(table, where):
+    """The table in Arrow, with ids above 2**60 in place of small ones, and without those of some rows."""
+    pa = pytest.importorskip("pyarrow")
+    large = {"id": 2**60 + 50 * table.id, "i": 2**60 + 100 * table.i}
+    holed = {name: pa.array(values.to_numpy(), mask=where) for name, values in large.items()}
+    return pa.table({name: holed.get(name, table[name].tolist()) for name in table})
+
+
+def polars(t):
+    return pytest.importorskip("polars").from_arrow(t)
+
+
+def written(t):
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(t, "ids.parquet")
+    return "ids.parquet"
+
+
+def as_csv(t):
+    pytest.importorskip("pyarrow.csv").write_csv(t, "ids.csv")
+    return "ids.csv"
+
+
+DIGITS = {
+    "Arrow": lambda t: t,
+    "polars": polars,
+    "Parquet": written,
+    "CSV": as_csv,
+    "parts": lambda t: parts(t.slice(0, 120), t.slice(120)),
+    "parts, the last with missing ones": lambda t: parts(polars(t.slice(120)), polars(t.slice(0, 120))),
+}
+
+
+@pytest.mark.parametrize("kind", DIGITS)
+def test_ids_beyond_the_whole_numbers_of_floats_stay_apart_beside_missing_ones(kind, table):
+    lost = ((table.x > 1) & (table.index < 120)).to_numpy()
+    data, clusters = DIGITS[kind](ids(table, lost)), {"cov_type": "cluster", "cov_kwds": {"groups": "id"}}
+    few = table[~lost]  # the same clusters and levels, by small numbers
+    found = Logit.from_formula("y ~ x + C(i)", data).fit(**clusters)
+    known = Logit.from_formula("y ~ x + C(i)", few).fit(**clusters)
+    np.testing.assert_allclose(found.bse, known.bse, rtol=1e-10)
+    assert list(found.params.index) == ["Intercept", *(f"C(i)[T.{2**60 + 100 * i}]" for i in (1, 2, 3)), "x"]
+    classes = MNLogit.from_formula("i ~ x", data)
+    assert classes.levels == [2**60 + 100 * i for i in range(4)]
+
+
+def test_floats_that_may_be_rounded_ids_beside_whole_ones_are_refused(table):
+    t = table.assign(id=2**60 + table.id)
+    rounded = parts(t[:100].astype({"id": float}), t[100:])
+    with pytest.raises(DataError, match='"id" holds whole numbers beyond 2.*rounded'):
+        Logit.from_formula("y ~ x", rounded).fit(cov_type="cluster", cov_kwds={"groups": "id"})
+    for model, formula in ((Logit, "y ~ C(id)"), (MNLogit, "id ~ x")):
+        with pytest.raises(DataError, match="whole numbers beyond 2.*rounded"):
+            model.from_formula(formula, rounded)
+
+
+def test_groups_beside_the_table_keep_their_digits(table):
+    t = ids(table, (table.x > 1).to_numpy())
+    model = Logit.from_formula("y ~ x", table, subset="x <= 1")
+    known = model.fit(cov_type="cluster", cov_kwds={"groups": table.id})
+    for groups in (t["id"], polars(t)["id"], t.select(["id"])):
+        found = model.fit(cov_type="cluster", cov_kwds={"groups": groups})
+        np.testing.assert_allclose(found.bse, known.bse, rtol=1e-12)
+
+
 # ----------------------------------------------------------------------------------------------------------- CSV
 def test_a_column_of_a_csv_file_has_one_type(table):
     t = table.astype({"id": object, "i": object, "b": object})
@@ -90,7 +157,7 @@ def test_a_csv_file_that_breaks_off_or_is_of_another_encoding(table):
     open("t.csv.gz", "wb").write(raw[: len(raw) // 2])
     table.to_csv("t.csv", index=False)
     open("t.csv", "ab").write(b"\xff\xfe,1,1,a,0,0\n")
-    for name, word in (("t.csv.gz", "ended before"), ("t.csv", "utf-8")):
+    for name, word in (("t.csv.gz", "ended before"), ("t.csv", "utf-8 .byte 0xff.*encoding=")):
         with pytest.raises(DataError, match=f'CSV "{name}" cannot be read: .*{word}'):
             Logit.from_formula("y ~ x", name)
 
@@ -127,8 +194,85 @@ def test_other_files_in_a_folder(table, tmp_path):
 
 
 def test_types_of_files_that_have_none_in_common(table):
-    with pytest.raises(DataError, match='column "b" is bool in a.parquet and int64 in b.parquet'):
-        Logit.from_formula("y ~ x", folder(table, table.astype({"b": int})))
+    path = folder(table, table.astype({"i": str, "b": int, "y": bool}))
+    whole = pd.concat([table, table])
+    same("y ~ x + g", path, whole)  # what the formula does not need, and 0 and 1 as truth values in the response
+    with pytest.raises(DataError, match='column "i" is int64 in a.parquet and (large_)?string in b.parquet'):
+        Logit.from_formula("y ~ x + i", path)
+    words = r'"b" is True and False in part 1 \(a.parquet\) and .* numbers in part 4 \(b.parquet\): give'
+    with pytest.raises(DataError, match=words):
+        Logit.from_formula("y ~ x + b", path)
+
+
+def test_parts_are_named_by_their_files(table):
+    path = folder(table.iloc[:60], table.iloc[60:90], table.iloc[90:].assign(x=np.inf))
+    with pytest.raises(DataError, match=r'part 2 \(c.parquet\) of .*: "x" is infinite'):
+        Logit.from_formula("y ~ x", path)
+    with pytest.raises(DataError, match=r'part 1 \(a.parquet to b.parquet\) of .*: "np.log\(i\)" is infinite'):
+        Logit.from_formula("y ~ np.log(i)", path)
+    with pytest.raises(DataError, match='part 1 of Parquet "a.parquet"'):
+        Logit.from_formula("y ~ np.log(i)", "a.parquet")
+
+
+def test_a_list_of_paths(table, tmp_path):
+    folder(table.iloc[:90], table.iloc[90:200], table.iloc[200:])
+    (tmp_path / "more").mkdir()
+    table.to_parquet(tmp_path / "more" / "d.parquet")
+    same("y ~ x + g", ["a.parquet", tmp_path / "c.parquet"], table.drop(index=range(90, 200)))
+    same("y ~ x + g", ("c.parquet", "more"), pd.concat([table.iloc[200:], table]))
+    for paths, word in ((["a.parquet", "x.csv"], '"x.csv": in a list'), ("*.parquet", "list of paths, as glob.glob")):
+        with pytest.raises(DataError, match=word):
+            Logit.from_formula("y ~ x", paths)
+
+
+def test_a_path_stays_where_it_was(table, tmp_path, monkeypatch):
+    folder(table)
+    table.to_csv("t.csv", index=False)
+    fits = [Logit.from_formula("y ~ x", data).fit() for data in (".", "a.parquet", ["a.parquet"], "t.csv")]
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for res in fits:
+        assert res.pred_table().to_numpy().sum() == N
+
+
+def stored(table):
+    """Tables with what pandas writes of their index."""
+    yield table
+    yield table.iloc[5::2]
+    yield table.set_index("id")
+    yield table.set_index(["id", "i"])
+    yield pd.concat([table, table.iloc[:7]])  # without a name
+
+
+def test_rows_keep_the_labels_they_have_in_memory(table):
+    res = Logit.from_formula("y ~ x", table).fit()
+    for t in stored(table):
+        folder(t, t.iloc[:50])
+        for path in ("a.parquet", "."):
+            whole = res.augment(pd.read_parquet(path))
+            pd.testing.assert_frame_equal(pd.concat(res.augment(path)), whole)
+    table.to_csv("t.csv", index=False)
+    polars = pytest.importorskip("polars")
+    for data in ("t.csv", lambda: (polars.from_pandas(t) for t in (table.iloc[:120], table.iloc[120:]))):
+        pd.testing.assert_frame_equal(pd.concat(res.augment(data)), res.augment(table), check_dtype=False)
+
+
+def test_new_rows_need_what_the_model_needs(table):
+    res = Logit.from_formula("y ~ x", table).fit()
+    new = table.iloc[:100], table.iloc[100:].drop(columns=["y", "g"])
+    for data in (parts(*new), folder(*new)):
+        found = pd.concat(res.augment(data))
+        np.testing.assert_allclose(found[".fitted"], res.predict(table))
+    with pytest.raises(DataError, match='part 2 of .*"x"'):
+        list(res.augment(parts(table, table.drop(columns="x"))))
+
+
+@pytest.mark.parametrize("data", ["rows.parquet", parts()])
+def test_arrays_are_in_memory(table, data):
+    for arrays in ((data, table[["x"]]), (table.y, data)):
+        for model in (Logit, glmclf.NaiveBayes):
+            with pytest.raises(DataError, match="where values in memory are needed: .* go to from_formula"):
+                model(*arrays)
 
 
 def test_a_folder_without_parquet_files(table, tmp_path):
@@ -146,6 +290,9 @@ def test_a_parquet_file_damaged_within(table):
     open("t.parquet", "wb").write(raw[:third] + bytes(2000) + raw[third + 2000 :])
     with pytest.raises(DataError, match='Parquet "t.parquet" cannot be read'):
         Logit.from_formula("y ~ x + i + g", "t.parquet").fit()
+    table.to_parquet("a.parquet")
+    with pytest.raises(DataError, match='^"t.parquet" of Parquet "[^"]*" cannot be read: .* damaged'):
+        Logit.from_formula("y ~ x + i + g", ".").fit()
 
 
 # --------------------------------------------------------------------------------------------------------- parts
@@ -220,10 +367,8 @@ def test_what_is_no_source_is_told_what_is(case, table):
         Logit.from_formula("y ~ x", made(table))
 
 
-def test_what_is_for_tables_in_memory_names_what_is_for_streams(table):
+def test_margins_at_typical_rows(table):
     data = parts(table)
-    with pytest.raises(NotImplementedError, match=r"MNLogit.from_formula\(formula, data\).fit\(\)"):
-        glmclf.detect_separation("g ~ x", data, "mnlogit")
     fit = Logit.from_formula("y ~ x", data).fit()
     whole = Logit.from_formula("y ~ x", table).fit()
     for streamed, averages in ((fit.get_margeff, whole.get_margeff), (fit.predictions, whole.predictions)):

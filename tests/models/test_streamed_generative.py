@@ -365,3 +365,19 @@ def test_a_column_of_two_types_is_named_with_its_parts(table):
     for model in (LDA, NaiveBayes):
         with pytest.raises(DataError, match='"x1" is 1 column of numbers in part 1 and labels in part 2'):
             model.from_formula("y ~ x1", tables)
+
+
+@pytest.mark.parametrize("model", [LDA, QDA])
+def test_an_offset_of_the_features_costs_no_digits(model, table, tmp_path):
+    far = table[["y", "x1", "x2"]].assign(x1=lambda d: d["x1"] + 2.0**27)
+    near = far.assign(x1=far["x1"] - 2.0**27)  # exact: the same numbers about 0
+    expected = model.from_formula("y ~ x1 + x2", near).fit()
+    margins, p = expected.get_margeff().margeff.to_numpy(), expected.predict(near).to_numpy()
+    for data in (far, parts(far)):
+        res = model.from_formula("y ~ x1 + x2", data).fit()
+        res.save(tmp_path / "r.json")
+        again = glmclf.load(tmp_path / "r.json")
+        np.testing.assert_allclose(res.get_margeff().margeff, margins, rtol=1e-11)
+        np.testing.assert_allclose(res.llf_conditional, expected.llf_conditional, rtol=1e-13)
+        for one in (res, again):
+            np.testing.assert_allclose(one.predict(far), p, rtol=1e-12)

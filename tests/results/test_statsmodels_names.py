@@ -50,7 +50,7 @@ def test_the_summary_is_statsmodels(model):
 
     summary = shared(model).summary()
     assert isinstance(summary, Summary)
-    for method in ("as_text", "as_latex", "as_html", "as_csv", "as_markdown"):
+    for method in ("as_text", "as_latex", "as_html", "as_csv", "as_markdown", "as_typst"):
         assert "x1" in getattr(summary, method)()
     assert shared(model)._repr_html_().startswith("<")
     report = text(shared(model))

@@ -174,12 +174,20 @@ def test_a_part_without_outcomes():
 
 def test_comparing_curves():
     (memory, stream), (other, small) = fits(Logit, BINARY), fits(Logit, "y ~ x")
-    assert_allclose(stream.compare_roc(small), memory.compare_roc(other), rtol=RTOL)
+    expected = memory.compare_roc(other)
+    for one, two in ((stream, small), (memory, small), (stream, other)):
+        assert_allclose(one.compare_roc(two), expected, rtol=RTOL)
+    with pytest.raises(DataError, match=r"different rows \(297 and 300\)"):
+        memory.compare_roc(Logit.from_formula("y ~ g", parts).fit())
+    with pytest.raises(DataError, match="different outcomes"):
+        memory.compare_roc(Logit.from_formula("y ~ x", lambda: iter([TABLE[::-1]])).fit())
+    with pytest.raises(DataError, match="different rows"):  # labels tell, where both are there
+        memory.compare_roc(Logit.from_formula("y ~ x", TABLE.reset_index()).fit())
 
 
 def test_too_many_rows_for_a_curve(monkeypatch):
     res = fits(Logit, "y ~ z")[1]
-    for module in (streamed, glmclf.results.judging):
+    for module in (streamed, glmclf.models.streaming, glmclf.results.judging):
         monkeypatch.setattr(module, "MOST_GATHERED", 400)
     with pytest.raises(NotImplementedError, match=r"roc\(\) brings numbers of each row .* give it some of them"):
         res.roc()
@@ -327,6 +335,32 @@ def test_score_tests_of_terms(model, formula, type):
     assert_same(b.anova(type=type, test="score"), a.anova(type=type, test="score"))
 
 
+def test_settings_beside_columns_of_the_data_that_the_model_has_not():
+    memory, stream = fits(Logit, "y ~ x + z + g")
+    for beside in ("h", "f"):
+        at = pd.DataFrame({"x": [0.0, 1.0], beside: [1, 2]})
+        assert_same(stream.predictions(at=at), memory.predictions(at=at))
+    for res in (memory, stream):
+        with pytest.raises(DataError, match='the column "other", no variable .* The columns are "x", "z", "g"'):
+            res.get_margeff(at=pd.DataFrame({"x": [0.0, 1.0], "other": [1, 2]}))
+
+
+@pytest.mark.parametrize(
+    "asked", ["simulate()", "components()", "endog", "exog", "loglikeobs()", "score_obs()", "score_factor()",
+              "hessian_factor()"],
+)  # fmt: skip
+def test_what_the_guide_says_that_needs_rows(both, asked, repository):
+    assert f"`{asked}`" in (repository / "docs/guides/large.md").read_text()
+    res, name = both[1], asked.removesuffix("()")
+    with pytest.raises(NotImplementedError, match=f"{name}.* needs the rows of the fit one by one, which are in a str"):
+        if hasattr(type(res), name):
+            getattr(res, name)()
+        elif asked.endswith("()"):
+            getattr(res.model, name)(res.params)
+        else:
+            getattr(res.model, name)
+
+
 def test_fractions():
     memory, stream = fits(Logit, "I(s / 5) ~ x + g")
     assert_same(stream.pseudo_rsquared(), memory.pseudo_rsquared())
@@ -369,6 +403,43 @@ def test_models_that_are_not_nested(weights):
     bayes = {"families": {"z": "gaussian"}, "missing": "drop"}
     e, f = fits(LDA, "k ~ x + z", **weights, missing="drop"), fits(NaiveBayes, "k ~ x + z", **bayes, **weights)
     assert_same(e[1].compare_vuong(f[1]), e[0].compare_vuong(f[0]))
+
+
+def halves(data):
+    """In parts that end elsewhere than those of `parts`."""
+    return lambda: iter([data[:50], data[50:200], data[200:]])
+
+
+def test_nesting_is_decided_by_the_columns_wherever_the_rows_are():
+    pairs = [("y ~ x + z", "y ~ I(2 * x)"), ("y ~ x + g", "y ~ x + I(g == 'a')"), ("y ~ bs(x, df=4) + z", "y ~ x")]
+    for (larger, smaller), data, other in zip(pairs, (parts, TABLE, parts), (halves(TABLE), parts, TABLE)):
+        expected = Logit.from_formula(larger, TABLE).fit().compare_lr_test(Logit.from_formula(smaller, TABLE).fit())
+        a, b = Logit.from_formula(larger, data).fit(), Logit.from_formula(smaller, other).fit()
+        assert_allclose(a.compare_lr_test(b), expected, rtol=1e-9)
+        with pytest.raises(ValueError, match="this fit is nested in the other model"):
+            b.compare_vuong(a)
+        assert_allclose(glmclf.compare(a, b)["LR"].iloc[1], expected.statistic, rtol=1e-9)
+    c = Logit.from_formula("y ~ b + x", halves(TABLE)).fit()
+    with pytest.raises(ValueError, match="not nested: b of the restricted model is no combination"):
+        a.compare_lr_test(c)
+
+
+@pytest.mark.parametrize("model", [Logit, MNLogit])
+def test_nesting_of_offsets_and_other_codings(model):
+    t = TABLE.dropna().assign(two=lambda d: 2 * d["o"], c=lambda d: np.where(d["y"] == 1, "yes", "no"))
+    other = {"event": "no"} if model is Logit else {"reference": "yes"}
+    larger = ("c ~ x + o", {})
+    for smaller in (("c ~ x", {"offset": "o"}), ("c ~ x", {"offset": "o", **other}), ("c ~ x", {"offset": "two"})):
+        one, two = (
+            [model.from_formula(f, data, **k).fit() for (f, k), data in zip((larger, smaller), pair)]
+            for pair in ((t, t), (halves(t), lambda: iter([t])))
+        )
+        assert_allclose(two[0].compare_lr_test(two[1]), one[0].compare_lr_test(one[1]), rtol=1e-9)
+    one, two = (model.from_formula("c ~ x", halves(t), offset=o).fit() for o in ("two", "o"))
+    larger = model.from_formula("c ~ x + g", t, offset="two").fit()
+    with pytest.raises(ValueError, match="offset differ, by what is no combination"):
+        larger.compare_lr_test(two)
+    assert larger.compare_lr_test(one).df == 2
 
 
 def test_other_references():

@@ -3,6 +3,7 @@
 import copy
 import csv
 import io
+import json
 import pickle
 import re
 import unicodedata
@@ -338,6 +339,16 @@ def test_markdown_tables(odd):
         assert set(block[1]) <= set("| :-")
     assert r"100%\_sure & #1 \$x\$" in text and r"[T.a\|b]" in text and r"\<b>" in text
     assert text.startswith(r"**Logit Regression Results: P(a\_b = '\<5%')**")
+
+
+def test_typst_strings_read_back(odd):
+    text = odd.as_typst()
+    strings = [json.loads(s) for s in re.findall(r'"(?:[^"\\\\]|\\\\.)*"', text)]  # its escapes are JSON's
+    csv_cells = [cell for row in csv.reader(io.StringIO(odd.as_csv())) for cell in row]
+    assert strings == csv_cells and {*ODD} <= {*strings}
+    bare = re.sub(r'"(?:[^"\\\\]|\\\\.)*"', "", text)
+    assert bare.count("#table(") == bare.count("stroke: none") == 3 and bare.count("(") == bare.count(")")
+    assert not re.search(r"[$%&<>|~^_@*]", bare)
 
 
 # ------------------------------------------------------------------------------------------------------ exponentiating

@@ -1,0 +1,436 @@
+"""The models as a scikit-learn estimator, for pipelines, searches and cross-validation.
+
+Needs scikit-learn (``pip install 'glmclf[sklearn]'``).
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+import glmclf
+from glmclf.data.features import code_of
+from glmclf.data.formula import parse_formula
+from glmclf.data.frame import as_frame
+from glmclf.errors import DataError
+from glmclf.models.binary import BinaryModel
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+except ImportError as error:
+    raise ImportError("glmclf.sklearn needs scikit-learn 1.6 or later: pip install 'glmclf[sklearn]'") from error
+
+__all__ = ["FormulaClassifier"]
+
+MODELS = {name.lower(): name for name in ("Logit", "Probit", "CLogLog", "MNLogit", "LDA", "QDA", "NaiveBayes")}
+NO_OPTIONS = ("self", "disp", "alphas")
+LINEAR = ("Logit", "Probit", "CLogLog", "MNLogit", "LDA")
+
+
+class FormulaClassifier(ClassifierMixin, BaseEstimator):
+    """Any of the models as a scikit-learn classifier, described by a formula.
+
+    Parameters
+    ----------
+    model : str or class
+        "logit", "probit", "cloglog" (two classes), "mnlogit", "lda", "qda", "naivebayes", or the class.
+    formula : str, optional
+        A patsy formula, ``"y ~ x1 + C(g)"``, or its right side alone. By default all columns, each as it is. Columns of
+        arrays are called x0, x1, ...
+    weight_type : {"weights", "freq_weights"}
+        What `sample_weight` of `fit` is: sampling weights (any numbers; robust standard errors), or how many equal rows
+        each row stands for (whole numbers). The predictions are the same.
+    functions : dict, optional
+        Functions that the formula calls beside numpy's, patsy's and glmclf's, by name. Variables of the caller are not
+        looked up.
+    **options
+        Keywords of the model and of its `fit`, or with ``alpha=`` other than None of `fit_regularized`: ``event=``,
+        ``bias_reduction="firth"``, ``alpha=0.1``, ``priors=``, ``shrinkage=``, ``cov_type=``, ... They are parameters
+        of the estimator that `set_params` and searches change. ``missing=`` is "raise" by default, and NaiveBayes' own.
+
+    Attributes
+    ----------
+    results_ : Results
+        The fit, with all its statistics: ``results_.summary()``.
+    formula_ : str
+        The formula that was fitted.
+    classes_ : (K,) ndarray
+        Labels, sorted; columns of probabilities are in this order.
+    n_features_in_ : int
+        Columns of X, without the response.
+    feature_names_in_ : ndarray
+        Their names, of tables.
+
+    Notes
+    -----
+    The model of two classes is of ``event=``, by default of the second class. Where the classes are separated by the
+    regressors, maximum likelihood estimates are infinite, and rows whose probability is not determined raise when they
+    are predicted: give ``alpha=`` or ``bias_reduction="firth"``.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from glmclf import datasets
+    >>> from glmclf.sklearn import FormulaClassifier
+    >>> penguins = datasets.load("penguins").dropna()
+    >>> X, y = penguins.drop(columns="sex"), penguins["sex"]
+    >>> classifier = FormulaClassifier("logit", "poly(body_mass_g, 2) + bill_depth_mm")
+    >>> cross_val_score(classifier, X, y, cv=3, scoring="roc_auc").round(2)
+    array([0.94, 0.98, 0.95])
+    >>> classifier.fit(X, y).results_.odds_ratios().loc["bill_depth_mm", "odds ratio"].round(2)
+    np.float64(7.91)
+    """
+
+    def __init__(
+        self,
+        model: str | type = "logit",
+        formula: str | None = None,
+        *,
+        weight_type: str = "weights",
+        functions: Mapping[str, Callable] | None = None,
+        **options: Any,
+    ) -> None:
+        self.model, self.formula, self.weight_type, self.functions = model, formula, weight_type, functions
+        self._options = options
+
+    # ------------------------------------------------------------------------------------------------ parameters
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the estimator, options among them.
+
+        Parameters
+        ----------
+        deep : bool
+            No parameter is an estimator, so that this changes nothing.
+
+        Returns
+        -------
+        dict
+        """
+        return {**super().get_params(deep), **self._options}
+
+    def set_params(self, **params: Any) -> FormulaClassifier:
+        """Change parameters; what the model does not know is refused by `fit`.
+
+        Parameters
+        ----------
+        **params
+            As those of the class.
+
+        Returns
+        -------
+        FormulaClassifier
+            The estimator itself.
+        """
+        own = self._get_param_names()
+        for name, value in params.items():
+            if name in own:
+                setattr(self, name, value)
+            else:
+                self._options = {**self._options, name: value}
+        return self
+
+    _responses: Sequence[str] = ()  # variables of the left side, where it is evaluated in the table
+
+    def _class(self) -> type[Any]:
+        """The class of the model."""
+        if isinstance(self.model, str) and self.model.lower() in MODELS:
+            return getattr(glmclf, MODELS[self.model.lower()])
+        if isinstance(self.model, type) and hasattr(self.model, "_from_formula"):
+            return self.model
+        raise ValueError(f"model={self.model!r}: choose one of {', '.join(map(repr, MODELS))}, or a class of glmclf")
+
+    def _split(self, cls: type[Any]) -> tuple[dict[str, Any], str, dict[str, Any]]:
+        """Keywords of the model, the method that fits it, and its keywords."""
+        options, method = dict(self._options), "fit"
+        if options.get("alpha") is not None:
+            method = "fit_regularized"
+        elif hasattr(cls, "fit_regularized"):
+            options.pop("alpha", None)
+        if not hasattr(cls, method):
+            raise TypeError(f"{cls.__name__} has no penalty alpha=; LDA and QDA have shrinkage= and ridge=")
+        of_model = {*cls._coding, *cls._variables, "missing"}
+        of_fit = {*inspect.signature(getattr(cls, method)).parameters} - {*NO_OPTIONS}
+        unknown = {*options} - of_model - of_fit
+        if unknown:
+            names, have = ", ".join(map(repr, sorted(unknown))), ", ".join(sorted(of_model | of_fit))
+            raise TypeError(f"{cls.__name__} and its {method}() take no keyword {names}; they have {have}")
+        if not issubclass(cls, glmclf.NaiveBayes):
+            options.setdefault("missing", "raise")
+        made = {name: options.pop(name) for name in list(options) if name in of_model}
+        return made, method, options
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(ValueError):
+            cls = self._class()
+            tags.classifier_tags.multi_class = not issubclass(cls, BinaryModel)
+            tags.input_tags.allow_nan = issubclass(cls, glmclf.NaiveBayes) and "missing" not in self._options
+        return tags
+
+    # ------------------------------------------------------------------------------------------------------- fit
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FormulaClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : DataFrame (any that narwhals reads) or (n, k) array_like
+            The variables of the formula, by name.
+        y : (n,) array_like, optional
+            Labels. By default the left side of the formula, evaluated in X.
+        sample_weight : (n,) array_like, optional
+            Weights of the rows, of the kind `weight_type`.
+
+        Returns
+        -------
+        FormulaClassifier
+            The estimator itself.
+
+        Raises
+        ------
+        TypeError
+            An option that neither the model nor its fit has.
+        ValueError
+            Data that the model cannot use, or a formula.
+        """
+        cls = self._class()
+        keywords, method, options = self._split(cls)
+        keywords |= self._weights(keywords, sample_weight)
+        table, labels = self._table(X, y, reset=True, allow_nan=keywords.get("missing") != "raise")
+        if sample_weight is not None:
+            check_consistent_length(table, sample_weight)
+        if labels is not None:
+            self._check_labels(labels, cls)
+            self.classes_, codes = np.unique(labels, return_inverse=True)
+            name = self._response_name(y, table)
+            table = table.assign(**{name: pd.Categorical.from_codes(codes, categories=self.classes_)})
+            self.formula_ = f"{name} ~ {self._right_side(table.columns.drop(name))}"
+        else:
+            self.formula_ = str(self.formula)
+        made = cls._from_formula(self.formula_, table, dict(self.functions or {}), **keywords)
+        self.results_ = getattr(made, method)(**options)
+        if labels is None:
+            self.classes_ = np.unique(np.asarray(self._levels(), dtype=None))
+        return self
+
+    def _weights(self, keywords: dict[str, Any], sample_weight: Any) -> dict[str, ndarray]:
+        """`sample_weight` as the model takes it."""
+        if self.weight_type not in ("weights", "freq_weights"):
+            raise ValueError(f'weight_type={self.weight_type!r}: choose "weights" or "freq_weights"')
+        if sample_weight is None:
+            return {}
+        if {"weights", "freq_weights"} & {*keywords}:
+            raise ValueError("sample_weight= and weights= or freq_weights= were both given: use one")
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        if weights.ndim != 1:
+            raise ValueError(f"sample_weight has shape {weights.shape}: give one weight a row")
+        if not weights.any():
+            raise ValueError("sample_weight is zero in all rows: no weight is left")
+        return {self.weight_type: weights}
+
+    def _table(self, X: Any, y: Any, reset: bool, allow_nan: bool) -> tuple[pd.DataFrame, ndarray | None]:
+        """The variables as a table, and labels; names and numbers of columns are noted or checked."""
+        own = reset and y is None
+        if own and (self.formula is None or "~" not in self.formula):
+            raise ValueError(
+                "This FormulaClassifier estimator requires y to be passed, but the target y is None. Pass y, or a "
+                "formula with a left side whose variables are in X"
+            )
+        labels = None if y is None else column_or_1d(y, warn=True)
+        if not _is_table(X):
+            finite: Any = "allow-nan" if allow_nan else True
+            given = {} if y is None else {"y": y}
+            checked = validate_data(self, X, **given, reset=reset, ensure_all_finite=finite, dtype="numeric")
+            array = checked[0] if given else checked
+            names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(array.shape[1])])
+            return pd.DataFrame(array, columns=names), labels
+        table = as_frame(X)
+        if reset:
+            self._responses = [c for c in table if c in self._left_side()] if own else []
+        inside = [c for c in self._responses if c in table]
+        features = table.drop(columns=inside) if inside else X
+        validate_data(self, features, reset=reset, skip_check_array=True)
+        if labels is not None:
+            check_consistent_length(table, labels)
+        if not all(isinstance(name, str) for name in table):
+            table = table.set_axis([f"x{i}" for i in range(table.shape[1])], axis=1)
+        return table, labels
+
+    def _left_side(self) -> set[str]:
+        """Variables of the formula's left side."""
+        from glmclf.data import expressions
+
+        found = [expressions.names(code) for code in parse_formula(self.formula).left]
+        return {name for names in found for name in (*names.quoted, *names.rooted, *names.used)}
+
+    def _check_labels(self, y: ndarray, cls: type[Any]) -> None:
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if issubclass(cls, BinaryModel) and kind != "binary":
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}. {cls.__name__} is a model "
+                'of two classes; model="mnlogit", "lda", "qda" and "naivebayes" take several'
+            )
+
+    def _response_name(self, y: Any, table: pd.DataFrame) -> str:
+        """A name for labels that came beside the table: that of the formula or of y, where it means nothing else."""
+        left = str(self.formula or "").partition("~")[0].strip()
+        words = {*re.findall(r"\w+", self._right_side(table.columns))}
+        for name in (left, getattr(y, "name", None), "y", "label"):
+            if isinstance(name, str) and name.isidentifier() and code_of(name) == name and name not in words:
+                return name
+        return next(name for i in itertools.count() if (name := f"y{i}") not in words)
+
+    def _right_side(self, columns: Any) -> str:
+        """What stands right of the formula's tilde."""
+        if self.formula is None:
+            return " + ".join(map(code_of, columns))
+        return (self.formula.partition("~")[2] if "~" in self.formula else self.formula).strip()
+
+    # --------------------------------------------------------------------------------------------------- predict
+    def _levels(self) -> list[Any]:
+        """Labels in the order of the model's probabilities."""
+        response = self.results_.model._response
+        if getattr(response, "kind", "classes") not in ("binary", "classes"):
+            raise ValueError(f"{self.formula_}: counts and fractions are no labels of rows; fit the model itself")
+        return list(response.levels)
+
+    def _log_p(self, X: Any) -> tuple[ndarray, ndarray]:
+        """Log probabilities and probabilities of the classes, (n, K)."""
+        check_is_fitted(self, "results_")
+        table, _ = self._table(X, None, reset=False, allow_nan=self.__sklearn_tags__().input_tags.allow_nan)
+        log_p, p, _ = self.results_._log_p(table, None)
+        lost = np.flatnonzero(np.isnan(log_p).any(axis=1))
+        if len(lost):
+            raise DataError(
+                f"{len(lost)} of {len(log_p)} rows have no prediction (the first is row {lost[0]}): a variable is "
+                "missing (NaN), or the classes are separated and the probability is not determined. Impute the values; "
+                'against separation give alpha= or bias_reduction="firth"'
+            )
+        levels = self._levels()
+        order = [levels.index(label) for label in self.classes_.tolist()]
+        return log_p[:, order], p[:, order]
+
+    def predict(self, X: Any) -> ndarray:
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : DataFrame or (n, k) array_like
+            As in `fit`.
+
+        Returns
+        -------
+        (n,) ndarray
+            Labels.
+        """
+        log_p, _ = self._log_p(X)
+        return self.classes_[log_p.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> ndarray:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : DataFrame or (n, k) array_like
+            As in `fit`.
+
+        Returns
+        -------
+        (n, K) ndarray
+            In the order of `classes_`.
+
+        Raises
+        ------
+        DataError
+            A variable is missing, or separation leaves a probability undetermined.
+        """
+        return self._log_p(X)[1]
+
+    def predict_log_proba(self, X: Any) -> ndarray:
+        """Logarithms of the probabilities, exact where the probabilities themselves are 0 or 1 to rounding.
+
+        Parameters
+        ----------
+        X : DataFrame or (n, k) array_like
+            As in `fit`.
+
+        Returns
+        -------
+        (n, K) ndarray
+            In the order of `classes_`.
+        """
+        return self._log_p(X)[0]
+
+    def decision_function(self, X: Any) -> ndarray:
+        """Log-odds of the second class, log p_1 - log p_0, of every link; of several classes log p_k.
+
+        Parameters
+        ----------
+        X : DataFrame or (n, k) array_like
+            As in `fit`.
+
+        Returns
+        -------
+        (n,) or (n, K) ndarray
+            The prediction is the second class where it is positive; of several classes, that of the largest.
+        """
+        log_p, _ = self._log_p(X)
+        return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
+
+    # ---------------------------------------------------------------------------------------------- coefficients
+    @property
+    def coef_(self) -> ndarray:
+        """Coefficients of the design's columns, (1, k) of two classes, (K, k) of several; zero for the reference.
+
+        Of Logit, Probit, CLogLog and MNLogit, and of the logit that LDA implies. Columns are those of the formula,
+        ``results_.model.exog_names`` without the intercept, which are features only without a formula.
+        """
+        return self._linear()[1:].T
+
+    @property
+    def intercept_(self) -> ndarray:
+        """Intercepts, (1,) or (K,)."""
+        return self._linear()[0]
+
+    def _linear(self) -> ndarray:
+        """Intercept and slopes, (1 + k, 1) of two classes or (1 + k, K)."""
+        if "results_" not in vars(self):
+            raise AttributeError("coef_ and intercept_ are there after fit()")
+        res = self.results_
+        kind = type(res.model).__name__
+        if kind not in LINEAR:
+            raise AttributeError(f"{kind} has no linear coefficients: see results_.params")
+        res = res.discriminant if kind == "LDA" else res
+        params = pd.DataFrame(res.params)
+        if res._omitted is not None:
+            params = params.mask(res._omitted.reshape(params.shape, order="F"), 0.0)
+        params = params.reindex(["Intercept", *params.index.drop("Intercept", errors="ignore")], fill_value=0.0)
+        if not isinstance(res.params, pd.DataFrame):
+            return self._signed(params.to_numpy(), kind)
+        values = np.zeros((len(params), len(self.classes_)))
+        for level, column in zip(params.columns, params.to_numpy().T, strict=True):
+            values[:, self.classes_.tolist().index(level)] = column
+        return values if len(self.classes_) > 2 else values[:, [1]] - values[:, [0]]
+
+    def _signed(self, values: ndarray, kind: str) -> ndarray:
+        """Coefficients of the second class, where the model is of the first."""
+        if self._levels()[1] == self.classes_[1]:
+            return values
+        if kind == "CLogLog":
+            raise AttributeError(f"CLogLog of event={self.classes_[0]!r} is not linear in the other class")
+        return -values
+
+
+def _is_table(X: Any) -> bool:
+    """Whether X has columns with names."""
+    return hasattr(X, "column_names") or (hasattr(X, "columns") and hasattr(X, "shape"))

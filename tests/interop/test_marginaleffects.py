@@ -1,0 +1,63 @@
+"""marginaleffects: predictions and slopes of our results, by its own numerical derivatives."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import glmclf
+from glmclf import datasets
+
+polars = pytest.importorskip("polars")
+if int(polars.__version__.split(".")[0]) >= 2:
+    pytest.skip("marginaleffects 0.6.0 fails with polars 2 for every model", allow_module_level=True)
+marginaleffects = pytest.importorskip("marginaleffects")
+NUMERICAL = 3e-3  # of standard errors: its derivatives are forward differences
+
+
+@pytest.fixture(scope="module")
+def spector():
+    return datasets.load("spector")
+
+
+@pytest.mark.parametrize("model", ["Logit", "Probit"])
+def test_slopes(spector, model):
+    res = getattr(glmclf, model).from_formula("GRADE ~ GPA * TUCE", spector).fit()
+    found = marginaleffects.avg_slopes(res)
+    ours = res.get_margeff().summary_frame().loc[found["term"].to_list()]
+    assert_allclose(found["estimate"], ours["dy/dx"], rtol=1e-7)
+    assert_allclose(found["std_error"], ours["Std. Err."], rtol=NUMERICAL)
+
+
+def test_robust_covariances_carry_over(spector):
+    res = glmclf.Logit.from_formula("GRADE ~ GPA + TUCE", spector).fit(cov_type="HC1")
+    found = marginaleffects.avg_slopes(res)
+    ours = res.get_margeff().summary_frame().loc[found["term"].to_list()]
+    assert_allclose(found["std_error"], ours["Std. Err."], rtol=NUMERICAL)
+
+
+@pytest.mark.parametrize("formula", ["GRADE ~ GPA + TUCE", "GRADE ~ bs(GPA, df=4)", "GRADE ~ poly(TUCE, 2)"])
+def test_predictions_keep_the_knots_of_the_fit(spector, formula):
+    res = glmclf.Logit.from_formula(formula, spector).fit()
+    found = marginaleffects.predictions(res)
+    assert_allclose(found["estimate"], res.fittedvalues, rtol=1e-12)
+    assert_allclose(found["std_error"], res.get_prediction().se, rtol=NUMERICAL, atol=1e-7)
+    new = spector.iloc[[3, 11, 25]]
+    few = marginaleffects.predictions(res, newdata=polars.from_dicts(new.to_dict("records")))
+    assert_allclose(few["estimate"], res.predict(new), rtol=1e-12)
+
+
+def test_factors_are_compared(spector):
+    data = spector.assign(PSI=spector.PSI.map({0: "no", 1: "yes"}).astype("category"))
+    res = glmclf.Logit.from_formula("GRADE ~ GPA + PSI", data).fit()
+    found = marginaleffects.avg_comparisons(res, variables="PSI")
+    ours = res.get_margeff().summary_frame().loc["PSI[yes - no]"]
+    assert_allclose(found["estimate"][0], ours["dy/dx"], rtol=1e-7)
+    assert_allclose(found["std_error"][0], ours["Std. Err."], rtol=NUMERICAL)
+
+
+def test_several_levels_are_refused():
+    """Its order of two-dimensional parameters is not that of their covariance."""
+    res = glmclf.MNLogit.from_formula("island ~ bill_length_mm", datasets.load("penguins")).fit()
+    with pytest.raises(ValueError, match="Unknown model type"):
+        marginaleffects.avg_slopes(res)
+    assert np.isfinite(res.get_margeff().summary_frame().to_numpy()[:, 1]).all()

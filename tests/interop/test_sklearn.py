@@ -1,0 +1,347 @@
+"""scikit-learn: the estimator passes its checks, and works in its tools with the numbers of the models themselves."""
+
+import importlib.util
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import glmclf
+from glmclf import datasets
+
+sklearn = pytest.importorskip("sklearn")
+
+from sklearn import (  # noqa: E402
+    calibration,
+    ensemble,
+    inspection,
+    linear_model,
+    metrics,
+    model_selection,
+    pipeline,
+    preprocessing,
+)
+from sklearn.base import clone  # noqa: E402
+from sklearn.compose import make_column_transformer  # noqa: E402
+from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
+
+from glmclf.errors import DataError  # noqa: E402
+from glmclf.sklearn import FormulaClassifier  # noqa: E402
+
+CONSTANT = "its data have two distinct rows, one a class: within classes the features are constant, an error here"
+FEW = "30 features of 3 to 14 rows a class have no covariance matrix, an error here"
+DEGENERATE = {"check_sample_weights_shape": CONSTANT, "check_sample_weights_not_overwritten": CONSTANT}
+CHECKED = [
+    ({"alpha": 0.01}, {}),
+    ({"bias_reduction": "firth", "weight_type": "freq_weights"}, {}),
+    pytest.param({"model": "mnlogit", "alpha": 0.01}, {}, marks=pytest.mark.slow),
+    ({"model": "lda", "covariance": "diag"}, DEGENERATE),
+    ({"model": "naivebayes"}, {**DEGENERATE, "check_sample_weight_equivalence_on_dense_data": FEW}),
+    pytest.param({"model": "probit", "alpha": 0.01}, {}, marks=pytest.mark.slow),
+    pytest.param({"model": "cloglog", "alpha": 0.01}, {}, marks=pytest.mark.slow),
+    pytest.param(
+        {"model": "qda"},
+        {**DEGENERATE, "check_sample_weight_equivalence_on_dense_data": FEW},
+        marks=pytest.mark.slow,
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    return datasets.load("penguins").dropna().sample(frac=1, random_state=0).reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def X(penguins):
+    return penguins[["species", "bill_depth_mm", "body_mass_g"]]
+
+
+@pytest.fixture(scope="module")
+def y(penguins):
+    return penguins["sex"]
+
+
+@pytest.mark.parametrize(("parameters", "expected"), CHECKED)
+def test_the_checks_of_estimators(parameters, expected):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = FormulaClassifier(**parameters)
+        found = check_estimator(made, expected_failed_checks=expected, on_skip=None, on_fail="raise")
+    failed = {check["check_name"] for check in found if check["status"] == "xfail"}
+    assert failed == {*expected} and len(found) > 50
+
+
+# ------------------------------------------------------------------------------------------------ the same numbers
+MODELS = [("logit", "Logit"), ("probit", "Probit"), ("cloglog", "CLogLog"), ("mnlogit", "MNLogit"), ("lda", "LDA"),
+          ("qda", "QDA"), ("naivebayes", "NaiveBayes")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "kind"), MODELS)
+def test_predictions_are_those_of_the_model(penguins, X, y, name, kind):
+    binary = name in ("logit", "probit", "cloglog")
+    labels = y if binary else penguins["island"]
+    formula = "bill_depth_mm + body_mass_g"
+    made = FormulaClassifier(name, formula).fit(X, labels)
+    res = getattr(glmclf, kind).from_formula(f"{labels.name} ~ {formula}", penguins).fit()
+    p = res.predict()
+    p = np.column_stack([1 - p, p]) if binary else p.to_numpy()
+    assert_allclose(made.predict_proba(X), p, rtol=1e-9, atol=1e-12)
+    assert made.formula_ == f"{labels.name} ~ {formula}" and type(made.results_) is type(res)
+    assert made.classes_.tolist() == sorted(set(labels))
+    assert (made.predict(X) == res.predict(which="class").to_numpy()).all()
+    assert_allclose(np.exp(made.predict_log_proba(X)), p, rtol=1e-9, atol=1e-12)
+    scores, inside = made.decision_function(X), p.min(axis=1) > 1e-6
+    expected = np.log(p[inside, 1] / p[inside, 0]) if binary else np.log(p[inside])
+    assert_allclose(scores[inside], expected, rtol=1e-6, atol=1e-6)
+    assert inside.sum() > 200
+    assert made.score(X, labels) == pytest.approx((made.predict(X) == labels).mean())
+    if kind in ("QDA", "NaiveBayes"):
+        assert not hasattr(made, "coef_")
+    else:
+        linear = X[["bill_depth_mm", "body_mass_g"]].to_numpy() @ made.coef_.T + made.intercept_
+        assert made.coef_.shape == (1 if binary else 3, 2)
+        expected = res.predict(which="linear").to_numpy()
+        difference = linear - (expected[:, None] if binary else expected)
+        assert_allclose(difference - difference.mean(axis=1, keepdims=True), 0, atol=1e-7)
+        assert_allclose(difference[:, 0], 0, atol=1e-7)
+
+
+def test_the_event_turns_the_model_and_not_the_answers(X, y):
+    pairs = [(model, event) for model in ("logit", "cloglog") for event in ("male", "female")]
+    fits = [FormulaClassifier(model, "body_mass_g", event=event).fit(X, y) for model, event in pairs]
+    assert_allclose(fits[0].predict_proba(X), fits[1].predict_proba(X), rtol=1e-9)
+    assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-7)
+    assert_allclose(fits[0].results_.params, -fits[1].results_.params, rtol=1e-7)
+    assert abs(fits[2].predict_proba(X) - fits[3].predict_proba(X)).max() > 1e-3
+    with pytest.raises(AttributeError, match="not linear in the other class"):
+        fits[3].coef_
+
+
+def test_a_ridge_is_that_of_scikit_learn(X, y):
+    x = preprocessing.StandardScaler().fit_transform(X[["bill_depth_mm", "body_mass_g"]])
+    theirs = linear_model.LogisticRegression(C=0.3, tol=1e-10, max_iter=1000).fit(x, y)
+    ours = FormulaClassifier(alpha=1 / (0.3 * len(x))).fit(x, y)
+    assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5)
+    assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-4, atol=1e-6)
+    assert_allclose(ours.predict_proba(x), theirs.predict_proba(x), atol=1e-5)
+
+
+def test_tails_are_exact(X, y):
+    made = FormulaClassifier("probit", "body_mass_g").fit(X, y)
+    far = pd.DataFrame({"species": "Adelie", "bill_depth_mm": 1.0, "body_mass_g": [-2e5, 2e5]})[X.columns]
+    assert made.predict_proba(far)[0, 1] == 0 and made.predict_log_proba(far)[0, 1] < -1000
+    b = made.results_.params
+    z = abs(b["Intercept"] - 2e5 * b["body_mass_g"])
+    expected = -0.5 * z**2 - np.log(z) - 0.5 * np.log(2 * np.pi) - 1 / z**2  # Abramowitz & Stegun 26.2.12
+    assert made.predict_log_proba(far)[0, 1] == pytest.approx(expected, rel=1e-9)
+    assert np.sign(made.decision_function(far)).tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize("labels", [[1, 2], [-1.0, 1.0], [False, True], ["no", "yes"]])
+def test_labels_of_any_kind(X, y, labels):
+    coded = np.where(y == "male", labels[1], labels[0])
+    made = FormulaClassifier(formula="body_mass_g").fit(X, coded)
+    assert made.classes_.tolist() == labels and made.classes_.dtype == coded.dtype
+    assert made.predict(X).dtype == coded.dtype and made.formula_ == "y ~ body_mass_g"
+    reference = FormulaClassifier(formula="body_mass_g").fit(X, y)
+    assert_allclose(made.predict_proba(X), reference.predict_proba(X), rtol=1e-9)
+
+
+def test_weights(X, y):
+    w = np.arange(len(y)) % 3
+    repeated = FormulaClassifier(formula="body_mass_g").fit(X.loc[X.index.repeat(w)], y.repeat(w))
+    counted = FormulaClassifier(formula="body_mass_g", weight_type="freq_weights").fit(X, y, sample_weight=w)
+    sampled = FormulaClassifier(formula="body_mass_g").fit(X, y, sample_weight=w / 7)
+    assert_allclose(counted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
+    assert_allclose(sampled.predict_proba(X), repeated.predict_proba(X), rtol=1e-7)
+    assert_allclose(counted.results_.bse, repeated.results_.bse, rtol=1e-8)
+    assert sampled.results_.cov_type == "HC0" and counted.results_.cov_type == "nonrobust"
+    with pytest.raises(DataError, match="other than whole numbers"):
+        clone(counted).fit(X, y, sample_weight=w / 7)
+    with pytest.raises(ValueError, match="both given"):
+        FormulaClassifier(formula="body_mass_g", weights="body_mass_g").fit(X, y, sample_weight=w)
+    by_column = FormulaClassifier(formula="bill_depth_mm", weights="body_mass_g").fit(X, y)
+    assert_allclose(
+        by_column.coef_, FormulaClassifier(formula="bill_depth_mm").fit(X, y, sample_weight=X.body_mass_g).coef_
+    )
+
+
+# ------------------------------------------------------------------------------------------------- tables and arrays
+def test_all_columns_by_default(penguins, y):
+    X = penguins[["bill_depth_mm", "island"]].assign(**{"odd name": penguins.year - 2008, "np": penguins.body_mass_g})
+    made = FormulaClassifier().fit(X, y)
+    assert made.formula_ == "sex ~ bill_depth_mm + island + Q('odd name') + Q('np')"
+    assert made.feature_names_in_.tolist() == X.columns.tolist() and made.n_features_in_ == 4
+    array = X[["bill_depth_mm", "np"]].to_numpy()
+    by_array = FormulaClassifier().fit(array, y)
+    assert by_array.results_.model.exog_names == ["Intercept", "x0", "x1"]
+    assert not hasattr(by_array, "feature_names_in_")
+    named = FormulaClassifier(formula="x0 * x1").fit(array, y)
+    assert named.coef_.shape == (1, 3)
+    with pytest.raises(ValueError, match="feature names should match"):
+        made.predict(X.rename(columns={"island": "isle"}))
+    with pytest.raises(ValueError, match="has 1 features, but FormulaClassifier is expecting 2"):
+        by_array.predict(array[:, :1])
+    kept = X.copy()
+    made.predict(X)
+    pd.testing.assert_frame_equal(X, kept)
+
+
+def test_the_response_in_the_table(penguins):
+    made = FormulaClassifier("logit", "sex ~ body_mass_g").fit(penguins)
+    beside = FormulaClassifier("logit", "sex ~ body_mass_g").fit(penguins, penguins.sex)
+    right = FormulaClassifier("logit", "~ body_mass_g").fit(penguins, penguins.sex)
+    assert "sex" not in made.feature_names_in_ and "sex" in beside.feature_names_in_
+    for one in (beside, right):
+        assert_allclose(one.predict_proba(penguins), made.predict_proba(penguins), rtol=1e-10)
+    assert (made.predict(penguins.drop(columns="sex")) == made.predict(penguins)).all()
+    computed = FormulaClassifier("logit", "I(body_mass_g > 4000) ~ bill_depth_mm").fit(penguins)
+    assert computed.classes_.tolist() == [False, True] and computed.predict(penguins).dtype == bool
+    for formula in (None, "body_mass_g"):
+        with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+            FormulaClassifier("logit", formula).fit(penguins)
+
+
+def test_other_tables(X, y):
+    polars = pytest.importorskip("polars")
+    made = FormulaClassifier(formula="body_mass_g + C(species)").fit(X, y)
+    other = FormulaClassifier(formula="body_mass_g + C(species)").fit(polars.DataFrame(X.to_dict("list")), y.to_numpy())
+    assert_allclose(made.predict_proba(X), other.predict_proba(polars.DataFrame(X.to_dict("list"))), rtol=1e-10)
+
+
+def test_functions_of_the_caller(X, y):
+    half = {"half": np.vectorize(lambda x: x / 2)}
+    made = FormulaClassifier(formula="half(body_mass_g)", functions=half).fit(X, y)
+    assert_allclose(made.coef_, 2 * FormulaClassifier(formula="body_mass_g").fit(X, y).coef_, rtol=1e-7)
+    half_ = half["half"]  # a variable here, which the formula does not see
+    with pytest.raises(ValueError, match="no function"):
+        FormulaClassifier(formula="half_(body_mass_g)").fit(X, y)
+    assert half_(2) == 1
+
+
+def test_missing_values(penguins):
+    full = datasets.load("penguins")
+    X, y = full[["bill_depth_mm", "body_mass_g"]], full["island"]
+    with pytest.raises(ValueError, match="missing"):
+        FormulaClassifier("lda").fit(X, y)
+    dropped = FormulaClassifier("mnlogit", missing="drop").fit(X, y)
+    with pytest.raises(DataError, match=r"2 of 344 rows have no prediction \(the first is row 3\)"):
+        dropped.predict(X)
+    skipped = FormulaClassifier("naivebayes").fit(X, y)
+    assert (skipped.predict(X) == y).mean() > 0.6
+
+
+def test_undetermined_rows_are_no_classes():
+    X = np.array([[0.0, 0], [1, 0], [0, 1], [5, 5], [6, 5], [5, 6]])
+    y = np.array([0, 0, 0, 1, 1, 1])
+    with pytest.warns(glmclf.errors.SeparationWarning):
+        made = FormulaClassifier().fit(X, y)
+    assert (made.predict(X) == y).all()
+    with pytest.raises(DataError, match='the classes are separated.*bias_reduction="firth"'):
+        made.predict(np.array([[3.0, 2.0]]))
+    FormulaClassifier(bias_reduction="firth").fit(X, y).predict(np.array([[3.0, 2.0]]))
+
+
+# -------------------------------------------------------------------------------------------------------- parameters
+def test_parameters():
+    made = FormulaClassifier("lda", "x", shrinkage=0.2, priors="equal")
+    own = {"model": "lda", "formula": "x", "weight_type": "weights", "functions": None}
+    assert made.get_params() == {**own, "shrinkage": 0.2, "priors": "equal"}
+    copied = clone(made).set_params(shrinkage=0.3, cov_type="HC0")
+    assert copied.get_params()["shrinkage"] == 0.3 and made.get_params()["shrinkage"] == 0.2
+    assert "cov_type" not in made.get_params() and repr(made).count("shrinkage=0.2") == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"bias_reducton": "firth"}, TypeError, "take no keyword 'bias_reducton'; they have .*bias_reduction"),
+        ({"model": "lda", "event": "a"}, TypeError, "LDA and its fit.* take no keyword 'event'"),
+        ({"model": "qda", "alpha": 0.1}, TypeError, "no penalty alpha=; LDA and QDA have shrinkage="),
+        ({"model": "logistic"}, ValueError, "model='logistic': choose one of 'logit'"),
+        ({"model": dict}, ValueError, "or a class of glmclf"),
+        ({"weight_type": "aweights"}, ValueError, 'weight_type=\'aweights\': choose "weights" or "freq_weights"'),
+        ({"formula": "s + f ~ x"}, ValueError, "counts"),
+        ({"alpha": 0.1, "bias_reduction": "firth"}, TypeError, "fit_regularized.* take no keyword 'bias_reduction'"),
+    ],
+)
+def test_parameters_are_checked_by_fit(parameters, error, message):
+    made = FormulaClassifier(**parameters)
+    data = pd.DataFrame({"x": np.arange(6.0), "s": [1, 2, 0, 1, 2, 2], "f": [2, 1, 1, 1, 0, 1]})
+    with pytest.raises(error, match=message):
+        made.fit(data, None if "~" in str(made.formula) else [0, 1, 0, 1, 1, 0])
+
+
+def test_more_classes_than_two_need_another_model(X, penguins):
+    with pytest.raises(ValueError, match='Only binary classification is supported.*Logit is a model of two.*"mnlogit"'):
+        FormulaClassifier("logit", "body_mass_g").fit(X, penguins.species)
+
+
+# ------------------------------------------------------------------------------------------------------------- tools
+def test_a_pipeline_and_a_search_over_formulas_and_models(X, y):
+    scale = make_column_transformer(
+        (preprocessing.StandardScaler(), ["bill_depth_mm", "body_mass_g"]),
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    )
+    steps = pipeline.make_pipeline(scale, FormulaClassifier()).set_output(transform="pandas")
+    f = "formulaclassifier__"
+    grid = [
+        {f"{f}formula": ["body_mass_g", "bill_depth_mm * species"], f"{f}alpha": [None, 0.1]},
+        {f"{f}model": ["lda", glmclf.QDA], f"{f}formula": ["body_mass_g + bill_depth_mm"]},
+    ]
+    search = model_selection.GridSearchCV(steps, grid, cv=3, scoring="neg_log_loss", error_score="raise").fit(X, y)
+    assert len(search.cv_results_["params"]) == 6 and np.isfinite(search.cv_results_["mean_test_score"]).all()
+    best = search.best_estimator_[-1]
+    assert best.results_.summary().as_text() and (search.predict(X) == y).mean() > 0.8
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert_allclose(again.predict_proba(X), search.predict_proba(X))
+
+
+def test_cross_validation_is_fitting_by_hand(X, y):
+    made = FormulaClassifier(formula="body_mass_g + species")
+    folds = model_selection.KFold(3)
+    scores = model_selection.cross_val_score(made, X, y, cv=folds, scoring="neg_log_loss")
+    data = X.assign(sex=y)
+    for (train, test), score in zip(folds.split(X), scores):
+        p = glmclf.Logit.from_formula("sex ~ body_mass_g + species", data.iloc[train]).fit().predict(data.iloc[test])
+        assert score == pytest.approx(np.log(np.where(y.iloc[test] == "male", p, 1 - p)).mean())
+
+
+def test_estimators_around_it(X, y):
+    logit, lda = (FormulaClassifier(m, "body_mass_g + bill_depth_mm") for m in ("logit", "lda"))
+    calibrated = calibration.CalibratedClassifierCV(logit, cv=3).fit(X, y)
+    assert metrics.log_loss(y, calibrated.predict_proba(X)) < 0.5
+    voting = ensemble.VotingClassifier([("a", logit), ("b", lda)], voting="soft").fit(X, y)
+    mean = np.mean([clone(m).fit(X, y).predict_proba(X) for m in (logit, lda)], axis=0)
+    assert_allclose(voting.predict_proba(X), mean, rtol=1e-8)
+    found = inspection.permutation_importance(logit.fit(X, y), X, y, n_repeats=2, random_state=0)
+    assert found.importances_mean[0] == 0 and (found.importances_mean[1:] > 0.05).all()  # species is not used
+
+
+def test_displays(X, y):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    two = X[["bill_depth_mm", "body_mass_g"]]
+    made = FormulaClassifier().fit(two, y)
+    curve = metrics.RocCurveDisplay.from_estimator(made, two, y)
+    assert curve.roc_auc == pytest.approx(made.results_.roc().auc, abs=1e-9)
+    table = metrics.ConfusionMatrixDisplay.from_estimator(made, two, y).confusion_matrix
+    assert (table == made.results_.pred_table().to_numpy()[:2, :2]).all()
+    shown = calibration.CalibrationDisplay.from_estimator(made, two, y, n_bins=4)
+    assert np.isfinite(shown.prob_true).all()
+    regions = inspection.DecisionBoundaryDisplay.from_estimator(made, two, grid_resolution=5)
+    assert np.isfinite(np.asarray(regions.response, dtype=float)).all()
+    pyplot.close("all")
+
+
+def test_without_scikit_learn(monkeypatch):
+    source = importlib.util.spec_from_file_location("without", glmclf.sklearn.__file__)
+    for name in [name for name in sys.modules if name.split(".")[0] == "sklearn"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"needs scikit-learn 1.6 or later: pip install 'glmclf\[sklearn\]'"):
+        source.loader.exec_module(importlib.util.module_from_spec(source))
