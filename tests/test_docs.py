@@ -11,6 +11,7 @@ MOMENT = re.compile(r"(Date|Time):.{32}")
 NOT_RUN = {  # a line of the block, or words of the command: why it is compiled, or parsed, and not run
     'Client("tcp://scheduler:8786")': "needs a cluster",
     "rows.dta": "a file of the reader's",
+    "FOLDER": "a folder of the reader's",
 }
 
 
