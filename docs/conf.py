@@ -38,8 +38,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 1e9,
-    "image_scrapers": (),
-    "reset_modules": (),
+    "image_scrapers": ("matplotlib",),
+    "reset_modules": ("matplotlib",),
     "abort_on_example_error": True,
 }
 

@@ -5,7 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["load", "names"]
+from glmclf.datasets.digits import Digits, mnist
+
+__all__ = ["Digits", "load", "mnist", "names"]
 
 #: name -> (rows, columns, what it is)
 CATALOGUE = {
