@@ -1,6 +1,10 @@
 """Sphinx configuration. The build needs no network."""
 
+import sys
 from importlib.metadata import version as installed
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "glmclf"
 author = "The glmclf developers"
@@ -11,12 +15,12 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "offline",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "conftest.py", "sg_execution_times.rst"]
+exclude_patterns = ["_build", "_ext", "conftest.py", "sg_execution_times.rst"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 
@@ -39,8 +43,22 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
 }
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "glmclf"
-html_theme_options = {"navigation_with_keys": False, "show_prev_next": True, "secondary_sidebar_items": ["page-toc"]}
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "navbar_center": [],
+    "navbar_persistent": ["search-button-field"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"**": ["site-contents"]}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
+toc_object_entries_show_parents = "hide"
 html_show_sourcelink = False
 html_copy_source = False

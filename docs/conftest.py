@@ -2,5 +2,5 @@
 
 from importlib.util import find_spec
 
-collect_ignore = ["conf.py", "_build", "auto_examples", "generated"]
+collect_ignore = ["conf.py", "_ext", "_build", "auto_examples", "generated"]
 collect_ignore += [] if find_spec("sklearn") else ["guides/scikit-learn.md"]

@@ -9,7 +9,7 @@ import glmclf
 __all__ = ["cloglog", "lda", "logit", "mnlogit", "naivebayes", "probit", "qda"]
 
 
-def logit(formula: str, data, *args: Any, **keywords: Any) -> glmclf.Logit:
+def logit(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.Logit:
     """`Logit.from_formula`.
 
     Parameters
@@ -33,31 +33,31 @@ def logit(formula: str, data, *args: Any, **keywords: Any) -> glmclf.Logit:
     return glmclf.Logit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def probit(formula: str, data, *args: Any, **keywords: Any) -> glmclf.Probit:
+def probit(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.Probit:
     """`Probit.from_formula`; see `logit`."""
     return glmclf.Probit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def cloglog(formula: str, data, *args: Any, **keywords: Any) -> glmclf.CLogLog:
+def cloglog(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.CLogLog:
     """`CLogLog.from_formula`; see `logit`."""
     return glmclf.CLogLog.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def mnlogit(formula: str, data, *args: Any, **keywords: Any) -> glmclf.MNLogit:
+def mnlogit(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.MNLogit:
     """`MNLogit.from_formula`; see `logit`."""
     return glmclf.MNLogit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def lda(formula: str, data, *args: Any, **keywords: Any) -> glmclf.LDA:
+def lda(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.LDA:
     """`LDA.from_formula`; see `logit`."""
     return glmclf.LDA.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def qda(formula: str, data, *args: Any, **keywords: Any) -> glmclf.QDA:
+def qda(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.QDA:
     """`QDA.from_formula`; see `logit`."""
     return glmclf.QDA.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def naivebayes(formula: str, data, *args: Any, **keywords: Any) -> glmclf.NaiveBayes:
+def naivebayes(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.NaiveBayes:
     """`NaiveBayes.from_formula`; see `logit`."""
     return glmclf.NaiveBayes.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})

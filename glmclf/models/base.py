@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,7 @@ from glmclf.errors import (
 )
 from glmclf.inference.covariance import Context, Covariance
 from glmclf.models.bias_reduction import MODEL_BASED, check_covariance, check_reduction, with_flic
-from glmclf.models.constrained import ConstrainedFits
+from glmclf.models.constrained import ConstrainedFits, Fitted
 from glmclf.models.covariances import Keywords, row_covariance
 from glmclf.models.inputs import Inputs, Rows
 from glmclf.models.progress import shown
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 REFITS = ("bootstrap", "jackknife")  # covariances that say nothing of an estimate at infinity
 
 
-class Model(ConstrainedFits, Regularization):
+class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     """A model of a response given regressors, before it is fitted: p(y | x).
 
     Subclasses build the response and the likelihood, and say where a fit starts.
@@ -236,7 +236,7 @@ class Model(ConstrainedFits, Regularization):
     def _weighted(self, values):
         return values if self._rows.weights is None else self._rows.weights * values
 
-    def loglike(self, params) -> float:
+    def loglike(self, params: Any) -> float:
         """Log-likelihood at `params`: sum of w_i l_i, with the binomial coefficients of counts.
 
         Parameters of columns that a fit left out, NaN in its results, count as 0, in all methods. Infinite ones, of a
@@ -246,33 +246,33 @@ class Model(ConstrainedFits, Regularization):
             return float(np.sum(self.loglikeobs(params)))
         return float(self._objective().gradient(self._flat(params)).value + self._constant)
 
-    def loglikeobs(self, params) -> ndarray:
+    def loglikeobs(self, params: Any) -> ndarray:
         """Log-likelihood of each row at `params`, times its weight, (n,)."""
         return self._weighted(self._pointwise(params)[0] + self._constant_rows())
 
-    def score(self, params) -> ndarray:
+    def score(self, params: Any) -> ndarray:
         """Derivative of `loglike`, (p,)."""
         if np.isinf(self._flat(params)).any():
             return self.score_obs(params).sum(axis=0)
         return self._objective().gradient(self._flat(params)).score
 
-    def score_factor(self, params) -> ndarray:
+    def score_factor(self, params: Any) -> ndarray:
         """Derivative of `loglikeobs` in the linear predictor, (n,)."""
         return self._weighted(self._pointwise(params)[1])
 
-    def score_obs(self, params) -> ndarray:
+    def score_obs(self, params: Any) -> ndarray:
         """Derivative of `loglikeobs` in the parameters, (n, p)."""
         return self.score_factor(params)[:, None] * self._rows.X[:].toarray()
 
-    def hessian_factor(self, params) -> ndarray:
+    def hessian_factor(self, params: Any) -> ndarray:
         """Second derivative of `loglikeobs` in the linear predictor, (n,)."""
         return -self._weighted(self._pointwise(params)[2])
 
-    def hessian(self, params) -> ndarray:
+    def hessian(self, params: Any) -> ndarray:
         """Second derivative of `loglike`, (p, p)."""
         return -self.information(params)
 
-    def information(self, params, expected: bool = False) -> ndarray:
+    def information(self, params: Any, expected: bool = False) -> ndarray:
         """Observed information, minus the Hessian, or the expected (Fisher) information, (p, p)."""
         return self._objective()(self._flat(params), expected).information
 
@@ -280,7 +280,7 @@ class Model(ConstrainedFits, Regularization):
     def fit(
         self,
         method: str = "irls",
-        start_params=None,
+        start_params: Any = None,
         maxiter: int = 100,
         tol: float | None = None,
         cov_type: str | None = None,
@@ -290,14 +290,14 @@ class Model(ConstrainedFits, Regularization):
         collinear: str = "drop",
         n_threads: int | None = None,
         progress: bool = False,
-        callback=None,
+        callback: Callable | None = None,
         disp: bool = False,
         flic: bool = False,
         refine: bool | None = None,
         seed: Any = None,
         batch_size: int | None = None,
         polish: bool | None = None,
-    ):
+    ) -> Fitted:
         """Maximum likelihood estimate, by default through iteratively reweighted least squares.
 
         Parameters
@@ -438,7 +438,7 @@ class Model(ConstrainedFits, Regularization):
             found = widened(limit or found, omitted, len(self.exog_names), self._likelihood.n_eta)
             return self._results_of(found, objective, cov_type, keywords, method, shift)
 
-    def _results_of(self, found, objective: Objective, cov_type: str, keywords: Keywords, method: str, shift):
+    def _results_of(self, found, objective: Objective, cov_type: str, keywords: Keywords, method: str, shift) -> Fitted:
         basis = narrow_basis(found)
         objective = objective if basis is None else objective.rotated(basis, found.exact)
         V = self._covariance(found, objective, cov_type, keywords)

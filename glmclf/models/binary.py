@@ -18,7 +18,7 @@ from glmclf.models.base import Model
 from glmclf.results.binary import BinaryResults
 
 
-class BinaryModel(Model):
+class BinaryModel(Model[BinaryResults]):
     """P(event) = F(x'b + offset), F given by the link of the subclass.
 
     Parameters
@@ -45,7 +45,17 @@ class BinaryModel(Model):
     _inverted: ClassVar[bool] = True
     _results_class = BinaryResults
 
-    def __init__(self, endog, exog, *, event=None, offset=None, freq_weights=None, weights=None, missing: str = "drop"):
+    def __init__(
+        self,
+        endog: Any,
+        exog: Any,
+        *,
+        event: Any = None,
+        offset: Any = None,
+        freq_weights: Any = None,
+        weights: Any = None,
+        missing: str = "drop",
+    ) -> None:
         keywords = {"event": event, "offset": offset, "freq_weights": freq_weights, "weights": weights}
         self._from_arrays(endog, exog, missing, keywords)
 
@@ -116,7 +126,7 @@ class BinaryModel(Model):
         return objective.gradient(self._null_intercept + shift).value
 
     # ----------------------------------------------------------------------------------------------- predict
-    def predict(self, params, exog=None, which: str = "mean", offset=None) -> ndarray:
+    def predict(self, params: Any, exog: Any = None, which: str = "mean", offset: Any = None) -> ndarray:
         """Predictions at any parameters.
 
         Parameters

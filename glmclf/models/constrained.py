@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+Fitted = TypeVar("Fitted")
 
 
-class ConstrainedFits:
+class ConstrainedFits(Generic[Fitted]):
     """The part of a model that fits it under constraints."""
 
     def fit_constrained(
         self: Any,
-        constraints,
-        start_params=None,
+        constraints: Any,
+        start_params: Any = None,
         method: str = "irls",
         maxiter: int = 100,
         tol: float | None = None,
         cov_type: str | None = None,
         cov_kwds: Mapping[str, Any] | None = None,
         n_threads: int | None = None,
-    ):
+    ) -> Fitted:
         """Maximum likelihood estimate that obeys linear equality constraints R b = q.
 
         Parameters

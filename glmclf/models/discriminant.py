@@ -83,22 +83,22 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     def __init__(
         self,
-        endog,
-        exog,
+        endog: Any,
+        exog: Any,
         *,
-        reference=None,
-        priors=None,
+        reference: Any = None,
+        priors: Any = None,
         prior_smoothing: float = 0.0,
         covariance: str = "full",
         divisor: str = "mle",
         shrinkage: float | str = 0.0,
-        target="diag",
+        target: Any = "diag",
         ridge: float = 0.0,
-        offset=None,
-        freq_weights=None,
-        weights=None,
+        offset: Any = None,
+        freq_weights: Any = None,
+        weights: Any = None,
         missing: str = "drop",
-    ):
+    ) -> None:
         keywords = {name: value for name, value in locals().items() if name in (*self._coding, *self._variables)}
         self._from_arrays(endog, exog, missing, keywords)
 

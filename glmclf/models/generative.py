@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -172,7 +172,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
     def fit(
         self,
         cov_type: str | None = None,
-        cov_kwds=None,
+        cov_kwds: Mapping[str, Any] | None = None,
         bias_reduction: str | None = None,
         n_threads: int | None = None,
         progress: bool = False,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -190,7 +190,16 @@ class Inputs:
         self._start_with(self._read_arrays(endog, exog, coding, missing=missing, extras=extras), keywords)
 
     @classmethod
-    def from_formula(cls, formula: str, data, subset=None, missing: str = "default", *, eval_env: int = 0, **keywords):
+    def from_formula(
+        cls,
+        formula: str,
+        data: Any,
+        subset: Any = None,
+        missing: str = "default",
+        *,
+        eval_env: int = 0,
+        **keywords: Any,
+    ) -> Self:
         """The model that a formula describes.
 
         Parameters
@@ -234,7 +243,9 @@ class Inputs:
         return cls._from_formula(formula, data, namespace, subset=subset, missing=missing, **keywords)
 
     @classmethod
-    def _from_formula(cls, formula, data, namespace, *, subset=None, missing="default", restricted=False, **keywords):
+    def _from_formula(
+        cls, formula, data, namespace, *, subset=None, missing="default", restricted=False, **keywords
+    ) -> Self:
         self = cls.__new__(cls)
         source = as_source(data)
         coding, extras = self._split(keywords)

@@ -23,7 +23,7 @@ from glmclf.results.levels import LevelLabels
 from glmclf.results.multinomial import MultinomialResults
 
 
-class MNLogit(LevelLabels, Model):
+class MNLogit(LevelLabels, Model[MultinomialResults]):
     """Multinomial logit: log(p_j / p_0) = x'b_j + offset_j for each class j but the reference.
 
     `fit` maximises the multinomial log-likelihood sum_i w_i sum_j y_ij log p_ij; the default standard errors assume
@@ -74,8 +74,16 @@ class MNLogit(LevelLabels, Model):
     _objective_class = MultinomialObjective
 
     def __init__(
-        self, endog, exog, *, reference=None, offset=None, freq_weights=None, weights=None, missing: str = "drop"
-    ):
+        self,
+        endog: Any,
+        exog: Any,
+        *,
+        reference: Any = None,
+        offset: Any = None,
+        freq_weights: Any = None,
+        weights: Any = None,
+        missing: str = "drop",
+    ) -> None:
         keywords = {"reference": reference, "offset": offset, "freq_weights": freq_weights, "weights": weights}
         self._from_arrays(endog, exog, missing, keywords)
 
@@ -288,12 +296,12 @@ class MNLogit(LevelLabels, Model):
         w = self._rows.weights
         return values if w is None else (w[:, None] * values if np.ndim(values) == 2 else w * values)
 
-    def score_obs(self, params) -> ndarray:
+    def score_obs(self, params: Any) -> ndarray:
         """Derivative of `loglikeobs` in the parameters, (n, p), equation by equation."""
         X = self._rows.X[:].toarray()
         return np.hstack([X * u[:, None] for u in self.score_factor(params).T])
 
-    def hessian_factor(self, params) -> ndarray:
+    def hessian_factor(self, params: Any) -> ndarray:
         """Second derivatives of `loglikeobs` in the linear predictors, (n, J-1, J-1)."""
         r = self._rows
         _, _, p, q = self._pointwise(params)
@@ -335,7 +343,7 @@ class MNLogit(LevelLabels, Model):
         return objective.gradient(b + shift).value
 
     # ----------------------------------------------------------------------------------------------- predict
-    def predict(self, params, exog=None, which: str = "mean", offset=None) -> ndarray:
+    def predict(self, params: Any, exog: Any = None, which: str = "mean", offset: Any = None) -> ndarray:
         """Predictions at any parameters.
 
         Parameters

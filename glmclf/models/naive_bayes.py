@@ -113,11 +113,11 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     def __init__(
         self,
-        endog,
-        exog,
+        endog: Any,
+        exog: Any,
         *,
-        reference=None,
-        priors=None,
+        reference: Any = None,
+        priors: Any = None,
         prior_smoothing: float = 0.0,
         families: Mapping[str, str] | None = None,
         multinomial: Sequence[str] | None = None,
@@ -125,11 +125,11 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         unknown: str = "raise",
         covariance: str = "diag",
         pooled: bool = False,
-        offset=None,
-        freq_weights=None,
-        weights=None,
+        offset: Any = None,
+        freq_weights: Any = None,
+        weights: Any = None,
         missing: str = "skip",
-    ):
+    ) -> None:
         keywords = {name: value for name, value in locals().items() if name in (*self._coding, *self._variables)}
         self._from_arrays(endog, exog, missing, keywords)
 

@@ -80,15 +80,15 @@ class Regularization(Inputs):
 
     def fit_regularized(
         self,
-        alpha=None,
+        alpha: Any = None,
         L1_wt: float = 0.0,
         *,
-        alphas=None,
+        alphas: Any = None,
         penalize_intercept: bool = False,
         symmetric: bool = False,
         refit: bool = False,
         method: str = "elastic_net",
-        start_params=None,
+        start_params: Any = None,
         maxiter: int = 200,
         tol: float | None = None,
         n_threads: int | None = None,

@@ -193,8 +193,9 @@ class _Grid:
 
     def _typical(self, name: str, values: pd.Series, table: pd.DataFrame) -> Any:
         """The mean of a number, the most frequent level of a factor."""
-        weights = pd.Series(1.0 if self.weights is None else self.weights, index=values.index)[values.notna().array]
-        values = values[values.notna().array]
+        there = values.notna().to_numpy()
+        weights = pd.Series(1.0 if self.weights is None else self.weights, index=values.index)[there]
+        values = values[there]
         if not len(values):
             raise DataError(f'"{name}" is missing in all rows: give at={{"{name}": value}}')
         number = pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype)

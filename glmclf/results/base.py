@@ -353,7 +353,7 @@ class Results(
         return self._size
 
     # ------------------------------------------------------------------------------------------------- tests
-    def compare_lr_test(self, restricted: Results):
+    def compare_lr_test(self, restricted: Results) -> wald.LRTest:
         """Likelihood ratio test of a restricted model nested in this one.
 
         It takes the model to be right, whatever the covariance of the fits is: robust standard errors do not enter.

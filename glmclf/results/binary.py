@@ -467,7 +467,7 @@ class BinaryResults(
             draws = [generator.binomial(trials, p) for _ in range(n)]
         return pd.DataFrame({f"sim_{i + 1}": d for i, d in enumerate(draws)}, index=index)
 
-    def get_distribution(self, newdata=None, offset=None):
+    def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
         """The predicted distribution of the response as a frozen scipy.stats distribution.
 
         Parameters

@@ -41,7 +41,7 @@ class Constrained:
         """The linear equations that the estimate obeys, of a fit by `fit_constrained`; else empty."""
         return [] if self._constraint is None else list(self._constraint.words)
 
-    def constraint_test(self, test: str = "lr", cov_type: str | None = None, cov_kwds=None):
+    def constraint_test(self, test: str = "lr", cov_type: str | None = None, cov_kwds: Any = None) -> Any:
         """Test of the constraints, against the fit without them.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from glmclf.results import frames, saving
 from glmclf.results.hypotheses import constraints
 from glmclf.results.nonlinear import NonlinearTests
 from glmclf.results.pairwise import PairwiseComparisons
+
+if TYPE_CHECKING:
+    from glmclf.results.summary import Summary
 
 ENDS = pd.Index([0, 1])  # columns of intervals
 
@@ -163,7 +166,7 @@ class Estimates(NonlinearTests, PairwiseComparisons):
             return None
         return min(self._cov.clusters) - 1 if self._cov.clusters else self.df_resid
 
-    def t_test(self, r_matrix, *, use_t: bool | None = None):
+    def t_test(self, r_matrix: Any, *, use_t: bool | None = None) -> Any:
         """Wald test of each row of R theta = q.
 
         Parameters
@@ -181,7 +184,7 @@ class Estimates(NonlinearTests, PairwiseComparisons):
         theta, V, R = self._coordinates(R)
         return wald.t_test(theta, V, R, q, df=self._df(use_t))
 
-    def wald_test(self, r_matrix, *, use_f: bool | None = None, scalar: bool = True):
+    def wald_test(self, r_matrix: Any, *, use_f: bool | None = None, scalar: bool = True) -> Any:
         """Joint Wald test of R theta = q: chi-squared, or F with (J, df_resid) degrees of freedom;
         clusters - 1 instead of df_resid where the covariance is clustered.
 
@@ -204,11 +207,11 @@ class Estimates(NonlinearTests, PairwiseComparisons):
         options: dict[str, Any] = {"use_f": bool(use_f), "df": self._df(use_f), "scalar": scalar, "rank": self._rank}
         return wald.wald_test(theta, V, R, q, independent=True, **options)
 
-    def f_test(self, r_matrix):
+    def f_test(self, r_matrix: Any) -> Any:
         """`wald_test` with the F distribution."""
         return self.wald_test(r_matrix, use_f=True)
 
-    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False):
+    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
         """Joint Wald test of each term of the formula: all columns of a factor, a spline or an interaction at once.
 
         Parameters
@@ -451,7 +454,9 @@ class Kept(Estimates):
         doubt = self.model._doubt(self._cov.name)
         return [self._cov.description, *([doubt] if doubt else [])]
 
-    def summary(self, yname=None, xname=None, title=None, alpha: float = 0.05, exponentiate: bool = False):
+    def summary(
+        self, yname: Any = None, xname: Any = None, title: Any = None, alpha: float = 0.05, exponentiate: bool = False
+    ) -> Summary:
         """The fit in one table, in statsmodels' layout, with what was modelled.
 
         Parameters

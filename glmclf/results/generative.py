@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -34,6 +34,9 @@ from glmclf.results.margins import Margins
 from glmclf.results.partitions import by_partition
 from glmclf.results.quantile_residuals import QuantileResiduals
 from glmclf.results.same_data import fingerprint
+
+if TYPE_CHECKING:
+    from glmclf.results.summary import Summary
 
 ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
@@ -158,7 +161,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         se = self._model_based_se
         return np.full(len(se), np.nan) if self.model._pseudo else se
 
-    def cov_params(self, r_matrix=None):
+    def cov_params(self, r_matrix: Any = None) -> pd.DataFrame | ndarray:
         """Covariance matrix of `params`, or of R params; the discriminant has its own.
 
         Parameters
@@ -260,7 +263,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         """Name of the covariance type of `discriminant`."""
         return self._cov.name
 
-    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False):
+    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
         """Wald tests of the terms in the implied logit: `discriminant.wald_test_terms`."""
         return self.discriminant.wald_test_terms(skip_constant=skip_constant, use_f=use_f)
 
@@ -306,7 +309,9 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
 
     # ------------------------------------------------------------------------------------------------ predicting
     @by_partition
-    def predict(self, newdata=None, which: str = "mean", *, rule: str = "map", cost=None, priors=None):
+    def predict(
+        self, newdata: Any = None, which: str = "mean", *, rule: str = "map", cost: Any = None, priors: Any = None
+    ) -> Any:
         """Posterior probabilities, decisions, log-odds or joint densities.
 
         Parameters
@@ -707,7 +712,14 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
             raise ValueError(f"{what} is not defined for a regularised fit: fit without shrinkage= and ridge=")
 
     # ---------------------------------------------------------------------------------------------- presentation
-    def summary(self, yname=None, xname=None, title=None, alpha: float = 0.05, discriminant: bool | None = None):
+    def summary(
+        self,
+        yname: Any = None,
+        xname: Any = None,
+        title: Any = None,
+        alpha: float = 0.05,
+        discriminant: bool | None = None,
+    ) -> Summary:
         """The fit in one summary: likelihoods, classes, tests of the features, and the implied logit.
 
         Parameters

@@ -122,20 +122,20 @@ class ImpliedLogit(LevelEstimates):
 
     # ------------------------------------------------------------------------------------------------- numbers
     @property
-    def tvalues(self):
+    def tvalues(self) -> Any:
         """Estimates over their standard errors; NaN for a regularised fit, whose bias they would ignore."""
         if self._parent._regularised:
             return self._labelled(np.full(len(self._theta), np.nan))
         return super().tvalues
 
     @property
-    def pvalues(self):
+    def pvalues(self) -> Any:
         """Two-sided p-values from the normal distribution; NaN for a regularised fit."""
         if self._parent._regularised:
             return self._labelled(np.full(len(self._theta), np.nan))
         return super().pvalues
 
-    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False):
+    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
         """Joint Wald test of each term: all its coefficients in all equations.
 
         Like Wald tests of a logit it loses power where the classes are far apart: the likelihood ratio and F tests of

@@ -168,7 +168,7 @@ class LevelEstimates(Estimates):
         index = pd.MultiIndex.from_tuples(labels, names=["level", "against", "regressor"])
         return pd.DataFrame(values, index=index, columns=columns)
 
-    def combine_test(self, level, other):
+    def combine_test(self, level: Any, other: Any) -> Any:
         """May two outcomes be merged? Wald test that all slopes of the two levels are equal.
 
         Parameters

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,9 @@ from glmclf.inference.margins import Average, Covariance
 from glmclf.results.margin_parts import InParts, rows_to_average
 from glmclf.results.margin_rows import Observed, Rows, rows_of_fit, typical
 from glmclf.results.margin_sources import Source
+
+if TYPE_CHECKING:
+    from glmclf.results.summary import Summary
 
 METHODS = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx": "d(lny)/dx"}
 TYPICAL = ("mean", "median", "zero")
@@ -607,7 +610,7 @@ class MarginalEffects(LabelledEstimates):
         data = {name: self._shown(c) for name, c in zip((self._heading, *COLUMNS), columns, strict=True)}
         return pd.DataFrame(data, index=self._index)
 
-    def summary(self, alpha: float = 0.05):
+    def summary(self, alpha: float = 0.05) -> Summary:
         """The table with what it is of.
 
         Parameters

@@ -404,7 +404,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
 
     # ---------------------------------------------------------------------------------------------- predicting
     @by_partition
-    def predict(self, newdata=None, which: str = "mean", priors=None, offset=None):
+    def predict(self, newdata: Any = None, which: str = "mean", priors: Any = None, offset: Any = None) -> Any:
         """Predicted probabilities, linear predictors or classes.
 
         Parameters
@@ -434,7 +434,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         labels = self.model._response.decode(np.where(missing, 0, np.nan_to_num(p).argmax(axis=1)), missing)
         return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
 
-    def get_distribution(self, newdata=None, offset=None):
+    def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
         """The predicted distribution of the counts of each level, a frozen scipy.stats multinomial distribution.
 
         Parameters

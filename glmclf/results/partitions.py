@@ -57,7 +57,9 @@ def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
     small = copy.copy(results)  # it has what a first prediction needed of the rows of the fit
     small._drop_rows()
     dtype = meta.dtype if isinstance(meta, pd.Series) else None
-    sent = dask.delayed(Sent(small), traverse=False)
+    sent: Any = Sent(small)
+    if tuple(map(int, dask.__version__.split(".")[:2])) >= (2025, 5):  # before, tasks would get the Delayed itself
+        sent = dask.delayed(sent, traverse=False)
     return data.map_partitions(_predicted, sent, needed, options, dtype, meta=meta)
 
 

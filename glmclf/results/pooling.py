@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ from glmclf.inference import pooling, wald
 from glmclf.inference.pooling import Pooled, PooledWald
 from glmclf.results.estimates import Estimates
 from glmclf.results.frames import notebook
+
+if TYPE_CHECKING:
+    from glmclf.results.summary import Summary
 
 
 class PooledTests:
@@ -240,7 +243,7 @@ class PooledResults(Estimates):
         d = np.array([r._contrasts(R)[0] - q for r in self.results])
         return pooling.joint_test(d, np.array([r.cov_params(R) for r in self.results]), self.df_complete)
 
-    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = True):
+    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = True) -> Any:
         """Joint test D1 of each term.
 
         Parameters
@@ -271,16 +274,16 @@ class PooledResults(Estimates):
         table = pd.DataFrame(list(rows.values()), columns=columns, index=pd.Index(rows, dtype=object))
         return WaldTestResults(None, "F", None, table=table)
 
-    def nonlinear_test(self, hypothesis, *, use_t=None):
+    def nonlinear_test(self, hypothesis: Any, *, use_t: Any = None) -> Any:
         """Not of pooled fits; see `pool`."""
         raise NotImplementedError("nonlinear_test() of pooled fits: use t_test, or pool estimates of each fit by hand")
 
-    def t_test_pairwise(self, term_name, method="holm", alpha=0.05, **options):
+    def t_test_pairwise(self, term_name: Any, method: Any = "holm", alpha: Any = 0.05, **options: Any) -> Any:
         """Not of pooled fits; see `pool`."""
         raise NotImplementedError("t_test_pairwise() of pooled fits: use t_test of the differences")
 
     # ------------------------------------------------------------------------------------------------ presentation
-    def summary(self, alpha: float = 0.05, exponentiate: bool = False):
+    def summary(self, alpha: float = 0.05, exponentiate: bool = False) -> Summary:
         """The pooled estimates in one table, with degrees of freedom and fractions of missing information.
 
         Parameters

@@ -478,7 +478,9 @@ class RegularizedResults(Results):
         return ["The model has no intercept."]
 
     # ---------------------------------------------------------------------------------------------- predicting
-    def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None):
+    def get_prediction(
+        self, newdata: Any = None, which: str = "mean", offset: Any = None, *, priors: Any = None
+    ) -> Any:
         """Predictions with posterior standard deviations and intervals that stay inside (0, 1); of a ridge alone.
 
         Parameters

@@ -17,7 +17,7 @@ import time
 import unicodedata
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -592,6 +592,12 @@ def _classes() -> dict[str, type]:
         name: type(name, (formats, base), {"__module__": __name__, "__doc__": about.format(base.__name__)})
         for name, formats, base in (("Summary", _SummaryFormats, Summary), ("Table", _TableFormats, SimpleTable))
     }
+
+
+if TYPE_CHECKING:
+
+    class Summary(_SummaryFormats):
+        """What type checkers see of the class."""
 
 
 def __getattr__(name: str) -> Any:

@@ -38,7 +38,7 @@ def test_labels_stand_at_their_points(logit):
 def test_influence_of_several_classes(mnlogit):
     found = mnlogit.get_influence()
     ax = plots.influence(mnlogit, label=0).axes[0]
-    assert (ax.collections[0].get_offsets()[:, 1] == found.delta_deviance).all() and not ax.texts
+    assert (ax.collections[0].get_offsets()[:, 1] == found.delta_deviance.to_numpy()).all() and not ax.texts
     with pytest.raises(NotImplementedError, match="resid_studentized is for binary models"):
         plots.influence(mnlogit, "resid_studentized")
 
@@ -80,7 +80,7 @@ def test_residuals(logit):
 
 def test_residuals_against_columns(logit, penguins):
     ax = plots.residuals(logit, "flipper_length_mm").axes[0]
-    assert (ax.collections[0].get_offsets()[:, 0] == penguins.flipper_length_mm).all()
+    assert (ax.collections[0].get_offsets()[:, 0] == penguins.flipper_length_mm.to_numpy()).all()
     ax = plots.residuals(logit, "island").axes[0]
     assert [t.get_text() for t in ax.get_xticklabels()] == ["Biscoe", "Dream", "Torgersen"]
     medians = logit.resid_quantile(0).groupby(penguins.island).median()
@@ -98,11 +98,12 @@ def test_a_frequency_weight_stands_for_rows(penguins):
     table = penguins.head(60).assign(times=np.arange(60) % 3)
     res = Logit.from_formula("sex ~ bill_length_mm", table, freq_weights="times").fit()
     ax = plots.residuals(res, "bill_depth_mm").axes[0]
-    assert (ax.collections[0].get_offsets()[:, 0] == np.repeat(table.bill_depth_mm, table.times)).all()
+    assert (ax.collections[0].get_offsets()[:, 0] == np.repeat(table.bill_depth_mm.to_numpy(), table.times)).all()
 
 
 def test_residuals_of_other_responses(lda, separated):
-    assert (plots.residuals(lda).axes[0].collections[0].get_offsets()[:, 0] == lda.predict().max(axis=1)).all()
+    drawn = plots.residuals(lda).axes[0].collections[0].get_offsets()[:, 0]
+    assert (drawn == lda.predict().max(axis=1).to_numpy()).all()
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.poisson(4, (25, 3)), columns=["a", "b", "_c"]).assign(x=rng.normal(size=25))
     res = MNLogit.from_formula("a + b + _c ~ x", table).fit()

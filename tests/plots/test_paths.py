@@ -35,7 +35,7 @@ def test_coefficients_over_alpha(logit):
     top = ax.child_axes[0]
     fig.draw_without_rendering()
     assert top.get_xlabel() == "effective degrees of freedom"
-    assert [t.get_text() for t in top.get_xticklabels()] == [f"{v:.3g}" for v in path.edf[:4][::-1]]
+    assert [t.get_text() for t in top.get_xticklabels()] == [f"{v:.3g}" for v in path.edf.iloc[:4][::-1]]
     assert not crowded(fig)
 
 

@@ -72,10 +72,10 @@ def test_points_and_rings(lda, logit, penguins):
     ax = plots.regions(lda, X, Y, resolution=9).axes[0]
     clouds = [c for c in ax.collections if c.get_label() in lda.levels]
     for cloud in clouds:
-        assert (cloud.get_offsets() == penguins.loc[penguins.species == cloud.get_label(), [X, Y]]).all()
+        assert (cloud.get_offsets() == penguins.loc[penguins.species == cloud.get_label(), [X, Y]].to_numpy()).all()
     wrong = lda.predict(which="class") != penguins.species
     ring = next(c for c in ax.collections if c.get_label() == "decided wrongly")
-    assert (ring.get_offsets() == penguins.loc[wrong, [X, Y]]).all()
+    assert (ring.get_offsets() == penguins.loc[wrong, [X, Y]].to_numpy()).all()
     assert ax.get_title() == f"LDA: {wrong.sum()} of 333 rows wrong"
     table = logit.pred_table(0.8)
     title = plots.regions(logit, X, Y, threshold=0.8, resolution=9).axes[0].get_title()
@@ -212,7 +212,7 @@ def test_canonical(lda, qda, penguins):
     ax = plots.canonical(qda, 2, 1).axes[0]
     scores = qda.canonical.scores()[["CAN2", "CAN1"]]
     for k, level in enumerate(qda.levels):
-        assert (ax.collections[k].get_offsets() == scores[penguins.species == level]).all()
+        assert (ax.collections[k].get_offsets() == scores[penguins.species == level].to_numpy()).all()
         ellipse, centre = ax.lines[2 * k : 2 * k + 2]
         assert (centre.get_xydata()[0] == qda.canonical.centroids.loc[level, ["CAN2", "CAN1"]]).all()
     # with the divisor N - K the pooled law has variance 1: circles
@@ -231,7 +231,7 @@ def test_one_canonical_function(penguins, bayes):
     ax, scores = fig.axes[0], two.canonical.scores().CAN1
     assert ax.get_xlabel() == "CAN1 (100 % between classes)"
     for k, level in enumerate(two.levels):
-        assert (ax.collections[k].get_offsets()[:, 0] == scores[penguins.sex == level]).all()
+        assert (ax.collections[k].get_offsets()[:, 0] == scores[penguins.sex == level].to_numpy()).all()
         low, high = ax.lines[2 * k].get_xdata()
         assert high - low == pytest.approx(2 * stats.norm.ppf(0.975))
     with pytest.raises(NotImplementedError, match="canonical functions are of LDA and QDA"):
