@@ -77,6 +77,7 @@ class Expression:
         self.categorised = expressions.categorised(self.code)
         self.foreign = self._off_the_closed_list()
         self.remembers = any(stateful(value) for value in self.namespace.values())
+        self.alone = self.foreign and self._of_each_row()
         self.across = self.foreign and not self.remembers
         self.missing_aware = self.across or bool(found.attributes & expressions.MISSING_AWARE)
         self.grows = expressions.grows(self.code)
@@ -96,6 +97,11 @@ class Expression:
         except FormulaError:
             return True
         return False
+
+    def _of_each_row(self) -> bool:
+        """Whether code off the list is nevertheless of each row alone, by its methods."""
+        constants = {name: value for name, value in self.borrowed.items() if not callable(value)}
+        return expressions.alone(self.code, self.columns, constants)
 
     def prepare(self) -> list[list[tuple[str, str]]]:
         """Create the stateful transforms; returns their names and the code that memorises them, pass by pass."""
@@ -175,7 +181,10 @@ class Expression:
             if max(abs(int(values.min())), abs(int(values.max()))) > LARGE_INTEGER:
                 values = values.astype(np.float64)  # a product of integers would wrap around in silence
         if isinstance(values, pd.Categorical) and not (column.kind == "category" and self.wants_series):
+            text = all(isinstance(label, str) for label in values.categories)
             values = _objects(values)
+            if text and self.wants_series:  # also where all are missing
+                return pd.Series(values, dtype="str")
         return pd.Series(values, copy=False) if self.wants_series else values
 
 
