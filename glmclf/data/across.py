@@ -11,10 +11,10 @@ later are tried as they are.
 from __future__ import annotations
 
 import ast
-import functools
+import itertools
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data import expressions
-from glmclf.data.factors import Box, Expression, Value
+from glmclf.data.factors import Box, Expression, Value, arrays_of
 from glmclf.data.frame import Column, read_column
 from glmclf.data.reading import queried, value_of
 from glmclf.errors import DataError, FormulaError
@@ -53,7 +53,7 @@ def looks_across(e: Expression, table: Mapping[str, Column], n: int, alone: int 
     alone : int
         How many of them are evaluated one by one.
     """
-    return e.foreign and not e.alone and n > 0 and bool(_look(e, e.eval_code, table, n, alone))
+    return e.tried and n > 0 and bool(_look(e, e.eval_code, table, n, alone))
 
 
 def code_looks_across(e: Expression, frame: pd.DataFrame) -> bool:
@@ -67,8 +67,10 @@ def code_looks_across(e: Expression, frame: pd.DataFrame) -> bool:
     frame : DataFrame
         Some rows, or none, with its columns.
     """
-    if not e.foreign or e.alone:
+    if not e.tried:
         return False
+    if e.bare is not None:  # an array of the caller's
+        return True
     codes = e.transform_arguments() if e.remembers and not e.transforms else [e.eval_code]
 
     def look(code: str, rows: pd.DataFrame) -> bool | None:
@@ -76,7 +78,8 @@ def code_looks_across(e: Expression, frame: pd.DataFrame) -> bool:
 
     pieces = [piece for code in codes for piece in _pieces(code, e.columns)]
     some = frame[list(e.columns)] if e.missing_aware else frame[list(e.columns)].dropna()
-    return _any_shows([*codes, *pieces], look, some.iloc[:FEW], e.missing_aware)
+    unlike = bool(e.arrays) and not e.transforms  # a spline refuses what is out of its range
+    return _any_shows([*codes, *pieces], look, some.iloc[:FEW], e.missing_aware, unlike)
 
 
 def _look(e: Expression, code: str, table: Mapping[str, Column], n: int, alone: int) -> bool | None:
@@ -99,7 +102,7 @@ def refuse_across(design: Any, table: pd.DataFrame) -> None:
     """
     for code, factor in getattr(design, "factors", {}).items():
         e = factor.expression
-        if not e.foreign or e.alone or not len(table) or not set(e.columns) <= set(table.columns):
+        if not e.tried or not len(table) or not set(e.columns) <= set(table.columns):
             continue
         some = table[list(e.columns)] if e.missing_aware else table[list(e.columns)].dropna()
         columns = {name: read_column(some[name], name) for name in e.columns}
@@ -110,17 +113,24 @@ def refuse_across(design: Any, table: pd.DataFrame) -> None:
             )
 
 
-def _any_shows(codes: list[str], look: Look, frame: pd.DataFrame, holes: bool = True) -> bool:
-    """Whether some code looks across rows, made up or in the first of the other trials where it can be evaluated."""
+def _any_shows(codes: list[str], look: Look, frame: pd.DataFrame, holes: bool = True, unlike: bool = False) -> bool:
+    """Whether some code looks across rows, made up or in the first of the other trials where it can be evaluated.
+
+    `unlike`: there are arrays of the caller's in it, to which what cannot be evaluated at all owes that.
+    """
     first = [_harder(frame, holes), frame] if len(frame) else []
     trials = [*([rows] for rows in _made_up(frame, holes)), first]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows that are not there
-        for code in dict.fromkeys(codes):
+        for i, code in enumerate(dict.fromkeys(codes)):
+            answers = []
             for tables in trials:
                 found = (answer for table in tables if (answer := look(code, table)) is not None)
-                if next(found, False):
+                answers += [*itertools.islice(found, 1)]
+                if any(answers):
                     return True
+            if unlike and not i and not answers:
+                return True
     return False
 
 
@@ -321,11 +331,13 @@ class Query:
         try:
             found = expressions.names(self.code)
         except FormulaError:  # which pandas will refuse, too
-            self.names, self._foreign = set(), False
+            self.names, self._foreign, self.arrays = set(), False, dict[str, int]()
             return
         self.names = {self._name(name) for name in found.used | found.rooted | found.keyword}
         pieces = any(_is_piece(node) for node in ast.walk(expressions.parse(self.code)))
-        self._foreign = pieces and not expressions.alone(self.code, *self._known(found))
+        columns, at = self._known(found)
+        self.arrays = arrays_of({name.removeprefix(AT): value for name, value in at.items()})
+        self._foreign = (pieces or bool(self.arrays)) and not expressions.alone(self.code, columns, at)
 
     def _known(self, found: expressions.Names) -> tuple[set[str], dict[str, Any]]:
         """Names that are of columns, and variables of the caller's, as the code has them."""
@@ -354,7 +366,7 @@ class Query:
         """Whether the answer in a row depends on its label, in these rows with others."""
         if not self._foreign:
             return False
-        if {node.attr for node in ast.walk(expressions.parse(self.code)) if _is_label(node)}:
+        if any(map(_is_label, ast.walk(expressions.parse(self.code)))):
             return True
         for rows in (*_made_up(frame[self._columns(frame)], True), frame[self._columns(frame)]):
             n = len(rows)
@@ -390,4 +402,4 @@ class Query:
         columns = self._columns(frame)
         own = {name for name, quoted in self._quoted.items() if quoted in columns}
         codes = [self.code, *_pieces(self.code, {*columns, *own})]
-        return _any_shows(codes, self._look, frame[columns].iloc[:FEW])
+        return _any_shows(codes, self._look, frame[columns].iloc[:FEW], unlike=bool(self.arrays))

@@ -48,7 +48,7 @@ class Digest:
 
     def of_part(self, number: int) -> Digest:
         """Of rows that are a part of this number."""
-        return Digest(self.n, self.alike, self.placed * (2 * int(_mixed(np.uint64([number]))[0]) + 1) % WRAP)
+        return Digest(self.n, self.alike, self.placed * int(_odd(np.array([number], dtype=np.uint64))[0]) % WRAP)
 
     def __add__(self, other: Digest) -> Digest:
         return Digest(self.n + other.n, (self.alike + other.alike) % WRAP, (self.placed + other.placed) % WRAP)
@@ -94,8 +94,8 @@ def _of_numbers(values: ndarray, missing: ndarray | None) -> ndarray:
 
 def _digits(values: ndarray, numbers: ndarray) -> ndarray:
     """What floats do not hold of whole numbers: nothing of those that they hold."""
-    size = np.where(values < 0, np.uint64(0) - values.astype(np.uint64), values.astype(np.uint64))
-    held = np.abs(numbers)
+    size: ndarray = np.where(values < 0, np.uint64(0) - values.astype(np.uint64), values.astype(np.uint64))
+    held: ndarray = np.abs(numbers)
     held[held >= WRAP] = 0.0
     return size - held.astype(np.uint64)
 
@@ -116,7 +116,12 @@ def _mixed(bits: ndarray) -> ndarray:
 
 @functools.lru_cache(maxsize=4)
 def _places(n: int) -> ndarray:
-    return _mixed(np.arange(1, n + 1, dtype=np.uint64)) * np.uint64(2) + np.uint64(1)
+    return _odd(np.arange(1, n + 1, dtype=np.uint64))
+
+
+def _odd(numbers: ndarray) -> ndarray:
+    """Odd numbers of 64 bits, unlike for each of these."""
+    return _mixed(numbers) * np.uint64(2) + np.uint64(1)
 
 
 class Digests(dict[str, Digest]):

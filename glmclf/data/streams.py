@@ -80,7 +80,7 @@ class Seen:
             if self.left and {self.kind, other.kind} <= OUTCOMES:
                 return self if self.width else other
             raise DataError(
-                f'"{self.code}" is {self.kind} in {self.place} and {other.kind} in {other.place}: give it one type '
+                f'"{self.code}" is {self._words} in {self.place} and {other._words} in {other.place}: give it one type '
                 "throughout"
             )
         if self.categories == other.categories and _types(self.categories) == _types(other.categories):
@@ -101,6 +101,10 @@ class Seen:
         if self.levels is not None:
             return f"labels with the levels {quoted(self.levels, 4)}"
         return "numbers as labels" if _types(self.categories) <= {int, float} else "labels"
+
+    @property
+    def _words(self) -> str:
+        return f"a categorical of {TRUTH}" if self.kind == TRUTH and self.levels is None else self.kind
 
     def value(self, n: int) -> Value:
         """A value of n rows with all levels that have one."""
@@ -353,7 +357,7 @@ class Reader:
             query = Query(self.subset, self.caller)
             if query.looks_across(given, alone):
                 raise query_across(query)
-        for e in (e for e in self.bound.values() if e.foreign and e.remembers == (stage == "after")):
+        for e in (e for e in self.bound.values() if e.tried and e.remembers == (stage == "after")):
             own = {name: table[name] for name in e.columns}
             n = len(rows.keep)
             if e.remembers:  # what it remembers is of rows of the fit
@@ -601,7 +605,7 @@ def _refuse_across(
     expressions: list[Expression], first: pd.DataFrame, subset: str | None, caller: Mapping[str, Any]
 ) -> None:
     """Refuse code that looks across rows, which are in other parts, by what it is and as far as the first show it."""
-    expressions = [e for e in expressions if e.foreign and not e.alone]
+    expressions = [e for e in expressions if e.tried]
     cut = subset_mask(subset, first, caller, False, part=True) if expressions else None
     for e in expressions:
         if code_looks_across(e, first if cut is None else first[cut]):
@@ -613,6 +617,7 @@ def factor_across(e: Expression) -> NotImplementedError:
     return NotImplementedError(
         f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another part. '
         "Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see all rows."
+        + _no_columns(e.arrays)
     )
 
 
@@ -621,8 +626,16 @@ def query_across(query: Query) -> NotImplementedError:
     return NotImplementedError(
         f'subset="{query.text}" over data in a stream: whether a row is used depends on other rows, which may be in '
         "another part. Put the number itself in place of what is computed of a column, or compute a column of True and "
-        "False beforehand."
+        "False beforehand." + _no_columns(query.arrays)
     )
+
+
+def _no_columns(arrays: Mapping[str, int]) -> str:
+    """What to do with arrays of the caller's."""
+    found = [f'"{name}" ({n} values)' for name, n in arrays.items()]
+    if not found:
+        return ""
+    return f" Values of your own for each row, if {', '.join(found)} is such, must be a column of the data."
 
 
 def _refuse_labels(query: Query, source: Source, first: pd.DataFrame) -> None:

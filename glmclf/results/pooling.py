@@ -13,7 +13,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import stdtrit
 
-from glmclf.data.frame import quoted, read_column
+from glmclf.data.frame import quoted
 from glmclf.errors import DataError, FormulaError
 from glmclf.inference import pooling, wald
 from glmclf.inference.pooling import Pooled, PooledWald

@@ -126,7 +126,8 @@ LOOKING = (
     "c.where(c < 5, c.max())", "np.where(c < 9, c, c.max())", "x.fillna(x.mean())", "x.fillna(w.sum())", "filled(x)",
     "x.ffill()", "x.interpolate()", "I(1.0 * id.duplicated())", "g.map(g.value_counts())", "g.isin(g[:3])",
     "c.where(c < 9, len(c))", "c.where(c < 9, c.size)", "c.where(c < 9, c.index)", "np.where(c < 9, c, x @ w)",
-    "c.isin(set(c))", "np.isin(c, id)", "x.groupby(id).transform('mean')", "c.where(c < 9, sorted(c))", "x.apply(lambda v: v if v < 9 else x.max())",
+    "c.isin(set(c))", "np.isin(c, id)", "x.groupby(id).transform('mean')",
+    "c.where(c < 9, sorted(c))", "x.apply(lambda v: v if v < 9 else x.max())",
     'Q("odd name").fillna(Q("odd name").median())', "np.maximum(x, np.quantile(x, 0.0))",
     "bs(x.fillna(x.mean()), df=4)",
     "np.max(np.column_stack([x, w]), axis=0)[0] + x", "np.maximum.accumulate(id)", "C(pd.qcut(x, 3, labels=False))",
@@ -234,13 +235,40 @@ def test_queries_about_a_first_part_without_values(void):
         assert not any(Query(query, HERE).code_looks_across(first) for first in void), query
 
 
-@pytest.mark.parametrize("code", ["txt.str.contains('A')", "txt.str.isupper()", "np.where(txt.str.contains('A'), 1, 0)"])
+@pytest.mark.parametrize("code", ["txt.str.contains('A')", "txt.str.isupper()", "np.where(txt.str.match('A'), 1, 0)"])
 def test_text_that_is_missing_in_one_part(code, part):
     text = part.assign(txt=np.where(part.w > 0, "A", "cd")).astype({"txt": "str"})
     text.loc[20:24, "txt"] = None
     found = glmclf.Logit.from_formula(f"y ~ x + {code}", lambda: iter([text[:20], text[20:25], text[25:]])).fit()
     right = glmclf.Logit.from_formula(f"y ~ x + {code}", text).fit()
     assert found.nobs == right.nobs and found.llf == pytest.approx(right.llf, rel=1e-10)
+
+
+ROWS, EDGES = np.arange(25.0), np.array([-1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("parts", [(25, 50), (20, 50)])
+@pytest.mark.parametrize(
+    ("formula", "subset"),
+    [("y ~ ROWS", None), ("y ~ x + I(x * ROWS)", None), ("y ~ center(x - ROWS)", None), ("y ~ x", "x > @ROWS")],
+)
+def test_an_array_of_the_callers_has_no_rows_in_parts(part, parts, formula, subset):
+    tables = [part[: parts[0]], part[parts[0] :]]
+    with pytest.raises(NotImplementedError, match=r'"ROWS" \(25 values\) is such, must be a column of the data'):
+        glmclf.Logit.from_formula(formula, lambda: iter(tables), subset=subset)
+
+
+def test_arrays_that_are_settings(part):
+    halves = lambda: iter([part[:25], part[25:]])
+    for formula in ("y ~ np.digitize(w, EDGES)", "y ~ bs(w, knots=EDGES)", "y ~ w + np.isin(c, EDGES)"):
+        found, right = (glmclf.Logit.from_formula(formula, data).fit() for data in (halves, part))
+        assert found.llf == pytest.approx(right.llf, rel=1e-10)
+
+
+def test_truth_of_two_types_is_told_apart(part):
+    tables = [part[:25].assign(t=part.x > 0), part[25:].assign(t=(part.x > 0).astype("category"))]
+    with pytest.raises(ValueError, match='"t" is True and False in part 1 and a categorical of True and Fal'):
+        glmclf.Logit.from_formula("y ~ t", lambda: iter(tables))
 
 
 LISTED = (
@@ -270,7 +298,7 @@ def test_code_on_the_list_is_not_tried_and_other_code_less_in_later_parts(part, 
         calls.append(len(v))
         return v
 
-    source = lambda: (part[i % 10 : i % 10 + 30] for i in range(50))  # noqa: E731
+    source = lambda: (part[i % 10 : i % 10 + 30] for i in range(50))
     glmclf.Logit.from_formula("y ~ seen(x)", source)
     assert sum(n == 1 for n in calls) <= 20 * (20 + 6) and len(calls) < 900
     from glmclf.data import across
@@ -281,10 +309,11 @@ def test_code_on_the_list_is_not_tried_and_other_code_less_in_later_parts(part, 
 
 def test_parts_without_rows_are_not_evaluated(part):
     def named(v):
-        return np.vectorize(lambda u: "hi" if u else "lo")(v)
+        return np.vectorize(lambda u: "hi" if u > 1 else "lo")(v)
 
     found = glmclf.Logit.from_formula("y ~ named(c)", lambda: iter([part[:20], part[:0], part[20:]])).fit()
-    assert found.llf == pytest.approx(glmclf.Logit.from_formula("y ~ named(c)", part).fit().llf, rel=1e-12)
+    right = glmclf.Logit.from_formula("y ~ named(c)", part).fit()
+    assert found.llf == pytest.approx(right.llf, rel=1e-12) and found.nobs == 50
 
 
 @pytest.mark.parametrize(
