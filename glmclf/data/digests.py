@@ -82,7 +82,7 @@ def _codes(values: Any) -> ndarray:
 def _of_numbers(values: ndarray, missing: ndarray | None) -> ndarray:
     numbers = values.astype(np.float64)
     numbers += 0.0  # which makes 0 of -0
-    bits = numbers.view(np.uint64)
+    bits: ndarray = numbers.view(np.uint64)
     if values.dtype.kind in "iu" and len(values) and (np.abs(numbers) >= EXACT).any():
         bits = bits + _digits(values, numbers) * ODD
     codes = _mixed(bits)

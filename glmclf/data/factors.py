@@ -38,6 +38,7 @@ def stateful(value: Any) -> bool:
 
 
 LARGE_INTEGER = 2**15
+TEXT = pd.Series(["text"]).dtype
 MANY_LEVELS = 20  # of text, which may be numbers and
 FEW_WORDS = 0.05  # stray words among them
 
@@ -188,7 +189,7 @@ class Expression:
             text = all(isinstance(label, str) for label in values.categories)
             values = _objects(values)
             if text and self.wants_series:  # also where all are missing
-                return pd.Series(values, dtype="str")
+                return pd.Series(values, dtype=TEXT)
         return pd.Series(values, copy=False) if self.wants_series else values
 
 
