@@ -110,6 +110,15 @@ def labels(v):
     return v.index
 
 
+def marked(v):
+    return v.str.startswith("a")
+
+
+def lengths(v):
+    known = v.dropna().unique()
+    return v.map(dict(zip(known, np.vectorize(len)(known), strict=True)))  # an error where all are missing
+
+
 def capped(v):
     return np.where(v > 50, np.max(v), v)
 
@@ -121,7 +130,10 @@ class Unlike(dict):
         return 0.0
 
 
-HERE = {"filled": filled, "capped": capped, "named": Unlike(a=1.0), "edges": [-1.0, 0.0, 1.0], "top": np.arange(9.0)}
+HERE = {
+    "filled": filled, "marked": marked, "lengths": lengths, "capped": capped, "named": Unlike(a=1.0),
+    "edges": [-1.0, 0.0, 1.0], "top": np.arange(9.0),
+}  # fmt: skip
 LOOKING = (
     "c.where(c < 5, c.max())", "np.where(c < 9, c, c.max())", "x.fillna(x.mean())", "x.fillna(w.sum())", "filled(x)",
     "x.ffill()", "x.interpolate()", "I(1.0 * id.duplicated())", "g.map(g.value_counts())", "g.isin(g[:3])",
@@ -135,7 +147,7 @@ LOOKING = (
 ALONE = (
     "x.fillna(0)", "x.where(x < 1, 1)", "x.clip(upper=1)", "x.isin([1, 2])", "g.str.upper()", "g.str.len() + x",
     "g.str[0]", "g.str.extract('(.)')[0]", "x.apply(lambda v: max(v, 0))", "np.max([x, w], axis=0)", "g.map(named)",
-
+    "marked(g)", "np.where(marked(g), 1, 0)", "lengths(g)",
     "np.max(np.column_stack([x, w]), axis=1)", "np.column_stack([x, w])[:, 1]", "x.combine_first(w)", "np.modf(w)[0]",
     "np.digitize(w, edges)", "x.where(x < 9, top.max())", "C(c.astype(str))", "x.values", "c.astype(float)",
     "pd.cut(w, edges, labels=False).fillna(7)", 'Q("odd name").round()', "[v if v == v else 0 for v in x]", "x.isna()",
