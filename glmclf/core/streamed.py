@@ -33,7 +33,7 @@ class RowsElsewhereError(NotImplementedError, AttributeError):
 
 
 def _needs_rows() -> str:
-    name, asked = _asked_for()
+    name, asked = asked_for()
     new = "give it new data, or " if _takes_rows(asked) else ""
     return (
         f"{name} needs the rows of the fit one by one, which are in a stream: {new}use a fit to a sample in memory. "
@@ -45,9 +45,9 @@ def _takes_rows(asked: Any) -> bool:
     return inspect.isfunction(asked) and not {"newdata", "exog"}.isdisjoint(inspect.signature(asked).parameters)
 
 
-def _asked_for() -> tuple[str, Any]:
-    """What was called first of what is public: its name and itself."""
-    frame: Any = sys._getframe(2)
+def asked_for() -> tuple[str, Any]:
+    """What was called first of what is public: its name, for a message, and itself."""
+    frame: Any = sys._getframe(1)
     found: tuple[str, Any] = "this", None
     while frame is not None:
         word, owner = frame.f_code.co_name, frame.f_locals.get("self")
@@ -337,7 +337,7 @@ def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) 
 
 def too_many(n: int) -> str:
     """Why numbers of n rows are not gathered."""
-    name, asked = _asked_for()
+    name, asked = asked_for()
     instead = "give it some of them as newdata=" if _takes_rows(asked) else "use a fit to a sample in memory"
     return f"{name} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: {instead}"
 

@@ -14,63 +14,53 @@ from numpy import ndarray
 from glmclf.data.frame import EXACT, Column, read_column
 from glmclf.errors import DataError
 
-ALIKE = 1e-11  # of the terms of a sum, that is rounding
 AGAIN = "it must give the same tables each time"
 WRAP = 2**64
 ODD = np.uint64(0x9E3779B97F4A7C15)
+MISSING = np.uint64(0xD1B54A32D192ED03)  # the hash of a value that is missing
 
 
 @dataclass(frozen=True)
 class Digest:
-    """What the rows of a column add up to, each alike and each by its place; + is that of both.
+    """What a hash of each value of a column adds up to modulo 2**64; + is that of both.
+
+    There is no tolerance: bits of numbers as float64 and of labels, equal for equal values of whatever type.
 
     Attributes
     ----------
     n : int
-    sums : (3,) ndarray
-        Of numbers: the sum, that by places, and that of absolute terms, of which rounding is a share.
-    codes : tuple of two ints
-        Of labels, and of what is missing or infinite: sums modulo 2**64, alike and by places.
+    alike : int
+        Sum whatever the order of the rows.
+    placed : int
+        Sum of the products with an odd number by the place of the row.
     """
 
     n: int
-    sums: ndarray
-    codes: tuple[int, int]
+    alike: int
+    placed: int
 
     @classmethod
     def of(cls, values: Any) -> Digest:
-        """Of a Column, a Series or an array, the same for equal values of whatever type."""
-        numbers, codes = _told(values)
-        told: Any = codes if numbers is None else numbers
-        n, sums, u = len(told), np.zeros(3), _places(len(told))
-        if numbers is not None:
-            with np.errstate(all="ignore"):
-                # not by BLAS, whose threads wait for each other on a busy machine
-                by_place, size = (np.einsum("i,i", u, v) for v in (numbers, np.abs(numbers)))
-                sums = np.array([numbers.sum(), by_place, size])
-        if codes is None:
-            return cls(n, sums, (0, 0))
-        return cls(n, sums, (int(codes.sum()), int(codes @ (u.astype(np.uint64) * ODD))))
+        """Of a Column, a Series or an array."""
+        codes = _codes(values)
+        # integers: not by BLAS, whose threads wait for each other on a busy machine
+        return cls(len(codes), int(codes.sum()), int(np.einsum("i,i", codes, _places(len(codes)))))
 
     def of_part(self, number: int) -> Digest:
         """Of rows that are a part of this number."""
-        which = 1 + number % 101
-        return Digest(self.n, self.sums * (1, which, which), (self.codes[0], self.codes[1] * which % WRAP))
+        return Digest(self.n, self.alike, self.placed * int(_odd(np.array([number], dtype=np.uint64))[0]) % WRAP)
 
     def __add__(self, other: Digest) -> Digest:
-        a, b = ((x + y) % WRAP for x, y in zip(self.codes, other.codes, strict=True))
-        return Digest(self.n + other.n, self.sums + other.sums, (a, b))
+        return Digest(self.n + other.n, (self.alike + other.alike) % WRAP, (self.placed + other.placed) % WRAP)
 
     def like(self, other: Digest, places: bool = True) -> bool:
-        """Whether the rows are the same, as far as this tells; without places, whatever their order."""
-        most = 1 + places
-        a, b = self.sums, other.sums
-        near = (np.abs(a - b) <= ALIKE * (a[2] + b[2])) | (a == b) | (np.isnan(a) & np.isnan(b))
-        return self.n == other.n and bool(near[:most].all()) and self.codes[:most] == other.codes[:most]
+        """Whether the rows are the same; without places, whatever their order."""
+        placed = not places or self.placed == other.placed
+        return self.n == other.n and self.alike == other.alike and placed
 
 
-def _told(values: Any) -> tuple[ndarray | None, ndarray | None]:
-    """Values as finite numbers, or what is none of them as codes; None where there is nothing of a kind."""
+def _codes(values: Any) -> ndarray:
+    """A hash of each value."""
     if isinstance(values, np.ndarray):
         return _of_numbers(values, None)
     if isinstance(values, pd.Series):
@@ -85,32 +75,53 @@ def _told(values: Any) -> tuple[ndarray | None, ndarray | None]:
     codes, categories = np.asarray(column.values.codes), column.values.categories
     inner = read_column(pd.Series(categories.tolist(), dtype=object), "")
     if len(categories) and inner.kind in ("number", "bool"):
-        return _of_numbers(np.asarray(inner.values)[codes], codes < 0)
+        return np.append(_of_numbers(np.asarray(inner.values), None), MISSING)[codes]
     return _of_labels(codes, categories)
 
 
-def _of_numbers(values: ndarray, missing: ndarray | None) -> tuple[ndarray, ndarray | None]:
+def _of_numbers(values: ndarray, missing: ndarray | None) -> ndarray:
     numbers = values.astype(np.float64)
-    odd = ~np.isfinite(numbers) if missing is None else missing | ~np.isfinite(numbers)
-    codes = None
-    if odd.any():
-        codes = np.where(odd, 1 + np.isposinf(numbers) + 2 * np.isneginf(numbers), 0).astype(np.uint64)
-        codes = codes if missing is None else np.where(missing, np.uint64(1), codes)
-        numbers[odd] = 0.0
-    if values.dtype.kind in "iu" and len(values) and np.abs(numbers).max() >= EXACT:
-        whole = np.where(odd, 0, values).astype(np.uint64) * ODD  # digits that floats do not hold
-        codes = whole if codes is None else whole + codes
-    return numbers, codes
+    numbers += 0.0  # which makes 0 of -0
+    bits: ndarray = numbers.view(np.uint64)
+    if values.dtype.kind in "iu" and len(values) and (np.abs(numbers) >= EXACT).any():
+        bits = bits + _digits(values, numbers) * ODD
+    codes = _mixed(bits)
+    lost = np.isnan(numbers) if missing is None else missing
+    if lost.any():
+        codes[lost if missing is None else lost | np.isnan(numbers)] = MISSING
+    return codes
 
 
-def _of_labels(codes: ndarray, labels: Iterable[Any]) -> tuple[None, ndarray]:
-    words = np.array([*map(str, labels), ""], dtype=object)  # the last one is of code -1
-    return None, pd.util.hash_array(words, categorize=False)[codes]
+def _digits(values: ndarray, numbers: ndarray) -> ndarray:
+    """What floats do not hold of whole numbers: nothing of those that they hold."""
+    size: ndarray = np.where(values < 0, np.uint64(0) - values.astype(np.uint64), values.astype(np.uint64))
+    held: ndarray = np.abs(numbers)
+    held[held >= WRAP] = 0.0
+    return size - held.astype(np.uint64)
+
+
+def _of_labels(codes: ndarray, labels: Iterable[Any]) -> ndarray:
+    words = np.array([*map(str, labels)], dtype=object)
+    return np.append(pd.util.hash_array(words, categorize=False), MISSING)[codes]  # the last one is of code -1
+
+
+def _mixed(bits: ndarray) -> ndarray:
+    """A hash of 64 bits, whichever of these differ (two rounds of multiplication and shift)."""
+    mixed = bits >> np.uint64(32)
+    mixed ^= bits
+    mixed *= ODD
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
 
 
 @functools.lru_cache(maxsize=4)
 def _places(n: int) -> ndarray:
-    return 1.0 + np.arange(n) % 97
+    return _odd(np.arange(1, n + 1, dtype=np.uint64))
+
+
+def _odd(numbers: ndarray) -> ndarray:
+    """Odd numbers of 64 bits, unlike for each of these."""
+    return _mixed(numbers) * np.uint64(2) + np.uint64(1)
 
 
 class Digests(dict[str, Digest]):

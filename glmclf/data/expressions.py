@@ -457,3 +457,137 @@ def refused(node: ast.AST, what: str = "this") -> FormulaError:
     )
     error.reason = reason
     return error
+
+
+# ------------------------------------------------------------------------------------------------- each row alone
+ELEMENTWISE = frozenset(
+    "abs round clip between isin isna isnull notna notnull fillna astype map where mask to_numpy "
+    "eq ne lt le gt ge add sub mul div truediv floordiv mod pow radd rsub rmul rdiv rtruediv".split()
+)  # methods of a column
+OF_TEXT = frozenset(
+    "upper lower title capitalize swapcase casefold strip lstrip rstrip len contains startswith endswith match "
+    "fullmatch find rfind count replace slice get pad center ljust rjust zfill removeprefix removesuffix isalpha "
+    "isdigit isnumeric isdecimal isalnum isspace islower isupper istitle".split()
+)  # methods of x.str
+OF_DATES = frozenset(
+    "year month day hour minute second microsecond nanosecond dayofweek day_of_week weekday dayofyear day_of_year "
+    "quarter days_in_month daysinmonth is_month_start is_month_end is_quarter_start is_quarter_end is_year_start "
+    "is_year_end is_leap_year date time days seconds total_seconds floor ceil round normalize day_name month_name "
+    "strftime".split()
+)  # attributes and methods of x.dt
+TYPES = frozenset({"float", "int", "str", "bool"})
+TYPE_NAMES = TYPES | {"float32", "float64", "int32", "int64", "Int64", "Float64", "boolean", "string"}
+LITERAL_ONLY = frozenset({"isin", "map"})  # whose argument may not be of the rows
+
+
+def alone(code: str, columns: Collection[str], constants: Mapping[str, Any]) -> bool:
+    """Whether the value of each row is of that row alone by the code: operators, functions and methods on a list.
+
+    Parameters
+    ----------
+    code : str
+    columns : collection of str
+    constants : mapping
+        Variables that are in the code, of which scalars, lists, sets and dicts may be.
+
+    Examples
+    --------
+    >>> alone("g.str.upper() == 'A'", ["g"], {}), alone("x.fillna(x.mean())", ["x"], {})
+    (True, False)
+    """
+    plain = {n: v for n, v in constants.items() if isinstance(v, (list, tuple, set, frozenset, dict)) or np.isscalar(v)}
+    try:
+        _Alone(set(columns), set(), plain).visit(parse(code))
+    except (FormulaError, RecursionError):
+        return False
+    return True
+
+
+class _Alone(_Checker):
+    """Refuses code that is not, by its syntax, of each row alone."""
+
+    def _name(self, node: ast.Name) -> None:
+        super()._name(node)
+        if node.id not in self.columns and isinstance(self.constants.get(node.id), (list, tuple, set, dict)):
+            raise refused(node)  # beside a column it would be a value a row
+
+    def _list(self, node: ast.List | ast.Tuple) -> None:
+        raise refused(node)
+
+    _tuple = _list
+
+    def _compare(self, node: ast.Compare) -> None:
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            self.visit(node.left)
+            self._literal(node.comparators[0])
+        else:
+            super()._compare(node)
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        if self._accessor(node) != "dt" or node.attr not in OF_DATES:
+            super()._attribute(node)
+
+    def _subscript(self, node: ast.Subscript) -> None:
+        if not (isinstance(node.value, ast.Attribute) and node.value.attr == "str"):
+            raise refused(node)
+        self.visit(node.value.value)
+        self._literal(node.slice)
+
+    def _accessor(self, node: ast.Attribute) -> str:
+        """``str`` or ``dt``, through which this is got from a column; empty if through neither."""
+        through = node.value
+        if not isinstance(through, ast.Attribute) or through.attr not in ("str", "dt"):
+            return ""
+        self.visit(through.value)
+        return through.attr
+
+    def _call(self, node: ast.Call) -> None:
+        given = [*node.args, *(k.value for k in node.keywords)]
+        root, _, name = _dotted(node.func).partition(".")
+        if root in NUMPY_NAMES - self.columns and name == "isin" and len(given) == 2:
+            self.visit(given[0])
+            self._literal(given[1])
+        elif not isinstance(node.func, ast.Attribute) or root in NUMPY_NAMES - self.columns:
+            if _dotted(node.func) in ("C", "Q", *FUNCTIONS):
+                return super()._call(node)
+            self._numpy(node)
+        elif any(k.arg is None for k in node.keywords):
+            raise refused(node)
+        else:
+            self._method(node.func, given)
+
+    def _numpy(self, node: ast.Call) -> None:
+        if _dotted(node.func).partition(".")[2] in ("round", "around"):
+            for argument in node.args:
+                self.visit(argument)
+        else:
+            super()._call(node)
+
+    def _method(self, method: ast.Attribute, given: list[ast.expr]) -> None:
+        accessor = self._accessor(method)
+        if accessor:
+            if method.attr not in (OF_TEXT if accessor == "str" else OF_DATES):
+                raise refused(method)
+        else:
+            self.visit(method.value)
+            if method.attr not in ELEMENTWISE:
+                raise refused(method)
+        for argument in given:
+            if method.attr == "astype":
+                self._type(argument)
+            elif accessor or method.attr in LITERAL_ONLY:
+                self._literal(argument)
+            else:
+                self.visit(argument)
+
+    def _type(self, node: ast.AST) -> None:
+        if not (getattr(node, "id", None) in TYPES - self.columns or getattr(node, "value", None) in TYPE_NAMES):
+            raise refused(node)
+
+    def _literal(self, node: ast.AST) -> None:
+        """Constants, lists, sets and dicts of them, and variables that are such."""
+        for part in ast.walk(node):
+            known = isinstance(part, ast.Name) and part.id in self.constants and part.id not in self.columns
+            kinds = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Slice, ast.UnaryOp, ast.USub, ast.Load)
+            if not known and not isinstance(part, kinds):
+                raise refused(part)

@@ -38,6 +38,7 @@ def stateful(value: Any) -> bool:
 
 
 LARGE_INTEGER = 2**15
+TEXT = pd.Series(["text"]).dtype
 MANY_LEVELS = 20  # of text, which may be numbers and
 FEW_WORDS = 0.05  # stray words among them
 
@@ -61,6 +62,9 @@ class Expression:
         patsy's stateful transforms by internal name, and the code that calls them.
     safe : bool
         Evaluate without Python's builtins (the code was checked against the closed list).
+
+    Further attributes follow from these, among them `foreign` (code off the closed list of files), `arrays` (lengths of
+    the caller's that it uses) and `tried` (whether only trial tells that a row's value is of that row alone).
     """
 
     code: str
@@ -77,6 +81,8 @@ class Expression:
         self.categorised = expressions.categorised(self.code)
         self.foreign = self._off_the_closed_list()
         self.remembers = any(stateful(value) for value in self.namespace.values())
+        self.arrays = {name: n for name, n in arrays_of(self.borrowed).items() if name in found.used}
+        self.tried = (self.foreign or bool(self.arrays)) and not self._of_each_row()
         self.across = self.foreign and not self.remembers
         self.missing_aware = self.across or bool(found.attributes & expressions.MISSING_AWARE)
         self.grows = expressions.grows(self.code)
@@ -96,6 +102,11 @@ class Expression:
         except FormulaError:
             return True
         return False
+
+    def _of_each_row(self) -> bool:
+        """Whether code is of each row alone by its functions and methods."""
+        constants = {name: value for name, value in self.borrowed.items() if not callable(value)}
+        return expressions.alone(self.code, self.columns, constants)
 
     def prepare(self) -> list[list[tuple[str, str]]]:
         """Create the stateful transforms; returns their names and the code that memorises them, pass by pass."""
@@ -175,8 +186,18 @@ class Expression:
             if max(abs(int(values.min())), abs(int(values.max()))) > LARGE_INTEGER:
                 values = values.astype(np.float64)  # a product of integers would wrap around in silence
         if isinstance(values, pd.Categorical) and not (column.kind == "category" and self.wants_series):
+            text = all(isinstance(label, str) for label in values.categories)
             values = _objects(values)
+            if text and self.wants_series:  # also where all are missing
+                return pd.Series(values, dtype=TEXT)
         return pd.Series(values, copy=False) if self.wants_series else values
+
+
+def arrays_of(variables: Mapping[str, Any]) -> dict[str, int]:
+    """How long those variables of the caller's are that may hold a value a row."""
+    kinds = (np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray, list, tuple)
+    found = {name: value for name, value in variables.items() if isinstance(value, kinds) and np.ndim(value)}
+    return {name: len(value) for name, value in found.items() if len(value) > 1}
 
 
 def _objects(values: pd.Categorical) -> ndarray:

@@ -186,6 +186,8 @@ def settle(
     Of a part of a larger table, transforms are memorised elsewhere: at the stage "before" that, factors with one have
     no value, though their arguments must; "after" it, all have.
     """
+    if rows.part and not len(rows.keep):  # functions of the caller's may not do without rows
+        return {}
     if len(left) > 1 and rows.keep.any():
         cut = {name: column.take(rows.selection) for name, column in table.items()}
         leave_out_no_trials(

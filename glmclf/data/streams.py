@@ -16,7 +16,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.columns import from_pieces
-from glmclf.data.across import FEW, Query, looks_across
+from glmclf.data.across import ALONE, FEW, Query, code_looks_across, looks_across
 from glmclf.data.design import Design, build_design
 from glmclf.data.digests import Digests, Watched
 from glmclf.data.factors import Expression, Value, fit_factor
@@ -31,6 +31,7 @@ from glmclf.data.terms import Variable
 from glmclf.errors import DataError, MissingDataError
 
 MOST_CLASSES = 10_000  # distinct values of a response that are kept
+SEVERAL = 20  # parts of which rows are evaluated one by one, to see whether code looks across rows
 TRUTH = "True and False"
 ONE = "1 column of numbers"
 OUTCOMES = {TRUTH, ONE, "numbers as labels"}  # kinds of a response that are numbers where parts have several
@@ -79,7 +80,7 @@ class Seen:
             if self.left and {self.kind, other.kind} <= OUTCOMES:
                 return self if self.width else other
             raise DataError(
-                f'"{self.code}" is {self.kind} in {self.place} and {other.kind} in {other.place}: give it one type '
+                f'"{self.code}" is {self._words} in {self.place} and {other._words} in {other.place}: give it one type '
                 "throughout"
             )
         if self.categories == other.categories and _types(self.categories) == _types(other.categories):
@@ -100,6 +101,10 @@ class Seen:
         if self.levels is not None:
             return f"labels with the levels {quoted(self.levels, 4)}"
         return "numbers as labels" if _types(self.categories) <= {int, float} else "labels"
+
+    @property
+    def _words(self) -> str:
+        return f"a categorical of {TRUTH}" if self.kind == TRUTH and self.levels is None else self.kind
 
     def value(self, n: int) -> Value:
         """A value of n rows with all levels that have one."""
@@ -340,20 +345,27 @@ class Reader:
         """What one part shows."""
         frame, rows, _, table = self.rows(given)
         values = settle(self.bound, table, rows, self.left, [], None, stage)
-        self._check_across(given, rows, table, stage)
+        self._check_across(given, rows, table, stage, place)
         return self._shown(given, frame, rows, table, values, place)
 
-    def _check_across(self, given: pd.DataFrame, rows: Rows, table: dict[str, Column], stage: str) -> None:
+    def _check_across(
+        self, given: pd.DataFrame, rows: Rows, table: dict[str, Column], stage: str, place: Place
+    ) -> None:
         """Refuse code that looks across rows where the first rows did not show it."""
+        alone = ALONE if place.number < SEVERAL else 0  # as it takes its time where there are many parts
         if stage == "before" and self.subset is not None:
-            refuse_query(Query(self.subset, self.caller), given, pieces=False)
-        for e in (e for e in self.bound.values() if e.foreign and e.remembers == (stage == "after")):
+            query = Query(self.subset, self.caller)
+            if query.looks_across(given, alone):
+                raise query_across(query)
+        for e in (e for e in self.bound.values() if e.tried and e.remembers == (stage == "after")):
             own = {name: table[name] for name in e.columns}
-            if e.remembers:  # what it remembers is of complete rows
-                lost = [column.missing for column in own.values() if column.missing is not None]
+            n = len(rows.keep)
+            if e.remembers:  # what it remembers is of rows of the fit
+                lost = [] if e.missing_aware else [c.missing for c in own.values() if c.missing is not None]
                 keep = np.flatnonzero(np.logical_and.reduce([rows.keep, *(~mask for mask in lost)]))
-                own = {name: column.take(keep) for name, column in own.items()}
-            refuse_factor(e, own, len(next(iter(own.values())).values) if own else 0, pieces=False)
+                own, n = {name: column.take(keep) for name, column in own.items()}, len(keep)
+            if looks_across(e, own, n, alone):
+                raise factor_across(e)
 
     def _shown(
         self, given: pd.DataFrame, frame: pd.DataFrame, rows: Rows, table: dict[str, Column],
@@ -515,8 +527,9 @@ def bound_to(
     if subset is not None:
         query = Query(subset, caller)
         _refuse_labels(query, source, first)
-        refuse_query(query, first.iloc[:FEW])
-    _refuse_across([e for e in bound.values() if not e.remembers], first, subset, caller)
+        if query.code_looks_across(first):
+            raise query_across(query)
+    _refuse_across(list(bound.values()), first, subset, caller)
     return {"left": list(left), "bound": bound, "subset": subset, "caller": caller, "extras": columns}
 
 
@@ -591,39 +604,46 @@ def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:
 def _refuse_across(
     expressions: list[Expression], first: pd.DataFrame, subset: str | None, caller: Mapping[str, Any]
 ) -> None:
-    """Refuse code that looks across rows, which are in other parts, as far as the first ones show it."""
-    expressions = [e for e in expressions if e.foreign]
+    """Refuse code that looks across rows, which are in other parts, by what it is and as far as the first show it."""
+    expressions = [e for e in expressions if e.tried]
     cut = subset_mask(subset, first, caller, False, part=True) if expressions else None
-    used = (first if cut is None else first[cut]).iloc[:FEW]
     for e in expressions:
-        some = used[list(e.columns)].dropna() if e.remembers else used  # what it remembers is of complete rows
-        refuse_factor(e, {name: read_column(some[name], name) for name in e.columns}, len(some))
+        if code_looks_across(e, first if cut is None else first[cut]):
+            raise factor_across(e)
 
 
-def refuse_factor(e: Expression, table: Mapping[str, Column], n: int, pieces: bool = True) -> None:
-    """NotImplementedError for a factor whose value in a row depends on other rows."""
-    if n and looks_across(e, table, n, pieces):
-        raise NotImplementedError(
-            f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another '
-            "part. Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see "
-            "all rows."
-        )
+def factor_across(e: Expression) -> NotImplementedError:
+    """The error of a factor whose value in a row depends on other rows."""
+    return NotImplementedError(
+        f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another part. '
+        "Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see all rows."
+        + _no_columns(e.arrays)
+    )
 
 
-def refuse_query(query: Query, table: pd.DataFrame, pieces: bool = True) -> None:
-    """NotImplementedError for a query of which the answer in a row depends on other rows."""
-    if query.looks_across(table, pieces):
-        raise NotImplementedError(
-            f'subset="{query.text}" over data in a stream: whether a row is used depends on other rows, which may be '
-            "in another part. Put the number itself in place of what is computed of a column, or compute a column of "
-            "True and False beforehand."
-        )
+def query_across(query: Query) -> NotImplementedError:
+    """The error of a query of which the answer in a row depends on other rows."""
+    return NotImplementedError(
+        f'subset="{query.text}" over data in a stream: whether a row is used depends on other rows, which may be in '
+        "another part. Put the number itself in place of what is computed of a column, or compute a column of True and "
+        "False beforehand." + _no_columns(query.arrays)
+    )
+
+
+def _no_columns(arrays: Mapping[str, int]) -> str:
+    """What to do with arrays of the caller's."""
+    found = [f'"{name}" ({n} values)' for name, n in arrays.items()]
+    if not found:
+        return ""
+    return f" Values of your own for each row, if {', '.join(found)} is such, must be a column of the data."
 
 
 def _refuse_labels(query: Query, source: Source, first: pd.DataFrame) -> None:
     """NotImplementedError for a query about the index where parts have none that is the table's."""
     own = {"index", "columns", *(f"ilevel_{i}" for i in range(first.index.nlevels)), *first.index.names}
     asked = sorted(map(str, query.names & own - set(first.columns)))
+    if not source.labelled and not asked and query.asks_for_labels(first.iloc[:FEW]):
+        asked = ["index"]
     if asked and not source.labelled:
         raise NotImplementedError(
             f'subset="{query.text}" asks for {quoted(asked)}, the labels of rows, which {source.kind} does not keep '

@@ -15,7 +15,7 @@ from numpy import ndarray
 from glmclf.core.blocks import Blocks, linear
 from glmclf.core.collapse import Distinct, distinct_rows
 from glmclf.core.columns import Columns, Dense, Sparse, from_pieces, some_columns
-from glmclf.core.streamed import RowsElsewhereError
+from glmclf.core.streamed import RowsElsewhereError, asked_for
 from glmclf.data.arrays import constant, is_sparse, read_arrays
 from glmclf.data.frame import labels, read_column
 from glmclf.data.groups import label
@@ -358,8 +358,8 @@ class Inputs:
     def _rows(self) -> Any:
         if self._rows_ is None:
             raise DataError(
-                "this needs the rows of the fit, which were removed or not saved, or are in a stream, which a pickle "
-                "does not keep: pass new data, or fit again"
+                f"{asked_for()[0]} needs the rows of the fit, which were removed or not saved, or are in a stream, "
+                "which a pickle does not keep: pass new data, or fit again"
             )
         return self._rows_
 

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import stdtrit
 
-from glmclf.data.frame import quoted, read_column
+from glmclf.data.frame import quoted
 from glmclf.errors import DataError, FormulaError
 from glmclf.inference import pooling, wald
 from glmclf.inference.pooling import Pooled, PooledWald
@@ -506,10 +506,9 @@ def _columns_of(model: Any, e: Any) -> dict[str, pd.Series] | None:
 
 
 def _across(e: Any, table: dict[str, pd.Series]) -> bool:
-    from glmclf.data.across import looks_across
+    from glmclf.data.across import code_looks_across
 
-    n = len(next(iter(table.values()), ()))
-    return looks_across(e, {name: read_column(series, name) for name, series in table.items()}, n)
+    return code_looks_across(e, pd.DataFrame(table))
 
 
 def _described(r: Any) -> dict[str, Any]:

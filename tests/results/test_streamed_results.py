@@ -361,6 +361,14 @@ def test_what_the_guide_says_that_needs_rows(both, asked, repository):
             getattr(res.model, name)
 
 
+def test_what_needs_rows_that_were_not_saved_is_named(both, tmp_path):
+    both[0].save(tmp_path / "fit.pkl")
+    for kept in (glmclf.load(tmp_path / "fit.pkl"), pickle.loads(pickle.dumps(both[1]))):
+        for name in ("pred_table", "get_margeff"):
+            with pytest.raises(DataError, match=rf"^{name}\(\) needs the rows of the fit, which were removed"):
+                getattr(kept, name)()
+
+
 def test_fractions():
     memory, stream = fits(Logit, "I(s / 5) ~ x + g")
     assert_same(stream.pseudo_rsquared(), memory.pseudo_rsquared())
