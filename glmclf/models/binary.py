@@ -43,7 +43,6 @@ class BinaryModel(Model):
 
     link: ClassVar[links.Link]
     _coding: ClassVar[dict[str, Any]] = {"event": None}
-    _inverted: ClassVar[bool] = True
     _results_class = BinaryResults
 
     def __init__(self, endog, exog, *, event=None, offset=None, freq_weights=None, weights=None, missing: str = "drop"):

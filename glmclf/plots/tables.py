@@ -47,6 +47,7 @@ def confusion(
     >>> fig.axes[0].texts[0].get_text()
     '149\\n99 %'
     """
+    subjects.check_keywords(rows, "confusion")
     if isinstance(res, ClassificationReport):
         if threshold is not None or newdata is not None or rows:
             raise TypeError("confusion() of a report that is there takes no threshold=, newdata= or weights")
