@@ -290,8 +290,29 @@ def height(labels: Sequence[str], least: float = 2.0) -> float:
     return max(least, 1.2 + ROW * sum(1 + 0.6 * label.count("\n") for label in labels))
 
 
+def categories(ax: Axes, places: Sequence[float], names: Sequence[Any]) -> None:
+    """Names below places of the x axis: upright where they have no room side by side, and in letters that fit."""
+    labels, size = [wrapped(name, 16) for name in names], small(ax, 10.0)
+    widest = max((len(line) for label in labels for line in label.split("\n")), default=0)
+    apart = inches(ax)[0] / max(len(places), 1)
+    steep = widest * LETTER * size / 10 > apart
+    if steep:
+        longer = [wrapped(name) for name in names]
+        fits = [10 * apart / LINE / (1 + max(label.count("\n") for label in some)) for some in (labels, longer)]
+        labels, fit = (longer, fits[1]) if fits[0] < min(LEAST, fits[1]) else (labels, fits[0])
+        size = min(size, max(2.5, fit))
+    ax.set_xticks(places, labels, rotation=90 if steep else 0, fontsize=size)
+
+
+def small_ticks(ax: Axes) -> None:
+    """Labels of ticks in small letters where the axes are small."""
+    if small(ax, 10.0) < 10.0:
+        ax.tick_params(labelsize=small(ax, 10.0))
+
+
 def tidy(ax: Axes, grid: str | None = None) -> None:
     """Less ink: no frame above and to the right; a pale grid along `grid` ("x", "y", "both")."""
+    small_ticks(ax)
     ax.spines[["top", "right"]].set_visible(False)
     if grid:
         ax.grid(axis=grid, color=PALE, linewidth=0.8)  # type: ignore[arg-type]

@@ -271,9 +271,10 @@ class _Grid:
         """Linear predictors; of a separated fit, each prediction of which takes its time, those of the probabilities,
         which differ where a border is not: near 0 and 1."""
         if self.separated:
-            p, link = self.predicted, self.res.model.link
             with np.errstate(divide="ignore"):
-                return np.log(p) if isinstance(p, pd.DataFrame) else pd.Series(link.quantile(p.to_numpy()))
+                if isinstance(self.predicted, pd.DataFrame):
+                    return np.log(self.predicted)
+                return pd.Series(self.res.model.link.quantile(self.predicted.to_numpy()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were said of the probabilities
             return self.res.predict(self.frame, "linear", **self.offset)
@@ -290,6 +291,7 @@ class _Grid:
         """Regions, their borders, and the rows."""
         from matplotlib.colors import to_rgb
 
+        canvas.small_ticks(ax)
         K = len(self.levels)
         colours = np.array([[*to_rgb(canvas.colour(k))] for k in range(K)])
         image = np.ones((*self.p.shape, 4))

@@ -194,10 +194,11 @@ def residuals(
     z = res.resid_quantile(seed)
     x, name = _fitted(res) if against is None else _against(res, against)
     times = times_of(res.model._rows, res.model._frequency)
-    first, second, third = canvas.several(ax, 3, (12.0, 4.2))
-    _trend(first, x if isinstance(x, pd.DataFrame) else x.repeat(times), z, name)
-    _normal_plot(second, z, alpha)
-    _binned(third, res, bins, alpha)
+    beside = canvas.beside([marks.name(level) for level in subjects.levels(res)], 0) if subjects.levels(res) else 0.0
+    first, second, third = canvas.several(ax, 3, (12.0 + beside, 4.2))
+    _trend(first, x if isinstance(x, pd.DataFrame) else x.repeat(times), z, name, ax is None)
+    _normal_plot(second, z, alpha, ax is None)
+    _binned(third, res, bins, alpha, ax is None)
     return canvas.figure_of(first)
 
 
@@ -241,7 +242,7 @@ def _times(x: pd.Series) -> tuple[pd.Series, str]:
     return x, ""
 
 
-def _trend(ax: Axes, x: Any, z: Any, name: str) -> None:
+def _trend(ax: Axes, x: Any, z: Any, name: str, own: bool) -> None:
     """Residuals against x with a local line, or boxes by category."""
     if isinstance(x, pd.Series):
         x, said = _times(x)
@@ -253,7 +254,8 @@ def _trend(ax: Axes, x: Any, z: Any, name: str) -> None:
     if isinstance(x, pd.DataFrame):
         for k, level in enumerate(x.columns):
             _cloud(ax, x[level].to_numpy(), z[level].to_numpy(), k, marks.name(level))
-        marks.key(ax, False)
+        if not own:  # else it stands beside the third panel
+            marks.key(ax, False)
     elif x.dtype.kind == "M":
         _dates(ax, x, z)
     elif pd.api.types.is_numeric_dtype(x.dtype) and not pd.api.types.is_bool_dtype(x.dtype):
@@ -299,12 +301,10 @@ def _boxes(ax: Axes, x: pd.Series, z: pd.Series, name: str) -> None:
         canvas.caption(ax, "", f"{name} (the most frequent {n} of {len(every):,})")
     groups = [values[(codes == k) & np.isfinite(values)] for k in shown]
     ax.boxplot(groups, widths=0.6, medianprops={"color": canvas.COLOURS[5]}, flierprops={"markersize": 3})
-    ax.set_xticks(range(1, n + 1), [canvas.wrapped(level, 14) for level in found])
-    if n > 4 or max((len(str(level)) for level in found), default=0) > 14:
-        ax.tick_params(axis="x", rotation=90, labelsize=max(4.0, min(8.0, 160 / n)))
+    canvas.categories(ax, range(1, n + 1), found)
 
 
-def _normal_plot(ax: Axes, z: Any, alpha: float) -> None:
+def _normal_plot(ax: Axes, z: Any, alpha: float, own: bool) -> None:
     """Ordered residuals against medians of normal order statistics, with their band."""
     columns = z if isinstance(z, pd.DataFrame) else z.to_frame("")
     longest = 0
@@ -320,8 +320,8 @@ def _normal_plot(ax: Axes, z: Any, alpha: float) -> None:
             longest = n
             band = (median, low, high)
         ax.plot(
-            median, values[ranks - 1], linestyle="none", markersize=3, label=marks.name(level) if level != "" else None,
-            **marks.look(k),
+            median, values[ranks - 1], linestyle="none", markersize=3,
+            label=None if own or columns is not z else marks.name(level), **marks.look(k),
         )  # fmt: skip
     if longest:
         ax.fill_between(*band, color=canvas.PALE, zorder=0, label=f"{subjects.percent(alpha)} of each")
@@ -331,7 +331,7 @@ def _normal_plot(ax: Axes, z: Any, alpha: float) -> None:
     marks.key(ax, False, "upper left")
 
 
-def _binned(ax: Axes, res: Any, bins: int, alpha: float) -> None:
+def _binned(ax: Axes, res: Any, bins: int, alpha: float, own: bool) -> None:
     """Observed less predicted shares by bin, with intervals."""
     curve = _curve(res, bins, alpha)
     levels = list(dict.fromkeys(curve.index.get_level_values("level"))) if curve.index.nlevels > 1 else [None]
@@ -348,7 +348,7 @@ def _binned(ax: Axes, res: Any, bins: int, alpha: float) -> None:
     canvas.caption(ax, title, f"mean predicted {what}", "observed − predicted")
     canvas.tidy(ax)
     if len(levels) > 1:
-        marks.key(ax, False)
+        marks.key(ax, own, most=0)
 
 
 def _curve(res: Any, bins: int, alpha: float) -> pd.DataFrame:
@@ -425,9 +425,8 @@ def partial_residuals(
     for one, term in zip(all_axes, chosen):
         x, z = table[variables[term][0]], points[term].to_numpy()
         levels = source.levels_of(variables[term][0], table)
-        _part(one, x, parts[term].to_numpy(), z, w, levels, smooth)
-        if _left_out(res, term, level):
-            one.text(0.5, 0.98, "(omitted)", ha="center", va="top", transform=one.transAxes, fontsize=canvas.small(one))
+        name = "model (omitted)" if _left_out(res, term, level) else "model"
+        _part(one, x, parts[term].to_numpy(), z, w, levels, smooth, name)
         of = "" if level is None else f" of {subjects.plain(level)!r}"
         canvas.caption(one, "", variables[term][0], f"what {term} adds to the linear predictor{of}")
     return canvas.figure_of(all_axes[0])
@@ -481,7 +480,7 @@ def _weighed(ax: Axes, x: ndarray, z: ndarray, weight: ndarray) -> None:
         ax.plot(x[own], z[own], markersize=np.sqrt(30 * s / 8), color=canvas.colour(0), **style)
 
 
-def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels: Any, smooth: bool) -> None:
+def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels: Any, smooth: bool, name: str) -> None:
     """A term's part, its partial residuals, and their trend."""
     canvas.tidy(ax)
     if levels is None:
@@ -490,10 +489,8 @@ def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels:
     else:
         at = pd.Index(levels).get_indexer(pd.Index(x.astype(object))).astype(float)
         spread = at + marks.jitter(len(at), 0.25)
-        ax.set_xticks(range(len(levels)), [canvas.wrapped(subjects.plain(v), 14) for v in levels])
+        canvas.categories(ax, range(len(levels)), [subjects.plain(v) for v in levels])
         ax.set_xlim(-0.5, len(levels) - 0.5)
-        if len(levels) > 4:
-            ax.tick_params(axis="x", rotation=90, labelsize=max(4.0, min(9.0, 200 / len(levels))))
     known = np.isfinite(part) & np.isfinite(z) & np.isfinite(at) & (w > 0)
     if not known.any():
         ax.text(0.5, 0.5, "(infinite coefficient)", ha="center", va="center", transform=ax.transAxes)
@@ -503,7 +500,7 @@ def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels:
     _weighed(ax, spread, z, w / w.max())
     order = at.argsort(kind="stable")
     style: dict[str, Any] = {"linestyle": "none", "marker": "_", "markersize": 18, "markeredgewidth": 2}
-    ax.plot(at[order], part[order], color="black", linewidth=1.5, label="model", **(style if levels else {}))
+    ax.plot(at[order], part[order], color="black", linewidth=1.5, label=name, **(style if levels else {}))
     lines = [part]
     if smooth and levels is None and len(np.unique(at)) >= 5:
         _smooth(ax, at, z, w, canvas.COLOURS[5])

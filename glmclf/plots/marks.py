@@ -81,7 +81,7 @@ def _covered(text: Any, shift: tuple[float, float], taken: list[Any], ax: Axes) 
     return sum(bool(box.overlaps(other)) for other in taken) + 2 * outside
 
 
-def key(ax: Axes, own: bool, inside: str = "best") -> None:
+def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
     """A legend in which no mark is faint or larger than usual; names are cut short in Axes too small for them."""
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
@@ -97,7 +97,7 @@ def key(ax: Axes, own: bool, inside: str = "best") -> None:
         found.get_frame().set(alpha=0.8, linewidth=0)
         found.set_in_layout(False)
     else:
-        canvas.legend(ax, own, inside)
+        canvas.legend(ax, own, inside, most)
     _clear(ax.get_legend())
 
 

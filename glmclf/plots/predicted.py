@@ -121,8 +121,9 @@ def probabilities(
     wide = SIDE + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
     y = subjects.probability(res, None if len(found.levels) != 1 else found.levels[0])
     names = titles if not several else [str(subjects.plain(level)) for level in found.levels]
-    most = 0 if stacked else 6
-    size = (wide * columns + canvas.beside(names, most), SIDE * -(-len(panels) // columns))
+    most = 0 if stacked or found.points else 6  # bars and intervals leave no place
+    beside = canvas.beside(names, most) if any(names) else 0.0
+    size = (wide * columns + beside, SIDE * -(-len(panels) // columns))
     axes = canvas.several(ax, len(panels), size, columns)
     for i, (panel, part) in enumerate(zip(axes, panels)):
         _panel(panel, part, names if several or by is not None else [""], stacked)
@@ -252,10 +253,6 @@ def _panel(ax: Axes, found: Curves, names: list[str], stacked: bool) -> None:
         for i, name in enumerate(names):
             _curve(ax, x, found, i, name, len(names))
     if found.points:
-        labels = [canvas.wrapped(_value(v), 16) for v in found.x]
-        across = canvas.inches(ax)[0] / len(labels)
-        steep = max(len(line) for label in labels for line in label.split("\n")) * canvas.LETTER > across
-        ax.set_xticks(x, labels, rotation=90 if steep else 0)
         ax.set_xlim(-0.6, len(x) - 0.4)
     else:
         pad = 0.01 * (x.max() - x.min())
@@ -267,6 +264,8 @@ def _panel(ax: Axes, found: Curves, names: list[str], stacked: bool) -> None:
     else:
         ax.set_ylim(*_room(found))
     canvas.tidy(ax, "y")
+    if found.points:
+        canvas.categories(ax, x, [_value(v) for v in found.x])
 
 
 def _room(found: Curves) -> tuple[float, float]:
@@ -285,7 +284,7 @@ def _curve(ax: Axes, x: ndarray, found: Curves, i: int, name: str, of: int) -> N
         at = x + (i - (of - 1) / 2) * min(0.16, 0.7 / of)
         ax.vlines(at, low, high, color=colour, linewidth=1.6)
         ax.plot(at, p, canvas.marker(i), color=colour, linestyle="none", markersize=6, label=label)
-        for place in at[np.isnan(p)]:
+        for place in at[np.isnan(p)] if not np.isnan(found.p).all() else ():
             ax.annotate(
                 "NaN", (place, 0.0), xycoords=ax.get_xaxis_transform(), xytext=(0, 3), textcoords="offset points",
                 color=colour, ha="center", rotation=90, fontsize=canvas.small(ax, 8.0),
