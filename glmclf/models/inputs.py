@@ -458,6 +458,9 @@ class Inputs:
             return _ranges_of(self._design.variables, r.X.X)
         table = self._fit_table()
         names = {str(c): c for c in table.columns}
+        if columns is None:
+            known = [name for name in self._design.variables if pd.api.types.is_numeric_dtype(table[names[name]].dtype)]
+            return _ranges_of(known, table[[names[name] for name in known]].to_numpy(dtype=float)) if known else {}
         found: dict[str, list[float]] = {}
         for name in self._design.variables:
             column = read_column(table[names[name]], name)

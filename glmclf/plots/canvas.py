@@ -290,7 +290,7 @@ def height(labels: Sequence[str], least: float = 2.0) -> float:
     return max(least, 1.2 + ROW * sum(1 + 0.6 * label.count("\n") for label in labels))
 
 
-def categories(ax: Axes, places: Sequence[float], names: Sequence[Any]) -> None:
+def categories(ax: Axes, places: Any, names: Sequence[Any]) -> None:
     """Names below places of the x axis: upright where they have no room side by side, and in letters that fit."""
     labels, size = [wrapped(name, 16) for name in names], small(ax, 10.0)
     widest = max((len(line) for label in labels for line in label.split("\n")), default=0)
