@@ -208,10 +208,12 @@ def test_gaps_of_a_separated_fit():
         across, along, groups = (
             plots.probabilities(r, v, points=4).axes[0] for r, v in ((res, "x"), (res, "z"), (factor, "g"))
         )
+        low = plots.probabilities(res, "x", values=[-9, -8, 0]).axes[0]
     p = across.get_lines()[0].get_ydata()
     assert (p[[0, -1]] == [0, 1]).all() and np.isnan(p).any()
-    for ax, ends in ((across, (-9, 9)), (along, (-1, 1))):
-        assert_allclose(ax.get_xlim(), ends, rtol=0.03)
+    assert low.get_lines()[0].get_ydata()[0] == 0 and np.isnan(low.get_lines()[0].get_ydata()[2])
+    for ax, ends in ((across, (-9, 9)), (along, (-1, 1)), (low, (-9, 0))):
+        assert_allclose(ax.get_xlim(), ends, rtol=0.03, atol=0.1)
         assert_allclose(ax.get_ylim(), (0, 1), atol=0.02)
     assert "(NaN throughout)" in words(along.figure) and "(NaN throughout)" not in words(across.figure)
     assert words(groups.figure).count("NaN") == np.isnan(points(groups)[:, 1]).sum() == 1
