@@ -66,7 +66,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     Subclasses build the response and the likelihood, and say where a fit starts.
     """
 
-    _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_constant", "_ranges")
+    _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_constant")
     _objective_class: ClassVar[type[Objective]] = Objective
     _block_size: int | None = None
     _left_out: Mapping[int, Mapping[int, float]] = {}  # columns that a fit left out, and what they equal

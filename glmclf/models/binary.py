@@ -42,7 +42,6 @@ class BinaryModel(Model[BinaryResults]):
 
     link: ClassVar[links.Link]
     _coding: ClassVar[dict[str, Any]] = {"event": None}
-    _inverted: ClassVar[bool] = True
     _results_class = BinaryResults
 
     def __init__(

@@ -170,7 +170,6 @@ class Inputs:
     _coding: ClassVar[dict[str, Any]] = {}  # the class's other keywords and their defaults
     _missing: ClassVar[str] = "drop"
     _no_covariances: ClassVar[tuple[str, ...]] = ()
-    _inverted: ClassVar[bool] = False  # whether results have inverse_predict, which asks for the ranges of variables
     _rows_: Any  # Rows, StreamedRows or None
     _results_class: ClassVar[Any]
 
@@ -308,7 +307,7 @@ class Inputs:
         self._weight_sum = None if rows.weights is None else rows.facts.weight
         self.nobs = len(rows) if self._weight_sum is None or not self._frequency else round(self._weight_sum)
         ends = {name: [c.low, c.high] for name, c in sample.survey.columns.items() if c.kind == "number"}
-        self._ranges = {name: v for name, v in ends.items() if name in self._design.variables and self._inverted}
+        self._ranges = {name: v for name, v in ends.items() if name in self._design.variables}
 
     def _describe(self, sample: Sample | StreamSample, keywords: dict[str, Any], facts: dict[str, Any], frame) -> None:
         """What the summary says of the rows, and the names of the variables beside them."""
@@ -459,18 +458,20 @@ class Inputs:
         "_weight_sum",
         "_facts",
         "_notes",
+        "_ranges",
     )
 
     @cached_property
     def _ranges(self) -> dict[str, list[float]] | None:
         """Least and largest value of each variable that is a number; None of a file that does not hold them."""
         r, columns = self._rows, getattr(self._design, "columns", None)
-        if not self._inverted:
-            return {}
         if columns is None and isinstance(r.X, (Dense, Sparse)):
             return _ranges_of(self._design.variables, r.X.X)
         table = self._fit_table()
         names = {str(c): c for c in table.columns}
+        if columns is None:
+            known = [name for name in self._design.variables if pd.api.types.is_numeric_dtype(table[names[name]].dtype)]
+            return _ranges_of(known, table[[names[name] for name in known]].to_numpy(dtype=float)) if known else {}
         found: dict[str, list[float]] = {}
         for name in self._design.variables:
             column = read_column(table[names[name]], name)

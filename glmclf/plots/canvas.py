@@ -42,7 +42,7 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes
     ImportError
         matplotlib is not installed.
     TypeError
-        `ax` is not matplotlib's Axes.
+        `ax` is not matplotlib's Axes, or they are not plain ones: polar, geographic, of three dimensions.
     """
     _check()
     from matplotlib.axes import Axes
@@ -51,6 +51,8 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes
         return panels(1, 1, size)[0]
     if not isinstance(ax, Axes):
         raise TypeError(f"ax={ax!r}: the Axes of a matplotlib figure, as plt.subplots() returns them")
+    if not {"left", "right", "top", "bottom"} <= set(ax.spines) or hasattr(ax, "get_zlim"):
+        raise TypeError(f"ax= has {ax.name} axes: plots are drawn on plain ones, as plt.subplots() returns them")
     return ax
 
 
@@ -189,7 +191,7 @@ def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str 
     if own and sum(1 + wrapped(label).count("\n") for label in labels) > most:
         text, shrunk = _best_fit(labels, (SIDE,), size, (np.inf, inches(ax)[1]))
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False}
-        ax.legend(handles, text, fontsize=shrunk, **(place | options))
+        key_of(ax, handles, text, fontsize=shrunk, **(place | options))
         return
     across, tall = inches(ax)
     room = 0.75 * across, 0.75 * tall
@@ -197,9 +199,23 @@ def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str 
     short = [shortened(label) for label in labels]
     if shrunk < LEAST and len(set(short)) == len(labels):
         text, shrunk = _best_fit(short, (LONGEST,), size, room)
-    found = ax.legend(handles, text, fontsize=shrunk, **({"loc": inside} | options))
+    found = key_of(ax, handles, text, fontsize=shrunk, **({"loc": inside} | options))
     found.get_frame().set(alpha=0.8, linewidth=0)
     found.set_in_layout(own)
+
+
+def named(words: Any) -> str:
+    """Words as the label of an artist: legends leave out what begins with an underscore, hence the space."""
+    text = str(words)
+    return f" {text}" if text.startswith("_") else text
+
+
+def key_of(place: Axes | Figure, handles: Sequence[Any], labels: Sequence[str], **options: Any) -> Any:
+    """matplotlib's legend, with labels as they are."""
+    found = place.legend(handles, [named(label) for label in labels], **options)
+    for text, label in zip(found.get_texts(), labels):
+        text.set_text(label)
+    return found
 
 
 def shortened(label: str, most: int = 20) -> str:
@@ -274,8 +290,29 @@ def height(labels: Sequence[str], least: float = 2.0) -> float:
     return max(least, 1.2 + ROW * sum(1 + 0.6 * label.count("\n") for label in labels))
 
 
+def categories(ax: Axes, places: Any, names: Sequence[Any]) -> None:
+    """Names below places of the x axis: upright where they have no room side by side, and in letters that fit."""
+    labels, size = [wrapped(name, 16) for name in names], small(ax, 10.0)
+    widest = max((len(line) for label in labels for line in label.split("\n")), default=0)
+    apart = inches(ax)[0] / max(len(places), 1)
+    steep = widest * LETTER * size / 10 > apart
+    if steep:
+        longer = [wrapped(name) for name in names]
+        fits = [10 * apart / LINE / (1 + max(label.count("\n") for label in some)) for some in (labels, longer)]
+        labels, fit = (longer, fits[1]) if fits[0] < min(LEAST, fits[1]) else (labels, fits[0])
+        size = min(size, max(2.5, fit))
+    ax.set_xticks(places, labels, rotation=90 if steep else 0, fontsize=size)
+
+
+def small_ticks(ax: Axes) -> None:
+    """Labels of ticks in small letters where the axes are small."""
+    if small(ax, 10.0) < 10.0:
+        ax.tick_params(labelsize=small(ax, 10.0))
+
+
 def tidy(ax: Axes, grid: str | None = None) -> None:
     """Less ink: no frame above and to the right; a pale grid along `grid` ("x", "y", "both")."""
+    small_ticks(ax)
     ax.spines[["top", "right"]].set_visible(False)
     if grid:
         ax.grid(axis=grid, color=PALE, linewidth=0.8)  # type: ignore[arg-type]

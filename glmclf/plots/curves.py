@@ -91,7 +91,7 @@ def roc(
     for i, (label, curve) in enumerate(zip(labels, curves.values())):
         points = curve.curve
         style: dict[str, Any] = {"color": canvas.colour(i), "linestyle": canvas.dashes(i)}
-        axes.plot(points["fpr"], points["tpr"], linewidth=1.8, label=label, zorder=2 + i, **style)
+        axes.plot(points["fpr"], points["tpr"], linewidth=1.8, label=canvas.named(label), zorder=2 + i, **style)
         if cut is not None:
             _mark(axes, curve, cut, canvas.colour(i), canvas.marker(i))
     events = {repr(subjects.plain(curve.event)) for curve in curves.values()}
@@ -144,7 +144,8 @@ def precision_recall(
         points, said = found.curve.dropna(), f"average precision {found.average_precision:.3f}"
         label = said if len(curves) == 1 else f"{name}\n{said}"
         style: dict[str, Any] = {"color": canvas.colour(i), "linestyle": canvas.dashes(i), "drawstyle": "steps-pre"}
-        axes.plot(points["recall"], points["precision"], linewidth=1.8, label=label, zorder=2 + i, **style)
+        style |= {"linewidth": 1.8, "label": canvas.named(label), "zorder": 2 + i}
+        axes.plot(points["recall"], points["precision"], **style)
     for share in shares:
         axes.axhline(share, color=canvas.GREY, linewidth=1, linestyle="--", zorder=1, label=f"chance {share:.3f}")
     events = {repr(subjects.plain(found.event)) for found in curves.values()}
@@ -155,6 +156,7 @@ def precision_recall(
 
 def _curves(res: Any, newdata: Any, event: Any, names: Any, rows: dict[str, Any], plot: str) -> dict[str, Any]:
     """Curves by name: those given, or those that results have."""
+    subjects.check_keywords(rows, plot)
     made = (RocCurve, MulticlassRoc) if plot == "roc" else (PrecisionRecall,)
     many = list(res.values()) if isinstance(res, Mapping) else res if isinstance(res, (list, tuple)) else [res]
     if many and all(isinstance(one, made) for one in many):

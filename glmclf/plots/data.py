@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 class Shown(NamedTuple):
     """Rows that are drawn: their table, the place of each row's class (or None), and which are decided wrongly.
 
-    Where rows hold counts of several classes `counts` has them, (n, K), and no row is wrong.
+    Where rows hold counts of several classes `counts` has them, (n, K), and no row is wrong. `times` are frequency
+    weights, or None.
     """
 
     table: pd.DataFrame
     places: ndarray | None = None
     wrong: ndarray | None = None
     counts: ndarray | None = None
+    times: ndarray | None = None
 
 
 def shown_rows(res: Any, newdata: Any, threshold: Any, source: Any) -> Shown:
@@ -49,7 +51,8 @@ def judged_rows(res: Any, table: pd.DataFrame, rows: Any, threshold: Any) -> Sho
     if not one_each:
         return Shown(table, counts=counts)
     places = counts.argmax(axis=1)
-    return Shown(table, places, res._predicted(rows, threshold) != places)
+    times = rows.outcomes.weights if rows.outcomes.frequency else None
+    return Shown(table, places, res._predicted(rows, threshold) != places, times=times)
 
 
 def draw_rows(ax: Axes, shown: Shown, x: str, y: str, levels: Sequence[Any]) -> None:

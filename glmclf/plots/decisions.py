@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 WHOLE = ("poisson", "multinomial")  # families of whole numbers
 MOST_LEAD = 50.0  # in log-odds, of a border that is drawn
+MANY, FEW = 160, 40  # points of the grid on each axis, by default
+MOST_HELD = 4  # other variables that the label of an axis names
 LEAST_SHADE, MOST_SHADE = 0.12, 0.5  # opacity of a region
 
 
@@ -35,7 +37,7 @@ def regions(
     points: bool = True,
     shade: bool = True,
     threshold: float | None = None,
-    resolution: int = 160,
+    resolution: int | None = None,
     names: Sequence[str] | None = None,
     ax: Any = None,
 ) -> Figure:
@@ -61,8 +63,9 @@ def regions(
         Whether regions fade to where the probability of the decision is least (1/K, or the threshold).
     threshold : float, optional
         Of two classes: the probability of the event above which it is decided on, as in `pred_table`; by default 0.5.
-    resolution : int
-        Points of the grid on each axis.
+    resolution : int, optional
+        Points of the grid on each axis; by default 160, or 40 of a fit with infinite coefficients (separation), where
+        a linear program is asked about each point.
     names : list of str, optional
         Titles of the panels; by default the classes of the models.
     ax : Axes or sequence of Axes, optional
@@ -95,7 +98,8 @@ def regions(
     ['LDA: 13 of 342 rows wrong', 'QDA: 11 of 342 rows wrong']
     """
     found = subjects.results_of(res, names, "regions", ["predict"])
-    if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)) or resolution < 2:
+    whole = isinstance(resolution, (int, np.integer)) and not isinstance(resolution, bool)
+    if resolution is not None and not (whole and resolution >= 2):
         raise ValueError(f"resolution={resolution!r}: points of the grid on each axis, 2 or more")
     if x == y:
         raise DataError(f'x and y are both "{x}": regions are over two variables')
@@ -123,7 +127,7 @@ def regions(
 class _Grid:
     """Decisions of one result over two variables, the others held."""
 
-    def __init__(self, res: Any, x: str, y: str, at: Any, newdata: Any, threshold: Any, resolution: int):
+    def __init__(self, res: Any, x: str, y: str, at: Any, newdata: Any, threshold: Any, resolution: int | None):
         self.res, self.x, self.y, self.threshold = res, x, y, threshold
         self.levels = list(res._judged_levels)
         res._check_threshold(threshold)
@@ -134,6 +138,8 @@ class _Grid:
             self._check_axis(name, table)
         self.weights = res.model._rows.weights if newdata is None else None
         self.held = self._held(table, at)
+        self.separated = getattr(res, "_cone", None) is not None
+        resolution = resolution or (FEW if self.separated else MANY)
         self.values = [self._axis(name, table, resolution) for name in (x, y)]
         self.frame, self.offset = self._rows(table)
         self.p, self.decided = self._decide()
@@ -203,7 +209,8 @@ class _Grid:
         if number and family != "bernoulli" and self.source.levels_of(name, table) is None:
             mean = float(np.average(values.to_numpy(dtype=float), weights=weights))
             return round(mean) if family in WHOLE else mean
-        return weights.groupby(values.array, observed=True).sum().idxmax()
+        counts = weights.reset_index(drop=True).groupby(values.reset_index(drop=True), observed=True).sum()
+        return counts.idxmax()
 
     def _axis(self, name: str, table: pd.DataFrame, resolution: int) -> ndarray:
         """Values from the least to the largest of the rows; whole ones where a family asks for them."""
@@ -232,14 +239,14 @@ class _Grid:
     def _decide(self) -> tuple[ndarray, ndarray]:
         """Probability of the decision, and its place (-1: none), (y, x)."""
         shape = len(self.values[1]), len(self.values[0])
-        p = self.res.predict(self.frame, **self.offset)
+        self.predicted = p = self.res.predict(self.frame, **self.offset)
         if isinstance(p, pd.Series):
             event, cut = p.to_numpy(), 0.5 if self.threshold is None else self.threshold
             e = self.res._event_place
             place = np.where(event > cut, e, 1 - e)
             own = np.where(event > cut, event, 1 - event)
         else:
-            values = p.loc[:, self.levels].to_numpy()
+            values = subjects.columns(p, self.levels).to_numpy()
             place = np.nan_to_num(values, nan=-1.0).argmax(axis=1)
             if self.threshold is not None:
                 e = self.res._event_place
@@ -251,17 +258,27 @@ class _Grid:
     def _leads(self) -> list[ndarray]:
         """By how much each class leads on the scale of the linear predictor, whose borders are smooth, (y, x)."""
         shape = len(self.values[1]), len(self.values[0])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they were said of the probabilities
-            z = self.res.predict(self.frame, "linear", **self.offset)
+        z = self._scores()
         cut = np.array([0.5 if self.threshold is None else self.threshold])
         with np.errstate(invalid="ignore", divide="ignore"):
             if isinstance(z, pd.Series):
                 leads = [z.to_numpy() - self.res.model.link.quantile(cut)]
             else:
-                leads = self._of_scores(z.loc[:, self.levels].to_numpy(), logit(cut))
+                leads = self._of_scores(subjects.columns(z, self.levels).to_numpy(), logit(cut))
         leads = [np.clip(np.nan_to_num(lead, nan=-MOST_LEAD), -MOST_LEAD, MOST_LEAD) for lead in leads]
         return [np.where(self.decided >= 0, lead.reshape(shape), np.nan) for lead in leads]
+
+    def _scores(self) -> Any:
+        """Linear predictors; of a separated fit, each prediction of which takes its time, those of the probabilities,
+        which differ where a border is not: near 0 and 1."""
+        if self.separated:
+            with np.errstate(divide="ignore"):
+                if isinstance(self.predicted, pd.DataFrame):
+                    return np.log(self.predicted)
+                return pd.Series(self.res.model.link.quantile(self.predicted.to_numpy()))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they were said of the probabilities
+            return self.res.predict(self.frame, "linear", **self.offset)
 
     def _of_scores(self, scores: ndarray, cut: ndarray) -> list[ndarray]:
         """Leads of the event of two levels, or of each of several, (n,)."""
@@ -275,6 +292,7 @@ class _Grid:
         """Regions, their borders, and the rows."""
         from matplotlib.colors import to_rgb
 
+        canvas.small_ticks(ax)
         K = len(self.levels)
         colours = np.array([[*to_rgb(canvas.colour(k))] for k in range(K)])
         image = np.ones((*self.p.shape, 4))
@@ -305,14 +323,17 @@ class _Grid:
         return min(float(least), 1 - 1e-9)
 
     def title(self, name: str, points: bool) -> str:
-        """The model, and how many rows are decided wrongly."""
+        """The model, and how many rows are decided wrongly, as often as frequency weights count them."""
         if not points or self.shown.wrong is None:
             return name
-        return f"{name}: {int(self.shown.wrong.sum()):,} of {len(self.shown.wrong):,} rows wrong"
+        times = np.ones(len(self.shown.wrong)) if self.shown.times is None else self.shown.times
+        return f"{name}: {times[self.shown.wrong].sum():,.10g} of {times.sum():,.10g} rows wrong"
 
     def label(self, x: str) -> str:
         """Name of the axis, and below it where other variables are held."""
         parts = [f"{name} = {_value(value)}" for name, value in self.held.items()]
+        if len(parts) > MOST_HELD + 1:
+            parts = [*parts[:MOST_HELD], f"{len(parts) - MOST_HELD} more"]
         return f"{x} (at {', '.join(parts)})" if parts else x
 
 

@@ -18,6 +18,7 @@ from glmclf.inference.wald import check_alpha
 from glmclf.plots import canvas, marks, subjects
 from glmclf.results.levels import times_of
 from glmclf.results.margin_sources import Source, design_parts
+from glmclf.results.marginal_effects import beside_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,7 @@ RESIDUALS = {
 LARGEST = 500.0  # of an area in points squared
 LEAST_ROWS = 20  # of a trend of residuals by row
 MOST_RANKS = 1000  # points of a band
+MOST_BOXES = 40  # categories that are drawn
 
 
 # ------------------------------------------------------------------------------------------------------- influence
@@ -146,9 +148,11 @@ def residuals(
     ----------
     res : result
         Of any model, with its rows.
-    against : str or (n,) array_like, optional
-        What quantile residuals are drawn against: a column of the data, also one that is not in the formula, or a value
-        a row. By default the fitted probability of the event, with several classes that of the likeliest one.
+    against : str or array_like, optional
+        What quantile residuals are drawn against: a column of the data, also one that is not in the formula; a Series,
+        matched by label; or an array with a value a row, of the fit or of the table. Dates have an axis of dates, other
+        values that are no numbers a box each, the most frequent 40. By default the fitted probability of the event,
+        with several classes that of the likeliest one.
     seed : int, SeedSequence or Generator
         Of the randomised quantile residuals.
     bins : int
@@ -167,7 +171,7 @@ def residuals(
     NotImplementedError
         A fractional response, which has no distribution; the rows are in a stream.
     DataError
-        The rows were removed, or not saved; `against` is not a column of the data.
+        The rows were removed, or not saved; `against` is not a column of the data, or does not fit its rows.
 
     Notes
     -----
@@ -190,10 +194,11 @@ def residuals(
     z = res.resid_quantile(seed)
     x, name = _fitted(res) if against is None else _against(res, against)
     times = times_of(res.model._rows, res.model._frequency)
-    first, second, third = canvas.several(ax, 3, (12.0, 4.2))
-    _trend(first, x if isinstance(x, pd.DataFrame) else x.repeat(times), z, name)
-    _normal_plot(second, z, alpha)
-    _binned(third, res, bins, alpha)
+    beside = canvas.beside([marks.name(level) for level in subjects.levels(res)], 0) if subjects.levels(res) else 0.0
+    first, second, third = canvas.several(ax, 3, (12.0 + beside, 4.2))
+    _trend(first, x if isinstance(x, pd.DataFrame) else x.repeat(times), z, name, ax is None)
+    _normal_plot(second, z, alpha, ax is None)
+    _binned(third, res, bins, alpha, ax is None)
     return canvas.figure_of(first)
 
 
@@ -204,12 +209,13 @@ def _fitted(res: Any) -> tuple[Any, str]:
         return p, f"fitted {subjects.probability(res)}"
     if isinstance(res.resid_quantile(0), pd.DataFrame):
         times = times_of(res.model._rows, res.model._frequency)
-        return p.loc[:, res.levels].iloc[np.repeat(np.arange(len(p)), times)], "fitted probability of the level"
+        p = subjects.columns(p, res.levels).iloc[np.repeat(np.arange(len(p)), times)]
+        return p, "fitted probability of the level"
     return p.max(axis=1), "fitted probability of the likeliest level"
 
 
 def _against(res: Any, against: Any) -> tuple[pd.Series, str]:
-    """A column of the data, or values of the rows."""
+    """A column of the data, or values beside its rows, as numbers where they are times."""
     rows = res.model._rows
     if isinstance(against, str):
         table = res.model._fit_table()
@@ -217,14 +223,30 @@ def _against(res: Any, against: Any) -> tuple[pd.Series, str]:
         if against not in names:
             raise DataError(f'against="{against}" is no column of the data. {close_to(against, names)}')
         return pd.Series(table[names[against]].array, index=rows.index), against
-    values = pd.Series(against).reset_index(drop=True)
-    if len(values) != len(rows):
-        raise DataError(f"against= has {len(values)} values; the fit has {len(rows)} rows")
-    return values.set_axis(rows.index), str(getattr(against, "name", None) or "against")
+    name = getattr(against, "name", None)
+    given = pd.Series(against).array if isinstance(against, (list, tuple)) else against
+    values = beside_rows(res.model, given, "against")
+    return pd.Series(values.array, index=rows.index), "against" if name is None else str(name)
 
 
-def _trend(ax: Axes, x: Any, z: Any, name: str) -> None:
+def _times(x: pd.Series) -> tuple[pd.Series, str]:
+    """Dates as pandas' own, spans of time as days; and what the axis says of them."""
+    if x.dtype == object and pd.api.types.infer_dtype(x, skipna=True) in ("date", "datetime", "datetime64"):
+        x = pd.to_datetime(x)
+    if isinstance(x.dtype, pd.PeriodDtype):
+        x = x.dt.to_timestamp()
+    if isinstance(x.dtype, pd.DatetimeTZDtype):
+        return x.dt.tz_localize(None), f" ({x.dtype.tz})"
+    if x.dtype.kind == "m":
+        return x / pd.Timedelta(days=1), " (days)"
+    return x, ""
+
+
+def _trend(ax: Axes, x: Any, z: Any, name: str, own: bool) -> None:
     """Residuals against x with a local line, or boxes by category."""
+    if isinstance(x, pd.Series):
+        x, said = _times(x)
+        name += said
     canvas.caption(ax, f"Residuals of {len(z):,} rows", name, "quantile residual")
     canvas.tidy(ax)
     for level in (-2, 0, 2):
@@ -232,11 +254,25 @@ def _trend(ax: Axes, x: Any, z: Any, name: str) -> None:
     if isinstance(x, pd.DataFrame):
         for k, level in enumerate(x.columns):
             _cloud(ax, x[level].to_numpy(), z[level].to_numpy(), k, marks.name(level))
-        marks.key(ax, False)
+        if not own:  # else it stands beside the third panel
+            marks.key(ax, False)
+    elif x.dtype.kind == "M":
+        _dates(ax, x, z)
     elif pd.api.types.is_numeric_dtype(x.dtype) and not pd.api.types.is_bool_dtype(x.dtype):
         _cloud(ax, x.to_numpy(dtype=float, na_value=np.nan), z.to_numpy(), 0, None)
     else:
-        _boxes(ax, x, z)
+        _boxes(ax, x, z, name)
+
+
+def _dates(ax: Axes, x: pd.Series, z: pd.Series) -> None:
+    """Residuals over time."""
+    from matplotlib import dates
+
+    days = np.where(x.isna(), np.nan, dates.date2num(x.to_numpy(dtype="datetime64[us]")))
+    _cloud(ax, days, z.to_numpy(), 0, None)
+    places = dates.AutoDateLocator(maxticks=max(3, int(canvas.inches(ax)[0] / 0.6)))
+    ax.xaxis.set_major_locator(places)
+    ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(places))
 
 
 def _cloud(ax: Axes, x: ndarray, z: ndarray, k: int, label: str | None) -> None:
@@ -256,18 +292,19 @@ def _smooth(ax: Axes, x: ndarray, z: ndarray, weights: ndarray | None, colour: s
     ax.plot(at, local_lines(x, z, at, weights), color=colour, linewidth=2, zorder=3)
 
 
-def _boxes(ax: Axes, x: pd.Series, z: pd.Series) -> None:
-    """Boxes of residuals, one a category."""
-    codes, found = pd.factorize(x, sort=True)
-    values, n = z.to_numpy(), len(found)
-    groups = [values[(codes == k) & np.isfinite(values)] for k in range(n)]
+def _boxes(ax: Axes, x: pd.Series, z: pd.Series, name: str) -> None:
+    """Boxes of residuals, one a category, of as many as can be told apart: the most frequent ones."""
+    codes, every = pd.factorize(x, sort=True)
+    shown = np.sort(np.argsort(-np.bincount(codes[codes >= 0], minlength=len(every)), kind="stable")[:MOST_BOXES])
+    found, values, n = every[shown], z.to_numpy(), len(shown)
+    if len(every) > n:
+        canvas.caption(ax, "", f"{name} (the most frequent {n} of {len(every):,})")
+    groups = [values[(codes == k) & np.isfinite(values)] for k in shown]
     ax.boxplot(groups, widths=0.6, medianprops={"color": canvas.COLOURS[5]}, flierprops={"markersize": 3})
-    ax.set_xticks(range(1, n + 1), [canvas.wrapped(level, 14) for level in found])
-    if n > 4 or max((len(str(level)) for level in found), default=0) > 14:
-        ax.tick_params(axis="x", rotation=90, labelsize=max(4.0, min(8.0, 160 / n)))
+    canvas.categories(ax, range(1, n + 1), found)
 
 
-def _normal_plot(ax: Axes, z: Any, alpha: float) -> None:
+def _normal_plot(ax: Axes, z: Any, alpha: float, own: bool) -> None:
     """Ordered residuals against medians of normal order statistics, with their band."""
     columns = z if isinstance(z, pd.DataFrame) else z.to_frame("")
     longest = 0
@@ -283,8 +320,8 @@ def _normal_plot(ax: Axes, z: Any, alpha: float) -> None:
             longest = n
             band = (median, low, high)
         ax.plot(
-            median, values[ranks - 1], linestyle="none", markersize=3, label=marks.name(level) if level != "" else None,
-            **marks.look(k),
+            median, values[ranks - 1], linestyle="none", markersize=3,
+            label=None if own or columns is not z else marks.name(level), **marks.look(k),
         )  # fmt: skip
     if longest:
         ax.fill_between(*band, color=canvas.PALE, zorder=0, label=f"{subjects.percent(alpha)} of each")
@@ -294,7 +331,7 @@ def _normal_plot(ax: Axes, z: Any, alpha: float) -> None:
     marks.key(ax, False, "upper left")
 
 
-def _binned(ax: Axes, res: Any, bins: int, alpha: float) -> None:
+def _binned(ax: Axes, res: Any, bins: int, alpha: float, own: bool) -> None:
     """Observed less predicted shares by bin, with intervals."""
     curve = _curve(res, bins, alpha)
     levels = list(dict.fromkeys(curve.index.get_level_values("level"))) if curve.index.nlevels > 1 else [None]
@@ -311,7 +348,7 @@ def _binned(ax: Axes, res: Any, bins: int, alpha: float) -> None:
     canvas.caption(ax, title, f"mean predicted {what}", "observed − predicted")
     canvas.tidy(ax)
     if len(levels) > 1:
-        marks.key(ax, False)
+        marks.key(ax, own, most=0)
 
 
 def _curve(res: Any, bins: int, alpha: float) -> pd.DataFrame:
@@ -358,6 +395,7 @@ def partial_residuals(
     The area of a point is, in eighths, its weight in the smooth, one over the variance of its working residual: those
     of rows that are all but certain are huge and weigh next to nothing. The axis shows 99 % of the weight. Where the
     local line leaves the line of the model, the data ask for another shape (Landwehr, Pregibon & Shoemaker 1984).
+    A term whose coefficients were left out, as others repeat it, adds 0 and is named "(omitted)".
 
     Examples
     --------
@@ -375,7 +413,7 @@ def partial_residuals(
         known = list(dict.fromkeys(parts.columns.get_level_values(0)))
         if level is None or level not in known:
             raise ValueError(f"level={level!r}: partial residuals are of one equation; choose one of {known}")
-        parts, points, weights = parts[level], points[level], weights[[level]]
+        parts, points, weights = parts[level], points[level], subjects.columns(weights, [level])
     elif level is not None:
         raise ValueError(f"level={level!r} is for several classes; {type(res.model).__name__} has one equation")
     source, variables = Source(res), _variables_of_terms(res)
@@ -385,10 +423,11 @@ def partial_residuals(
     w, table = weights.iloc[:, 0].to_numpy(), source.table()
     all_axes = canvas.several(ax, len(chosen), size, columns)
     for one, term in zip(all_axes, chosen):
-        x = table[variables[term][0]]
+        x, z = table[variables[term][0]], points[term].to_numpy()
         levels = source.levels_of(variables[term][0], table)
-        _part(one, x, parts[term].to_numpy(), points[term].to_numpy(), w, levels, smooth)
-        of = "" if level is None else f" of {marks.name(level)!r}"
+        name = "model (omitted)" if _left_out(res, term, level) else "model"
+        _part(one, x, parts[term].to_numpy(), z, w, levels, smooth, name)
+        of = "" if level is None else f" of {subjects.plain(level)!r}"
         canvas.caption(one, "", variables[term][0], f"what {term} adds to the linear predictor{of}")
     return canvas.figure_of(all_axes[0])
 
@@ -402,6 +441,15 @@ def _variables_of_terms(res: Any) -> dict[str, list[str]]:
         names = [name for variables, at in design_parts(res.model._design) if own & set(at) for name in variables]
         found[term] = list(dict.fromkeys(names))
     return found
+
+
+def _left_out(res: Any, term: str, level: Any) -> bool:
+    """Whether all coefficients of a term (of a level) were left out, so that it adds 0."""
+    if res._omitted is None:
+        return False
+    gone = res._omitted.reshape(-1, len(res.model.exog_names))
+    equation = 0 if level is None else list(res.params.columns).index(level)
+    return bool(gone[equation, res.model._design.terms[term]].all())
 
 
 def _chosen_terms(terms: Any, known: list[str], variables: dict[str, list[str]]) -> list[str]:
@@ -432,7 +480,7 @@ def _weighed(ax: Axes, x: ndarray, z: ndarray, weight: ndarray) -> None:
         ax.plot(x[own], z[own], markersize=np.sqrt(30 * s / 8), color=canvas.colour(0), **style)
 
 
-def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels: Any, smooth: bool) -> None:
+def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels: Any, smooth: bool, name: str) -> None:
     """A term's part, its partial residuals, and their trend."""
     canvas.tidy(ax)
     if levels is None:
@@ -441,10 +489,8 @@ def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels:
     else:
         at = pd.Index(levels).get_indexer(pd.Index(x.astype(object))).astype(float)
         spread = at + marks.jitter(len(at), 0.25)
-        ax.set_xticks(range(len(levels)), [canvas.wrapped(subjects.plain(v), 14) for v in levels])
+        canvas.categories(ax, range(len(levels)), [subjects.plain(v) for v in levels])
         ax.set_xlim(-0.5, len(levels) - 0.5)
-        if len(levels) > 4:
-            ax.tick_params(axis="x", rotation=90, labelsize=max(4.0, min(9.0, 200 / len(levels))))
     known = np.isfinite(part) & np.isfinite(z) & np.isfinite(at) & (w > 0)
     if not known.any():
         ax.text(0.5, 0.5, "(infinite coefficient)", ha="center", va="center", transform=ax.transAxes)
@@ -454,7 +500,7 @@ def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels:
     _weighed(ax, spread, z, w / w.max())
     order = at.argsort(kind="stable")
     style: dict[str, Any] = {"linestyle": "none", "marker": "_", "markersize": 18, "markeredgewidth": 2}
-    ax.plot(at[order], part[order], color="black", linewidth=1.5, label="model", **(style if levels else {}))
+    ax.plot(at[order], part[order], color="black", linewidth=1.5, label=name, **(style if levels else {}))
     lines = [part]
     if smooth and levels is None and len(np.unique(at)) >= 5:
         _smooth(ax, at, z, w, canvas.COLOURS[5])

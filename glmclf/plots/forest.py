@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -246,6 +247,7 @@ def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = No
         raise TypeError(f"margins() of effects that are there takes no {', '.join(options)}=: give the result")
     if not isinstance(res, MarginalEffects):
         subjects.check(res, "margins", ("get_margeff",))
+        subjects.check_keywords(options, "margins", list(signature(res.get_margeff).parameters))
     found = res if isinstance(res, MarginalEffects) else res.get_margeff(**options)
     table = found.summary_frame(check_alpha(alpha))
     fit, several = found.results, bool(subjects.levels(found.results))
@@ -317,7 +319,7 @@ def _draw(
         canvas.figure_of(axes[0]).suptitle(head, fontsize=11)
     if len(keys) > 1:
         for k, name in enumerate(keys):  # whether or not the last panel has it
-            axes[-1].plot([], [], canvas.marker(k), color=canvas.colour(k), linestyle="none", label=name)
+            axes[-1].plot([], [], canvas.marker(k), color=canvas.colour(k), linestyle="none", label=canvas.named(name))
         canvas.legend(axes[-1], ax is None, most=0)
     return axes
 

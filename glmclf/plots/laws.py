@@ -313,10 +313,11 @@ def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -
         star: dict[str, Any] = {"marker": "*", "markersize": 16, "color": canvas.COLOURS[5], "markeredgecolor": "black"}
         ax.plot(v[best], at[best], zorder=4, **star)
     least = v[best] if known.any() else np.nan
+    size = canvas.small(ax, 7.5)
     for i in at[known]:
         sign = "+" if v[i] >= least else ""
         words = _short(v[i]) if i == best else f"{sign}{_short(v[i] - least)}"
-        ax.annotate(words, (v[i], i), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=7.5)
+        ax.annotate(words, (v[i], i), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=size)
     for i in at[~known]:
         ax.text(0.5, i, "(no estimate)", ha="center", va="center", transform=ax.get_yaxis_transform(), fontsize=8)
     labels = [canvas.wrapped(name, 20) for name in values.index]
@@ -325,6 +326,6 @@ def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -
         label.set_fontweight("bold" if name == own else "normal")
     ax.set_ylim(len(v) - 0.5, -0.7)
     ax.margins(x=0.2)
-    ax.locator_params(axis="x", nbins=4)
+    ax.locator_params(axis="x", nbins=max(1, min(4, int(canvas.inches(ax)[0] / 0.6))))
     canvas.caption(ax, "", CRITERIA[criterion])
     canvas.tidy(ax, "both")

@@ -28,9 +28,8 @@ def line(i: int) -> dict[str, Any]:
 
 
 def name(level: Any) -> str:
-    """A level as a label of a legend, which leaves out those that begin with an underscore."""
-    words = str(subjects.plain(level))
-    return f"\N{ZERO WIDTH SPACE}{words}" if words.startswith("_") else words
+    """A level as the label of an artist."""
+    return canvas.named(subjects.plain(level))
 
 
 def points(
@@ -82,7 +81,7 @@ def _covered(text: Any, shift: tuple[float, float], taken: list[Any], ax: Axes) 
     return sum(bool(box.overlaps(other)) for other in taken) + 2 * outside
 
 
-def key(ax: Axes, own: bool, inside: str = "best") -> None:
+def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
     """A legend in which no mark is faint or larger than usual; names are cut short in Axes too small for them."""
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
@@ -94,11 +93,11 @@ def key(ax: Axes, own: bool, inside: str = "best") -> None:
         words = shortened(labels, max(6, int(0.4 * width / (canvas.LETTER * size / 10))))
         size = min(size, 0.7 * tall / len(words) / canvas.LINE * 10)
         options: dict[str, Any] = {"loc": inside, "fontsize": size}
-        found = ax.legend(handles, [canvas.wrapped(w, len(w)) for w in words], **options)
+        found = canvas.key_of(ax, handles, [canvas.wrapped(w, len(w)) for w in words], **options)
         found.get_frame().set(alpha=0.8, linewidth=0)
         found.set_in_layout(False)
     else:
-        canvas.legend(ax, own, inside)
+        canvas.legend(ax, own, inside, most)
     _clear(ax.get_legend())
 
 
@@ -113,7 +112,8 @@ def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
             handles.setdefault(canvas.wrapped(label), handle)
     if handles:
         place = "outside right upper"
-        _clear(figure.legend(handles.values(), handles.keys(), loc=place, frameon=False, fontsize=9))
+        found = canvas.key_of(figure, [*handles.values()], [*handles], loc=place, frameon=False, fontsize=9)
+        _clear(found)
 
 
 def _clear(legend: Any) -> None:

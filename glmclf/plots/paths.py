@@ -72,6 +72,8 @@ def regularization(
             "regularization() draws what fit_regularized(alphas=...) or fit_regularized_cv() gave; found "
             f"{type(found).__name__}"
         )
+    if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or label < 0:
+        raise ValueError(f"label={label!r}: how many coefficients have their name, 0 or more")
     if part is not None and part not in PARTS:
         raise ValueError(f"part={part!r}: choose one of {', '.join(map(repr, PARTS))}")
     cv = found if isinstance(found, RegularizationCV) else None
@@ -136,7 +138,7 @@ def _coefficients(ax: Axes, path: RegularizationPath, table: pd.DataFrame, level
     for j, name in enumerate(table.columns):
         style: dict[str, Any] = {"color": canvas.colour(j), "linestyle": canvas.dashes(j // len(canvas.COLOURS) + j)}
         mark = canvas.marker(j) if len(alphas) < 3 else None
-        ax.plot(alphas, b[:, j], linewidth=1.5, label=str(name), marker=mark, **style)
+        ax.plot(alphas, b[:, j], linewidth=1.5, label=canvas.named(name), marker=mark, **style)
     title = subjects.probability(path) if level is None else str(subjects.plain(level))
     _alpha_axis(ax, path.alphas, title, "coefficient")
     _sizes(ax, path)
@@ -163,7 +165,7 @@ def _sizes(ax: Axes, path: RegularizationPath) -> None:
 
 def _names(ax: Axes, names: list[str], ends: ndarray, most: int) -> None:
     """Names of the largest coefficients beside the ends of their lines, moved apart."""
-    largest = [j for j in np.argsort(-np.nan_to_num(np.abs(ends)), kind="stable")[: max(most, 0)] if ends[j] == ends[j]]
+    largest = [j for j in np.argsort(-np.nan_to_num(np.abs(ends)), kind="stable")[:most] if ends[j] == ends[j]]
     if not largest:
         return
     low, high = ax.get_ylim()

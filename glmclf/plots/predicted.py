@@ -92,12 +92,13 @@ def probabilities(
     Raises
     ------
     DataError
-        No such variable or level; a range that is not known: give `values`.
+        No such variable or level; a range that is not known, as of files of format 1: give `values`.
 
     Notes
     -----
     Numbers are those of ``res.predictions({x: values, by: levels}, at=at)``. A grid of 50 values costs 50 passes over
-    the rows with ``at="overall"``, one with ``at="mean"``.
+    the rows with ``at="overall"``, one with ``at="mean"``. Where predictions are NaN, as those that the directions of
+    a separation disagree about, the curve has a gap.
 
     Examples
     --------
@@ -120,8 +121,9 @@ def probabilities(
     wide = SIDE + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
     y = subjects.probability(res, None if len(found.levels) != 1 else found.levels[0])
     names = titles if not several else [str(subjects.plain(level)) for level in found.levels]
-    most = 0 if stacked else 6
-    size = (wide * columns + canvas.beside(names, most), SIDE * -(-len(panels) // columns))
+    most = 0 if stacked or found.points else 6  # bars and intervals leave no place
+    beside = canvas.beside(names, most) if any(names) else 0.0
+    size = (wide * columns + beside, SIDE * -(-len(panels) // columns))
     axes = canvas.several(ax, len(panels), size, columns)
     for i, (panel, part) in enumerate(zip(axes, panels)):
         _panel(panel, part, names if several or by is not None else [""], stacked)
@@ -163,8 +165,11 @@ def _curves(res: Any, x: str, by: Any, at: Any, values: Any, points: int, alpha:
 
 def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: Any) -> tuple[list[Any], bool]:
     """Values of a variable, and whether they are points of their own, not of a curve."""
-    known = (newdata is None and source.model._rows_ is None) or getattr(source.model._rows_, "streamed", False)
+    rows = source.model._rows_
+    known = newdata is None and (rows is None or rows.streamed)
     table = pd.DataFrame(columns=source.design.variables) if known else source.table(newdata)
+    if given is not None and (isinstance(given, (str, bytes)) or np.ndim(given) != 1):
+        raise TypeError(f'values of "{name}": a list of them, found {given!r}')
     levels = source.levels_of(name, table)
     if levels is not None:
         every = levels if levels[0] is False else sorted(levels, key=source.in_order(name, levels).index)
@@ -173,7 +178,11 @@ def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: 
         found = list(given)
         if not found:
             raise ValueError(f'no value of "{name}" is given')
-        return [v.item() if isinstance(v, np.generic) else v for v in found], len(found) < 3
+        found = [v.item() if isinstance(v, np.generic) else v for v in found]
+        odd = [v for v in found if not isinstance(v, (int, float)) or not np.isfinite(v)]
+        if odd:
+            raise DataError(f'"{name}" is a number: it cannot be {odd[0]!r}')
+        return (sorted(found) if points and len(found) > 2 else found), len(found) < 3
     if len(table) and _is_dummy(table[name]):
         return [0, 1], True
     if points is None:
@@ -191,7 +200,7 @@ def _range(source: Any, name: str, table: pd.DataFrame) -> tuple[float, float]:
         return float(column.min()), float(column.max())
     kept = getattr(source.model, "_ranges", None) or {}
     if name not in kept:
-        raise DataError(f'the range of "{name}" is not known without the rows of the fit: give values=')
+        raise DataError(f'the range of "{name}" is not known without the rows of the fit: give values=, or newdata=')
     low, high = kept[name]
     return low, high
 
@@ -244,36 +253,42 @@ def _panel(ax: Axes, found: Curves, names: list[str], stacked: bool) -> None:
         for i, name in enumerate(names):
             _curve(ax, x, found, i, name, len(names))
     if found.points:
-        labels = [canvas.wrapped(_value(v), 16) for v in found.x]
-        across = canvas.inches(ax)[0] / len(labels)
-        steep = max(len(line) for label in labels for line in label.split("\n")) * canvas.LETTER > across
-        ax.set_xticks(x, labels, rotation=90 if steep else 0)
         ax.set_xlim(-0.6, len(x) - 0.4)
-    elif len(x) > 1:
-        ax.margins(x=0.01)
+    else:
+        pad = 0.01 * (x.max() - x.min())
+        ax.set_xlim(x.min() - pad, x.max() + pad)
+    if np.isnan(found.p).all():
+        ax.text(0.5, 0.5, "(NaN throughout)", ha="center", va="center", transform=ax.transAxes)
     if stacked:
         ax.set_ylim(0, 1)
     else:
         ax.set_ylim(*_room(found))
     canvas.tidy(ax, "y")
+    if found.points:
+        canvas.categories(ax, x, [_value(v) for v in found.x])
 
 
 def _room(found: Curves) -> tuple[float, float]:
-    """Ends of the y axis: 0 and 1, unless all is far below one or above the other."""
+    """Ends of the y axis: 0 and 1, unless all is known and far below one or above the other."""
     ends = np.r_[found.p.ravel(), found.low.ravel(), found.high.ravel()]
     ends = ends[np.isfinite(ends)]
-    low, high = (ends.min(), ends.max()) if len(ends) else (0.0, 1.0)
+    low, high = (ends.min(), ends.max()) if np.isfinite(found.p).all() and len(ends) else (0.0, 1.0)
     low, high = (0.0 if low < 0.5 else low - 0.05 * (1 - low)), (1.0 if high > 0.5 else 1.05 * high)
     return low - 0.015 * (high - low), high + 0.015 * (high - low)
 
 
 def _curve(ax: Axes, x: ndarray, found: Curves, i: int, name: str, of: int) -> None:
     p, low, high, colour = found.p[0, i], found.low[0, i], found.high[0, i], canvas.colour(i)
-    label = name or None
+    label = canvas.named(name) or None
     if found.points:
         at = x + (i - (of - 1) / 2) * min(0.16, 0.7 / of)
         ax.vlines(at, low, high, color=colour, linewidth=1.6)
         ax.plot(at, p, canvas.marker(i), color=colour, linestyle="none", markersize=6, label=label)
+        for place in at[np.isnan(p)] if not np.isnan(found.p).all() else ():
+            ax.annotate(
+                "NaN", (place, 0.0), xycoords=ax.get_xaxis_transform(), xytext=(0, 3), textcoords="offset points",
+                color=colour, ha="center", rotation=90, fontsize=canvas.small(ax, 8.0),
+            )  # fmt: skip
         return
     ax.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
     ax.plot(x, p, canvas.dashes(i), color=colour, linewidth=1.8, label=label)
@@ -284,7 +299,8 @@ def _stack(ax: Axes, x: ndarray, found: Curves, names: list[str]) -> None:
     tops = np.cumsum(found.p[0], axis=0)
     for i, name in enumerate(names):
         bottom = tops[i] - found.p[0, i]
-        style: dict[str, Any] = {"facecolor": canvas.colour(i), "edgecolor": "white", "linewidth": 0.8, "label": name}
+        style: dict[str, Any] = {"facecolor": canvas.colour(i), "edgecolor": "white", "linewidth": 0.8}
+        style["label"] = canvas.named(name)
         style["hatch"] = ("", "//", "\\\\", "..", "xx", "--", "++", "oo")[i % 8]
         if found.points:
             ax.bar(x, found.p[0, i], 0.8, bottom, **style)

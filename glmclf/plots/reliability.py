@@ -75,8 +75,9 @@ def calibration(
     'observed share of 1'
     """
     check_alpha(alpha)
+    subjects.check_keywords(rows, "calibration")
     found = _found(res, bins, newdata, method, names, rows)
-    levels = [_level(next(iter(found.values())), level)] if level is not None else _levels(found)
+    levels = [_level(found, level)] if level is not None else _levels(found)
     columns, bars = min(len(levels), 3), histogram and len(found) == 1
     tall = SIDE + 0.5 + 0.8 * bars
     size = (SIDE * columns + 0.6, tall * -(-len(levels) // columns))
@@ -96,9 +97,11 @@ def _found(res: Any, bins: int, newdata: Any, method: str, names: Any, rows: dic
     return {name: one.calibration(bins, newdata, method=method, **rows) for name, one in fits.items()}
 
 
-def _level(found: Calibration, level: Any) -> Any:
-    if level not in found.levels:
-        raise DataError(f"level={level!r} is none of those with a curve: {found.levels}")
+def _level(found: Mapping[str, Calibration], level: Any) -> Any:
+    for name, one in found.items():
+        if level not in one.levels:
+            of = f" of {name}" if len(found) > 1 else ""
+            raise DataError(f"level={level!r} is none of those with a curve{of}: {one.levels}")
     return level
 
 
@@ -123,7 +126,8 @@ def _panel(ax: Axes, found: Mapping[str, Calibration], level: Any, smooth: bool,
         x, share = t["predicted"].to_numpy(), t["observed"].to_numpy()
         label = f"observed, {subjects.percent(alpha)} interval" if len(found) == 1 else name
         ax.vlines(x, t["lower"], t["upper"], color=colour, linewidth=1.4, zorder=3)
-        ax.plot(x, share, canvas.marker(i), color=colour, markersize=6, linestyle="none", label=label, zorder=4)
+        style: dict[str, Any] = {"markersize": 6, "linestyle": "none", "label": canvas.named(label), "zorder": 4}
+        ax.plot(x, share, canvas.marker(i), color=colour, **style)
         if smooth:
             s = _of(one.smooth_frame(), level).dropna()
             word = "smoothed" if len(found) == 1 and len(s) else "_smoothed"
@@ -144,7 +148,8 @@ def _panel(ax: Axes, found: Mapping[str, Calibration], level: Any, smooth: bool,
 def _numbers(found: Calibration, level: Any) -> str:
     """Intercept and slope, which say whether predictions are too high or too extreme."""
     row = found.table.loc[level] if not isinstance(level, bool) else found.table.iloc[found.levels.index(level)]
-    words = [f"{name} {row[key]:.2f}" for name, key in (("intercept", "calibration in the large"), ("slope", "slope"))]
+    known = [(name, row[key]) for name, key in (("intercept", "calibration in the large"), ("slope", "slope"))]
+    words = [f"{name} {value:.2f}" if np.isfinite(value) else f"no {name}" for name, value in known]
     return ", ".join([*words, f"Brier {row['Brier']:.3f}"]).replace("-", "\N{MINUS SIGN}")
 
 

@@ -150,7 +150,7 @@ def _draw_laws(
     t = np.linspace(0, 2 * np.pi, 181)
     circle = np.stack([np.cos(t), np.sin(t)])
     for k, level in enumerate(levels):
-        centre = means.loc[[level]].to_numpy()[0] if means.index.is_unique else means.iloc[k].to_numpy()
+        centre = means.iloc[k].to_numpy()
         values, vectors = np.linalg.eigh(covariances[level])
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         look = marks.look(k)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
+ROWS = ("endog", "freq_weights", "weights", "offset")  # what may stand beside newdata=
+
 
 def results_of(given: Any, names: Sequence[str] | None, plot: str, methods: Sequence[str]) -> dict[str, Any]:
     """Results by name, of one or several.
@@ -50,6 +54,13 @@ def check(given: Any, plot: str, methods: Sequence[str]) -> None:
         raise TypeError(f"{plot}() draws results of fit() that have {' or '.join(methods)}; found {what}{hint}")
 
 
+def check_keywords(given: Mapping[str, Any], plot: str, known: Sequence[str] = ROWS) -> None:
+    """Refuse keywords that a plot would hand on to a method that has none of the name."""
+    odd = [name for name in given if name not in known]
+    if odd:
+        raise TypeError(f"{plot}() has no keyword {odd[0]}=; beside its own it takes {', '.join(known)}")
+
+
 def _numbered(names: list[str]) -> list[str]:
     if len(set(names)) == len(names):
         return names
@@ -65,6 +76,11 @@ def response(res: Any) -> Any:
 def levels(res: Any) -> list[Any]:
     """Levels of a response of classes; none of a binary model."""
     return list(getattr(res.model, "levels", []))
+
+
+def columns(table: pd.DataFrame, levels: Sequence[Any]) -> pd.DataFrame:
+    """Columns of levels, which are no masks where they are True and False."""
+    return table.iloc[:, table.columns.get_indexer(pd.Index(levels))]
 
 
 def probability(res: Any, level: Any = None) -> str:

@@ -47,6 +47,7 @@ def confusion(
     >>> fig.axes[0].texts[0].get_text()
     '149\\n99 %'
     """
+    subjects.check_keywords(rows, "confusion")
     if isinstance(res, ClassificationReport):
         if threshold is not None or newdata is not None or rows:
             raise TypeError("confusion() of a report that is there takes no threshold=, newdata= or weights")
@@ -63,10 +64,11 @@ def confusion(
     tall = max(0.75, 0.2 + canvas.LINE * max(1 + level.count("\n") for level in levels))
     side = max(1.0 if len(levels) < 5 else 0.8, tall)
     axes = canvas.axes(ax, (side * len(levels) + 2.6, side * len(levels) + 2.0))
-    _cells(axes, counts, shares)
-    size = _letters(axes, levels, 10.0)
+    room = min(canvas.inches(axes)) * (1.0 if ax is None else 0.65)  # a layout takes some for the labels
+    _cells(axes, counts, shares, room)
+    size = _letters(room, levels, 10.0)
     across = max(len(line) for level in levels for line in level.split("\n")) * canvas.LETTER * size / 10
-    steep = across > canvas.inches(axes)[0] / len(levels)
+    steep = across > room / len(levels)
     places = range(len(levels))
     axes.set_xticks(places, levels, rotation=90 if steep else 0, fontsize=size)
     axes.set_yticks(places, levels, fontsize=size)
@@ -78,7 +80,7 @@ def confusion(
     return canvas.figure_of(axes)
 
 
-def _cells(ax: Axes, counts: ndarray, shares: ndarray) -> None:
+def _cells(ax: Axes, counts: ndarray, shares: ndarray, room: float) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     shades = LinearSegmentedColormap.from_list("shares", ["white", canvas.COLOURS[0]]).with_extremes(bad="0.93")
@@ -90,7 +92,7 @@ def _cells(ax: Axes, counts: ndarray, shares: ndarray) -> None:
     ax.tick_params(which="minor", length=0)
     words = [[f"{_count(n)}\n{_share(s)}" for n, s in zip(*row)] for row in zip(counts, shares)]
     widest = max(len(part) for row in words for word in row for part in word.split("\n"))
-    cell = min(canvas.inches(ax)) / K
+    cell = room / K
     size = float(np.clip(min(cell / (widest * canvas.LETTER), cell / (2.4 * canvas.LINE)) * 10, 2.5, 10.5))
     for i, row in enumerate(words):
         for j, word in enumerate(row):
@@ -98,10 +100,10 @@ def _cells(ax: Axes, counts: ndarray, shares: ndarray) -> None:
             ax.text(j, i, word, ha="center", va="center", color=colour, fontsize=size)
 
 
-def _letters(ax: Axes, levels: list[str], usual: float) -> float:
+def _letters(room: float, levels: list[str], usual: float) -> float:
     """Size of letters that leaves the labels of rows apart."""
     lines = max(1 + level.count("\n") for level in levels)
-    return float(np.clip(usual * min(canvas.inches(ax)) / len(levels) / ((lines + 0.3) * canvas.LINE), 2.5, usual))
+    return float(np.clip(usual * room / len(levels) / ((lines + 0.3) * canvas.LINE), 2.5, usual))
 
 
 def _count(n: float) -> str:

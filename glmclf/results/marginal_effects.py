@@ -340,23 +340,27 @@ def _groups(source: Source, over: Any, newdata: Any) -> tuple[ndarray, list[Any]
     elif isinstance(over, str):
         column = matched(over, name="over", frame=source.fit_table())
     else:
-        column = _beside_rows(model, over)
+        column = beside_rows(model, over, "over")
     if column.isna().any():
         raise MissingDataError(f"over= is missing in {int(column.isna().sum())} of {len(column)} rows")
     codes, labels = pd.factorize(column, sort=True)
     return codes, list(labels)
 
 
-def _beside_rows(model: Any, over: Any) -> pd.Series:
-    """Groups of the rows of the fit, given beside these, the table, or the table before `subset`, as groups= of fit."""
+def beside_rows(model: Any, values: Any, name: str) -> pd.Series:
+    """One value a row of the fit, of those given beside these rows, the table, or the table before `subset`.
+
+    A Series is matched by label, by position where its index is that of one of the three; an array by its length.
+    """
     r, index, cut = model._rows, model._given_index, model._cut
-    if np.shape(over) == (len(r),) and not (isinstance(over, pd.Series) and not over.index.equals(r.index)):
-        return matched(over, name="over", frame=pd.DataFrame(index=r.index))
     after = index if cut is None else index[cut]
-    if np.shape(over) == (len(after),) and not (isinstance(over, pd.Series) and not over.index.equals(after)):
-        return matched(over, name="over", frame=pd.DataFrame(index=after)).iloc[r.positions]
-    column = matched(over, name="over", frame=pd.DataFrame(index=index))
-    return (column if cut is None else column[cut]).iloc[r.positions]
+    by_label = isinstance(values, pd.Series)
+    for labels in (r.index, after, index):
+        if values.index.equals(labels) if by_label else np.shape(values) == (len(labels),):
+            column = matched(values, name=name, frame=pd.DataFrame(index=labels))
+            column = column[cut] if labels is index and cut is not None else column
+            return column if labels is r.index else column.iloc[r.positions]
+    return matched(values, name=name, frame=pd.DataFrame(index=r.index if by_label else index))
 
 
 # ----------------------------------------------------------------------------------------------------- covariance

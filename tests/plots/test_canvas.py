@@ -5,7 +5,7 @@ import pytest
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
-from glmclf import Logit, plots  # noqa: E402
+from glmclf import LDA, Logit, plots  # noqa: E402
 from glmclf.plots import canvas  # noqa: E402
 from glmclf.plots.paths import _apart  # noqa: E402
 
@@ -107,3 +107,47 @@ def test_public_functions():
     assert set(PLOTS) <= set(plots.__all__) <= set(dir(plots))
     with pytest.raises(AttributeError, match="has no attribute 'rocs'"):
         plots.rocs
+
+
+def test_names_that_begin_with_an_underscore(penguins, logit):
+    """matplotlib leaves them out of legends; here they stand there, as they are written."""
+    table = penguins[::4].assign(island=("_" + penguins.island).where(penguins.island != "Dream"), d=1.0)
+    table["island"] = table.island.fillna("Dream")
+    res = LDA.from_formula("island ~ bill_length_mm + body_mass_g", table).fit()
+    named, levels = {"_one": logit, "two": logit}, ["Dream", "_Biscoe", "_Torgersen"]
+    for fig, expected in (
+        (plots.coefficients(res), levels[1:]),
+        (plots.probabilities(res, "body_mass_g", at={"bill_length_mm": 40}, points=3), levels),
+        (plots.probabilities(res, "body_mass_g", at={"bill_length_mm": 40}, points=3, stacked=True), levels),
+        (plots.ellipses(res, "bill_length_mm", "body_mass_g"), levels),
+        (plots.ellipses(res, "bill_length_mm", "body_mass_g", ax=plt.figure().add_subplot()), levels),
+        (plots.roc(named), list(named)),
+        (plots.precision_recall(named), [*named, "chance 0.505"]),
+        (plots.calibration(named, smooth=False), list(named)),
+    ):
+        legend = fig.legends[0] if fig.legends else fig.axes[-1].get_legend()
+        assert sorted(t.get_text().split("\n")[0] for t in legend.get_texts()) == sorted(expected)
+
+
+def test_axes_that_are_not_plain():
+    for projection in ("polar", "3d", "mollweide"):
+        with pytest.raises(TypeError, match=f"ax= has {projection} axes"):
+            canvas.axes(plt.figure().add_subplot(projection=projection))
+
+
+@pytest.mark.parametrize("name", ["roc", "precision_recall", "calibration", "confusion", "margins"])
+def test_unknown_keywords(name, logit):
+    with pytest.raises(TypeError, match=rf"^{name}\(\) has no keyword newdat=; beside its own it takes \w+, "):
+        getattr(plots, name)(logit, newdat=1)
+
+
+def test_names_of_places_fit():
+    ax = plt.subplots(1, 3, figsize=(9, 3))[1][0]
+    canvas.categories(ax, range(3), ["a", "b", "c"])
+    assert ax.get_xticklabels()[0].get_rotation() == 0
+    for n in (5, 40):
+        canvas.categories(ax, range(n), [f"a name of place {i}" for i in range(n)])
+        ax.set_xlim(-0.5, n - 0.5)
+        ax.figure.draw_without_rendering()
+        boxes = [t.get_window_extent() for t in ax.get_xticklabels()]
+        assert all(a.x1 <= b.x0 + 1 for a, b in zip(boxes, boxes[1:]))

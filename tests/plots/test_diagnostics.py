@@ -10,8 +10,9 @@ from figures import crowded, points, segments, words  # noqa: E402
 from numpy.testing import assert_allclose  # noqa: E402
 
 import glmclf  # noqa: E402
-from glmclf import Logit, MNLogit, plots  # noqa: E402
+from glmclf import Logit, MNLogit, datasets, plots  # noqa: E402
 from glmclf.errors import DataError  # noqa: E402
+from glmclf.plots import diagnostics  # noqa: E402
 
 
 # ------------------------------------------------------------------------------------------------------- influence
@@ -88,10 +89,44 @@ def test_residuals_against_columns(logit, penguins):
     assert set(medians) <= set(drawn)
     with pytest.raises(DataError, match='against="nope" is no column'):
         plots.residuals(logit, "nope")
-    with pytest.raises(DataError, match="2 values; the fit has 333 rows"):
+    with pytest.raises(DataError, match="against has 2 values, but the table has 333 rows"):
         plots.residuals(logit, [1, 2])
     with pytest.raises(ValueError, match="this plot has 3 panels"):
         plots.residuals(logit, ax=plt.figure().add_subplot())
+
+
+def test_values_beside_the_rows(penguins):
+    """By label, of the fit or of the table; arrays by position in either; never silently by another order."""
+    table = datasets.load("penguins")
+    res = Logit.from_formula("sex ~ bill_length_mm", table, subset=table.year > 2007, event="male").fit()
+    mass = table.body_mass_g.loc[res.fittedvalues.index]
+    ax = plots.residuals(res, table.body_mass_g.sample(frac=1, random_state=1)).axes[0]
+    assert (ax.collections[0].get_offsets()[:, 0] == mass).all() and ax.get_xlabel() == "body_mass_g"
+    kept = table[table.year > 2007].body_mass_g
+    for given in (mass[::-1], mass.to_numpy(), list(mass), kept, kept.to_numpy(), table.body_mass_g.to_numpy()):
+        assert (diagnostics._against(res, given)[0] == mass).all()
+    with pytest.raises(DataError, match="no value for 1 of the table's"):
+        plots.residuals(res, mass[1:])
+    with pytest.raises(DataError, match="repeats index labels"):
+        plots.residuals(res, pd.concat([mass, mass[:1]]))
+
+
+def test_residuals_over_time_and_many_categories(logit, penguins):
+    days = pd.Series(pd.Timestamp("2020-03-01") + pd.to_timedelta(np.arange(len(penguins)), "D"), penguins.index)
+    fig = plots.residuals(logit, days.rename("day"))
+    ax = fig.axes[0]
+    assert_allclose(ax.collections[0].get_offsets()[:, 0], (days - pd.Timestamp("1970-01-01")).dt.days)
+    assert len(ax.lines) == 4 and not crowded(fig)  # a trend, no boxes
+    for given in (days.dt.tz_localize("Asia/Tokyo"), days.dt.date, days.dt.to_period("D")):
+        assert (diagnostics._times(given)[0] == days).all()
+    assert diagnostics._times(days - days.iloc[0])[0].tolist() == list(range(333))
+    many = pd.Series([f"level {min(i, 90 - i % 45)}" for i in range(333)], penguins.index, name="many")
+    ax = plots.residuals(logit, many).axes[0]
+    n = many.nunique()
+    assert ax.get_xlabel().replace("\n", " ") == f"many (the most frequent 40 of {n})"
+    shown = [t.get_text() for t in ax.get_xticklabels()]
+    assert len(shown) == 40 and set(many.value_counts()[lambda c: c > 1].index) & set(shown)
+    assert min(many.value_counts()[shown]) >= max(many.value_counts().drop(shown))
 
 
 def test_a_frequency_weight_stands_for_rows(penguins):
@@ -111,7 +146,10 @@ def test_residuals_of_other_responses(lda, separated):
     z = res.resid_quantile(0)
     for cloud, level in zip(ax.collections, ["a", "b", "_c"]):
         assert (cloud.get_offsets() == np.column_stack([res.fittedvalues[level], z[level]])).all()
-    assert len(ax.get_legend().get_texts()) == 3  # also of the level that begins with an underscore
+    beside = ax.figure.axes[2].get_legend()  # of all panels; also of the level that begins with an underscore
+    assert [t.get_text() for t in beside.get_texts()] == ["a", "b", "_c"]
+    ax.figure.draw_without_rendering()
+    assert beside.get_window_extent().x0 > ax.figure.axes[2].get_window_extent().x1
     plots.residuals(separated)
     fractions = Logit.from_formula("s ~ x", table.assign(s=np.linspace(0.1, 0.9, 25))).fit()
     with pytest.raises(NotImplementedError, match="fractional response"):
@@ -146,13 +184,25 @@ def test_partial_residuals_of_one_equation(mnlogit, logit, lda, separated):
     with pytest.raises(DataError, match='"nope" is no term'):
         plots.partial_residuals(logit, "nope")
     assert "(infinite coefficient)" in words(plots.partial_residuals(separated, "g"))
+    assert "model (omitted)" in words(plots.partial_residuals(separated, "I(2 * x)"))
+    assert "model" in words(plots.partial_residuals(separated, "x"))
+
+
+def test_partial_residuals_of_truth_values(penguins):
+    table = penguins.assign(big=penguins.body_mass_g > 4200, _odd=penguins.species.map("_{}".format))
+    ax = plots.partial_residuals(MNLogit.from_formula("big ~ bill_length_mm", table).fit(), level=True).axes[0]
+    assert ax.get_ylabel().endswith("linear predictor of True")
+    res = MNLogit.from_formula("_odd ~ bill_length_mm", table).fit()
+    assert plots.partial_residuals(res, level="_Gentoo").axes[0].get_ylabel().endswith("of '_Gentoo'")
 
 
 # ------------------------------------------------------------------------------------------------------------ looks
-def test_texts_are_apart(wide, eight):
+def test_texts_are_apart(wide, eight, logit):
     assert not crowded(plots.influence(wide))
     assert not crowded(plots.residuals(eight))
     assert not crowded(plots.partial_residuals(wide, list(wide.components().columns[:2])))
+    fig, axes = plt.subplots(3, 5, figsize=(10, 6), layout="constrained")
+    assert not crowded(plots.partial_residuals(logit, "species", ax=axes[1, 2]))
 
 
 def test_what_needs_rows_says_so(logit, tmp_path):

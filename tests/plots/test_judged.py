@@ -61,6 +61,9 @@ def test_a_perfect_curve_has_no_interval():
     with pytest.warns(UserWarning, match="there is no interval"):
         fig = plots.roc(curve)
     assert legend(fig.axes[0]) == ["AUC 1.000 (no interval)"]
+    with pytest.warns(UserWarning, match="0 or 1"):
+        title = plots.calibration(res, bins=2).axes[0].get_title()
+    assert title.replace("\n", " ") == "no intercept, no slope, Brier 0.000, n = 4"
 
 
 def test_precision_recall(logit, mnlogit):
@@ -94,6 +97,8 @@ def test_calibration_of_several(logit, probit, mnlogit, eight):
         plots.calibration([mnlogit, mnlogit])
     with pytest.raises(DataError, match="level='Dreams'"):
         plots.calibration(mnlogit, level="Dreams")
+    with pytest.raises(DataError, match="level='male' is none of those with a curve of MNLogit"):
+        plots.calibration([logit, mnlogit], level="male")
     found = mnlogit.calibration(5)
     fig = plots.calibration(found)
     assert [ax.get_ylabel() for ax in fig.axes] == [f"observed share of '{level}'" for level in mnlogit.levels]

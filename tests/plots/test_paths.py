@@ -46,6 +46,8 @@ def test_which_coefficients(logit, wide):
         ({"which": ["bill"]}, DataError, "no coefficient. The coefficients are"),
         ({"drop": "bill_depth_mm"}, TypeError, "a list of names"),
         ({"part": "deviance"}, ValueError, "part='deviance'"),
+        ({"label": "a"}, ValueError, "label='a': how many"),
+        ({"label": -1}, ValueError, "label=-1: how many"),
         ({"part": "cv"}, TypeError, "without cross-validation"),
     ]:
         with pytest.raises(error, match=words):

@@ -1,5 +1,8 @@
 """Predicted probabilities over a variable: the curves are those of `predictions`."""
 
+import io
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,9 +10,10 @@ import pytest
 plt = pytest.importorskip("matplotlib.pyplot")
 
 from figures import crowded, points, segments, words  # noqa: E402
+from numpy.testing import assert_allclose  # noqa: E402
 
 import glmclf  # noqa: E402
-from glmclf import Logit, MNLogit, plots  # noqa: E402
+from glmclf import LDA, Logit, MNLogit, NaiveBayes, plots  # noqa: E402
 from glmclf.errors import DataError  # noqa: E402
 
 
@@ -119,9 +123,30 @@ def test_without_rows(logit, mnlogit, penguins, tmp_path):
     new = plots.probabilities(res, "species", newdata=pl.from_pandas(penguins[:50])).axes[0]
     table = logit.predictions("species", newdata=penguins[:50])
     assert points(new)[:, 1] == pytest.approx(table.predicted.to_numpy(), rel=1e-12)
-    mnlogit.save(tmp_path / "mnlogit.json")
-    with pytest.raises(DataError, match='the range of "body_mass_g" is not known .* give values='):
-        plots.probabilities(glmclf.load(tmp_path / "mnlogit.json"), "body_mass_g", at={"sex": "male"})
+    file = tmp_path / "mnlogit.json"
+    mnlogit.save(file)
+    ax = plots.probabilities(glmclf.load(file), "body_mass_g", at={"sex": "male"}, points=3).axes[0]
+    ends = penguins.body_mass_g.agg(["min", "max"])
+    assert (ax.get_lines()[0].get_xdata()[[0, -1]] == ends).all()
+    kept = json.loads(file.read_text())
+    del kept["model"]["kept"]["_ranges"]
+    old = glmclf.load(io.StringIO(json.dumps({**kept, "version": 1})))
+    with pytest.raises(DataError, match='the range of "body_mass_g" is not known .* give values=, or newdata='):
+        plots.probabilities(old, "body_mass_g", at={"sex": "male"})
+
+
+@pytest.mark.parametrize("model", [LDA, NaiveBayes])
+def test_ranges_of_generative_results_without_rows(model, penguins, tmp_path):
+    rows = penguins[["bill_length_mm", "bill_depth_mm"]]
+    for res, names in (
+        (model.from_formula("species ~ bill_length_mm + bill_depth_mm", penguins).fit(), list(rows)),
+        (model(penguins.species.to_numpy(), rows.to_numpy()).fit(), ["x1", "x2"]),
+    ):
+        res.save(tmp_path / "m.json")
+        res.remove_data()
+        for one in (glmclf.load(tmp_path / "m.json"), res):
+            ax = plots.probabilities(one, names[0], at={names[1]: 17.0}, points=2).axes[0]
+            assert ax.get_lines()[0].get_xdata().tolist() == rows.bill_length_mm.agg(["min", "max"]).tolist()
 
 
 def test_numbers_that_are_0_or_1_and_truth_values():
@@ -160,6 +185,10 @@ WRONG = [
     (("species",), {"at": 3}, TypeError, "at= is int"),
     (("bill_length_mm",), {"points": 1}, ValueError, "points=1"),
     (("bill_length_mm",), {"values": []}, ValueError, "no value"),
+    (("bill_length_mm",), {"values": 40}, TypeError, "a list of them, found 40"),
+    (("bill_length_mm",), {"values": [40, np.nan]}, DataError, "it cannot be nan"),
+    (("species", {"bill_length_mm": 40}), {}, TypeError, "a list of them, found 40"),
+    (("species",), {"values": "Gentoo"}, TypeError, "a list of them, found 'Gentoo'"),
     (("species",), {"levels": ["male"]}, ValueError, "one event"),
 ]
 
@@ -168,6 +197,32 @@ WRONG = [
 def test_what_cannot_be_drawn(args, options, error, words, logit):
     with pytest.raises(error, match=words):
         plots.probabilities(logit, *args, **options)
+
+
+def test_gaps_of_a_separated_fit():
+    """The axes are those of the data and of probabilities, whatever is NaN."""
+    table = pd.DataFrame({"x": [-9, -8, -7, 7, 8, 9], "z": [1, -1, 0, 0.5, -1, 1], "g": list("aabbab")})
+    table["y"] = (table.x > 0).astype(int)
+    with pytest.warns(UserWarning):
+        res, factor = (Logit.from_formula(f"y ~ x + {v}", table).fit() for v in "zg")
+        across, along, groups = (
+            plots.probabilities(r, v, points=4).axes[0] for r, v in ((res, "x"), (res, "z"), (factor, "g"))
+        )
+        low = plots.probabilities(res, "x", values=[-9, -8, 0]).axes[0]
+    p = across.get_lines()[0].get_ydata()
+    assert (p[[0, -1]] == [0, 1]).all() and np.isnan(p).any()
+    assert low.get_lines()[0].get_ydata()[0] == 0 and np.isnan(low.get_lines()[0].get_ydata()[2])
+    for ax, ends in ((across, (-9, 9)), (along, (-1, 1)), (low, (-9, 0))):
+        assert_allclose(ax.get_xlim(), ends, rtol=0.03, atol=0.1)
+        assert_allclose(ax.get_ylim(), (0, 1), atol=0.02)
+    assert "(NaN throughout)" in words(along.figure) and "(NaN throughout)" not in words(across.figure)
+    assert words(groups.figure).count("NaN") == np.isnan(points(groups)[:, 1]).sum() == 1
+
+
+def test_legends_of_intervals_stand_beside(mnlogit):
+    fig = plots.probabilities(mnlogit, "sex")
+    fig.draw_without_rendering()
+    assert fig.axes[0].get_legend().get_window_extent().x0 > fig.axes[0].get_window_extent().x1
 
 
 def test_unknown_levels(mnlogit):
@@ -187,6 +242,7 @@ def test_streams(penguins):
     ends = [penguins.bill_depth_mm.min(), penguins.bill_depth_mm.max()]
     assert ax.get_lines()[0].get_xdata()[[0, -1]].tolist() == ends
     several = MNLogit.from_formula("island ~ bill_depth_mm", lambda: iter(parts)).fit()
-    with pytest.raises(DataError, match="give values="):
-        plots.probabilities(several, "bill_depth_mm")
+    for options, found in (({"at": "mean"}, ends), ({"newdata": penguins[:20]}, penguins.bill_depth_mm[:20])):
+        ax = plots.probabilities(several, "bill_depth_mm", points=2, **options).axes[0]
+        assert ax.get_lines()[0].get_xdata().tolist() == [min(found), max(found)]
     assert len(plots.probabilities(several, "bill_depth_mm", values=[15, 17, 19], at="mean").axes[0].get_lines()) == 3

@@ -13,7 +13,7 @@ from scipy import stats  # noqa: E402
 import glmclf  # noqa: E402
 from glmclf import LDA, QDA, Logit, NaiveBayes, plots  # noqa: E402
 from glmclf.errors import DataError  # noqa: E402
-from glmclf.plots import canvas  # noqa: E402
+from glmclf.plots import canvas, decisions  # noqa: E402
 
 X, Y = "bill_length_mm", "bill_depth_mm"
 
@@ -105,6 +105,50 @@ def test_rows_count_as_often_as_their_weights(penguins):
     many = Logit.from_formula(formula, table.loc[table.index.repeat(table.times)]).fit()
     labels = {plots.regions(r, X, Y, resolution=5, points=False).axes[0].get_xlabel() for r in (once, many)}
     assert len(labels) == 1 and f"{np.average(table.body_mass_g, weights=table.times):.4g}" in labels.pop()
+
+
+def test_wrong_rows_count_as_often_as_their_weights(penguins):
+    often = penguins.assign(times=np.arange(333) % 4)
+    res = LDA.from_formula(f"species ~ {X} + {Y}", often, freq_weights="times").fit()
+    table = res.pred_table().to_numpy()
+    title = plots.regions(res, X, Y, resolution=5).axes[0].get_title()
+    assert title == f"LDA: {table.sum() - np.trace(table):g} of {res.nobs} rows wrong"
+
+
+def test_truth_values_and_0_or_1(penguins):
+    table = penguins.assign(big=penguins.body_mass_g > 4200, male=(penguins.sex == "male").astype(int))
+    for formula, model, held in (
+        (f"species ~ {X} + {Y} + big", LDA, "big = False"),
+        (f"species ~ {X} + {Y} + male", NaiveBayes, "male = 1"),
+        (f"island == 'Dream' ~ {X} + {Y} + C(male)", Logit, "male = 1"),
+    ):
+        ax = plots.regions(model.from_formula(formula, table).fit(), X, Y, resolution=5, points=False).axes[0]
+        assert f"(at {held})" in ax.get_xlabel().replace("\n", " ")
+    res = LDA.from_formula(f"big ~ {X} + {Y}", table).fit()
+    levels, at, _ = decided(plots.regions(res, X, Y, resolution=9).axes[0], [False, True])
+    assert (levels.ravel() == res.predict(pd.DataFrame(at.reshape(-1, 2), columns=[X, Y]), "class")).all()
+    centres = [line.get_xydata()[0] for line in plots.ellipses(res, X, Y, points=False).axes[0].lines[2::3]]
+    assert_allclose(centres, res.means)
+
+
+def test_regions_of_a_separated_fit(monkeypatch):
+    """A point of the grid is predicted once, as each takes a linear program, and there are fewer of them."""
+    table = pd.DataFrame({"x": [-9, -8, -7, 7, 8, 9.0], "z": [1, -1, 0, 0.5, -1, 1], "y": [0, 0, 0, 1, 1, 1]})
+    with pytest.warns(UserWarning):
+        res = Logit.from_formula("y ~ x + z", table).fit()
+    asked, predict = [], type(res).predict
+    monkeypatch.setattr(decisions, "FEW", 6)
+    monkeypatch.setattr(type(res), "predict", lambda self, *a, **k: asked.append(1) or predict(self, *a, **k))
+    ax = plots.regions(res, "x", "z", points=False).axes[0]
+    levels, at, strength = decided(ax, [0, 1])
+    p = predict(res, pd.DataFrame(at.reshape(-1, 2), columns=["x", "z"])).to_numpy().reshape(6, 6)
+    assert len(asked) == 1 and np.isnan(p).any() and (np.isnan(p) == (strength == 0)).all()
+    assert (levels[~np.isnan(p)] == p[~np.isnan(p)]).all()
+
+
+def test_many_held_variables_are_counted(wide):
+    label = plots.regions(wide, "x0", "x3", resolution=3, points=False).axes[0].get_xlabel().replace("\n", " ")
+    assert label.count(" = ") == 4 and label.endswith("34 more)")
 
 
 @pytest.mark.parametrize(("options", "words"), [
