@@ -65,7 +65,7 @@ def regions(
         Of two classes: the probability of the event above which it is decided on, as in `pred_table`; by default 0.5.
     resolution : int, optional
         Points of the grid on each axis; by default 160, or 40 of a fit with infinite coefficients (separation), where
-        a linear program is asked about each point.
+        a linear program is asked about each point, and fewer of several classes, which have one a pair.
     names : list of str, optional
         Titles of the panels; by default the classes of the models.
     ax : Axes or sequence of Axes, optional
@@ -139,7 +139,8 @@ class _Grid:
         self.weights = res.model._rows.weights if newdata is None else None
         self.held = self._held(table, at)
         self.separated = getattr(res, "_cone", None) is not None
-        resolution = resolution or (FEW if self.separated else MANY)
+        pairs = len(self.levels) * (len(self.levels) - 1) / 2  # of classes, of each of which a program is asked
+        resolution = resolution or (max(10, round(FEW / pairs**0.5)) if self.separated else MANY)
         self.values = [self._axis(name, table, resolution) for name in (x, y)]
         self.frame, self.offset = self._rows(table)
         self.p, self.decided = self._decide()

@@ -137,11 +137,11 @@ def test_regions_of_a_separated_fit(monkeypatch):
     with pytest.warns(UserWarning):
         res = Logit.from_formula("y ~ x + z", table).fit()
     asked, predict = [], type(res).predict
-    monkeypatch.setattr(decisions, "FEW", 6)
+    monkeypatch.setattr(decisions, "FEW", 10)
     monkeypatch.setattr(type(res), "predict", lambda self, *a, **k: asked.append(1) or predict(self, *a, **k))
     ax = plots.regions(res, "x", "z", points=False).axes[0]
     levels, at, strength = decided(ax, [0, 1])
-    p = predict(res, pd.DataFrame(at.reshape(-1, 2), columns=["x", "z"])).to_numpy().reshape(6, 6)
+    p = predict(res, pd.DataFrame(at.reshape(-1, 2), columns=["x", "z"])).to_numpy().reshape(10, 10)
     assert len(asked) == 1 and np.isnan(p).any() and (np.isnan(p) == (strength == 0)).all()
     assert (levels[~np.isnan(p)] == p[~np.isnan(p)]).all()
 
