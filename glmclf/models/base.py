@@ -472,7 +472,7 @@ class Model(ConstrainedFits, Regularization):
         if cone is None:
             return None
         gone = ruled_out(objective, cone, constraints)
-        report = self._report(cone, gone, omitted)
+        report = self._report(cone, gone, omitted, all_signs=separation != "raise")
         if separation == "raise":
             raise PerfectSeparationError(report.message("raise", self._pseudo))
         finite = len(report.directions) < len(found.theta)
@@ -497,10 +497,10 @@ class Model(ConstrainedFits, Regularization):
             report = self._report(many.cone, ruled_out(objective, many.cone, many.constraints), omitted)
         raise PerfectSeparationError(report.message("stream", self._pseudo))
 
-    def _report(self, cone, gone: Any, omitted) -> Separation:
+    def _report(self, cone, gone: Any, omitted, all_signs: bool = True) -> Separation:
         """What a cone of the columns that are left says of the model."""
         cone = wide_cone(cone, omitted, len(self.exog_names), self._likelihood.n_eta)
-        return separation_report(self, cone, gone)
+        return separation_report(self, cone, gone, all_signs)
 
     def _detect(self) -> Separation | None:
         """Whether, and how, the response is separated, without a fit."""
