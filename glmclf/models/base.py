@@ -504,12 +504,12 @@ class Model(ConstrainedFits, Regularization):
 
     def _detect(self) -> Separation | None:
         """Whether, and how, the response is separated, without a fit."""
-        from glmclf.core.limit import ruled_out
+        from glmclf.core.limit import ruled_out, started
 
         k = len(self.exog_names)
         omitted = merged({}, dependencies_in(self._rows.columns()), np.arange(k))
         objective = self._objective(columns=columns_kept(omitted, k))
-        cone, constraints = self._cone(objective, None, omitted)
+        cone, constraints = self._cone(objective, started(objective), omitted)
         return None if cone is None else self._report(cone, ruled_out(objective, cone, constraints), omitted)
 
     def _verify(self, found: Estimate, objective: Objective, omitted, method: str) -> None:
