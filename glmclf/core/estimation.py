@@ -142,7 +142,8 @@ def _finish(near: Approach, objective: Objective, *, maxiter=100, callback=None,
         if callback is not None:
             callback(near.steps + iteration, theta, value)
 
-    options |= {"maxiter": maxiter, "callback": report, "subsample": near.subsample, "enough": told_apart(objective, len(near.theta))}
+    enough = told_apart(objective, len(near.theta))
+    options |= {"maxiter": maxiter, "callback": report, "subsample": near.subsample, "enough": enough}
     fit = solve("irls", objective, near.theta, **options)
     fit = replace(fit, iterations=near.steps + fit.iterations)
     return Estimate(fit, None, vanished(near.metric.toarray(), fit.evaluation.information))

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from glmclf.core.cone_rows import WIDEST, Directions, directions
 from glmclf.errors import EstimationError
@@ -32,6 +32,7 @@ ZERO = 1e-11  # share of its terms below which a sum of them is rounding
 ROUND = 1e-3  # a cone that holds a ball of this share of its length is told apart by programs as it is
 CENTRED = 50  # steps to its centre
 NEARLY = 0.99  # of the way to a facet
+RIDGE = 1e-13  # share of a metric's diagonal
 AT_ONCE = 2**23  # numbers of a product with all facets
 SPREAD, REFINED, ASKED = 4, 6, 6  # rounds
 REACH = 1e6  # of a correction, in units of what is violated
@@ -209,11 +210,11 @@ class Cone:
     def _ends(self, T: ndarray) -> ndarray:
         """Members of the cone, (r, .), as far as the facets allow from the first axis to where t'x rises, and falls, in
         Dikin's ellipsoid about it: that with the shape of the cone, whose tangent H^-1 t is for the metric H."""
-        gain, R = self.facets[:, 0], self._metric
-        if R is None:
+        gain, H = self.facets[:, 0], self._metric
+        if H is None:
             return np.zeros((T.shape[1], 0))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            way = solve_triangular(R, solve_triangular(R, T.T, trans="T", check_finite=False), check_finite=False)
+            way = cho_solve(H, T.T, check_finite=False)
             change = self.facets @ way / gain[:, None]
             ends = []
             for s, fall in ((1.0, -change.min(axis=0)), (-1.0, change.max(axis=0))):
@@ -223,14 +224,18 @@ class Cone:
         return largest_one(members[:, np.isfinite(members).all(axis=0)].T).T
 
     @cached_property
-    def _metric(self) -> ndarray | None:
-        """R, with R'R the metric of Dikin's ellipsoid about the first axis; None where rounding leaves none."""
+    def _metric(self) -> Any:
+        """Cholesky factor of the metric of Dikin's ellipsoid about the first axis, with a little more on its diagonal:
+        a direction for members that may be any; None where rounding leaves none."""
         gain = self.facets[:, 0]
         if not gain.min() > 0:
             return None
-        R = np.asarray(np.linalg.qr(self.facets / gain[:, None], mode="r"))
-        size = np.abs(np.diag(R))
-        return R if R.shape[0] == R.shape[1] and size.min() > EPS * size.max() else None
+        G = self.facets / gain[:, None]
+        H = G.T @ G
+        try:
+            return cho_factor(H + np.diag(RIDGE * (np.diag(H) + np.trace(H) / len(H))), check_finite=False)
+        except np.linalg.LinAlgError:
+            return None
 
     def _is_facet(self, T: ndarray, noise: ndarray) -> ndarray:
         """Whether rows of T are facets but for their noise: looked up by one combination of their entries."""

@@ -52,6 +52,7 @@ from glmclf.models.regularized import Regularization
 from glmclf.models.solving import check_converged, check_options, check_refine, solver_options
 from glmclf.results.collinearity import SHOWN, combination, empty_cell
 from glmclf.results.hypotheses import respelled
+from glmclf.results.separation import SHOWN as SHOWN_SIGNS
 from glmclf.results.separation import Separation, separation_report
 
 if TYPE_CHECKING:
@@ -498,9 +499,12 @@ class Model(ConstrainedFits, Regularization):
         raise PerfectSeparationError(report.message("stream", self._pseudo))
 
     def _report(self, cone, gone: Any, omitted, all_signs: bool = True) -> Separation:
-        """What a cone of the columns that are left says of the model."""
+        """What a cone of the columns that are left says of the model; its words alone without `all_signs`."""
+        at = places_kept(omitted, len(self.exog_names), self._likelihood.n_eta)
+        signs = np.zeros(len(self._param_index))
+        signs[at] = cone.signs if all_signs else cone.first_signs(SHOWN_SIGNS)
         cone = wide_cone(cone, omitted, len(self.exog_names), self._likelihood.n_eta)
-        return separation_report(self, cone, gone, all_signs)
+        return separation_report(self, cone, signs, gone)
 
     def _detect(self) -> Separation | None:
         """Whether, and how, the response is separated, without a fit."""

@@ -146,11 +146,10 @@ def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
         )
 
 
-def separation_report(model: Any, cone: Cone, gone: Any, all_signs: bool = True) -> Separation:
-    """The cone in the terms of a model; `gone` are the outcomes of its rows that it rules out, (n, K) bool, or what
-    stands for those of a stream. Without `all_signs` only those that its words show are asked for."""
+def separation_report(model: Any, cone: Cone, signs: ndarray, gone: Any) -> Separation:
+    """The cone in the terms of a model; `signs` are those of its parameters, of which its words show the first SHOWN;
+    `gone` are the outcomes of its rows that it rules out, (n, K) bool, or what stands for those of a stream."""
     n = len(model._rows)
-    signs = cone.signs if all_signs else cone.first_signs(SHOWN)
     if model._rows.streamed:
         kind = "complete" if gone.complete else "quasi-complete"
         return Separation(kind, *_by_name(model, cone, signs), None, gone.decided, n, model.endog_names)
