@@ -127,6 +127,7 @@ FEW, CHUNK = 24, 4096
 MANY = 64  # columns from which pairs of classes are worth an update each
 CACHED = 2**16  # doubles of a chunk
 EXACT = 200_000_000  # n k^2 up to which rows are put into another basis in twofold arithmetic, to lose no digit
+KEPT = 2_000_000  # entries of a design whose rows, once put there in twofold arithmetic, are kept
 EXPANDABLE = 50_000_000  # entries of a table that may be expanded for the sake of digits
 SMALL = 20_000  # rows below which the calls of `Cells` cost more than the arithmetic of `Dense`
 DENSE = 0.1  # share of entries that are not 0 from which the gram of expanded rows is the faster
@@ -158,6 +159,7 @@ class Dense:
         self.X, self.basis, self.shape = X, basis, X.shape
         self.exact = is_small(*X.shape) if exact is None else exact
         self._inverse = None if basis is None else triangular_inverse(basis)
+        self._made: dict[tuple, Dense] = {}
 
     least_rcond = 1e-6  # below this a Cholesky factor of the gram leaves standard errors fewer than ten digits
 
@@ -168,12 +170,19 @@ class Dense:
 
     def __getitem__(self, rows) -> Dense:
         """The same columns for some rows, as float64 ready for arithmetic."""
+        few = self.exact and self.shape[0] * self.shape[1] <= KEPT
+        kept = few and isinstance(rows, slice) and self._inverse is not None
+        if kept and (found := self._made.get((rows.start, rows.stop, rows.step))) is not None:
+            return found
         X = self.X[rows]
         if X.dtype != np.float64:
             X = X.astype(np.float64)
         if self._inverse is not None:
             X = product(X, self._inverse) if self.exact else X @ self._inverse
-        return Dense(X)
+        out = Dense(X)
+        if kept:
+            self._made[rows.start, rows.stop, rows.step] = out
+        return out
 
     def rotated(self, basis: ndarray, exact: bool | None = None) -> Dense:
         """These columns in the basis that makes them ``X @ inv(basis)``."""

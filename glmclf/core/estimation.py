@@ -22,6 +22,8 @@ from glmclf.core.twofold import product
 VANISHED = 1e-6  # an information that has fallen to this share of its start in some direction
 FEW = 40  # rows for each parameter that tell where a larger part may begin
 FAR_OFF = 3  # rows that may hold most of the information in some direction
+APART = -0.1  # log-likelihood of rows whose outcomes all have more than nine tenths
+DEAR = 1e8  # n p^2 from which passes that only lead further towards infinity are not taken
 FACTORED_ALONE = range(64, 1000)  # parameters whose Cholesky factor costs less than waking a second BLAS thread
 
 
@@ -113,6 +115,8 @@ def _estimate(
     reference, usual = None, start
     if warm and method == "irls" and not refine and (near := approach(objective, start, **options)) is not None:
         return _finish(near, objective, **options)
+    if method in ("irls", "newton"):
+        options = {"enough": told_apart(objective, len(start)), **options}
     subsample = Subsample.of(objective, len(start)) if warm else None
     if subsample is not None:
         start, reference = _from_subsample(subsample, start)
@@ -138,10 +142,26 @@ def _finish(near: Approach, objective: Objective, *, maxiter=100, callback=None,
         if callback is not None:
             callback(near.steps + iteration, theta, value)
 
-    options |= {"maxiter": maxiter, "callback": report, "subsample": near.subsample}
+    enough = told_apart(objective, len(near.theta))
+    options |= {"maxiter": maxiter, "callback": report, "subsample": near.subsample, "enough": enough}
     fit = solve("irls", objective, near.theta, **options)
     fit = replace(fit, iterations=near.steps + fit.iterations)
     return Estimate(fit, None, vanished(near.metric.toarray(), fit.evaluation.information))
+
+
+def is_dear(objective: Objective, p: int) -> bool:
+    """Whether passes over rows in memory take long, of p parameters."""
+    return not objective.blocks.streamed and objective.n * p * p >= DEAR
+
+
+def told_apart(objective: Objective, p: int) -> float:
+    """Log-likelihood above which linear predictors of p parameters are on the side of every row's outcome: complete
+    separation, without a maximum. Infinite where that is not to be told by it, and where passes cost little."""
+    if not is_dear(objective, p):
+        return np.inf
+    _, y, _, offset, weights = objective.blocks.arrays
+    counts = offset is None and weights is None and y.ndim == 1 and bool((y == np.round(y)).all())
+    return APART if counts else np.inf
 
 
 def scalar_maximum(objective: Objective, start: float) -> float:

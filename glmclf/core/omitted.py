@@ -95,7 +95,10 @@ def wide_cone(cone: Cone, omitted: Omitted, k: int, q: int) -> Cone:
     if not omitted:
         return cone
     at, p, columns = places_kept(omitted, k, q), k * q, columns_kept(omitted, k)
-    return replace(cone, basis=_spread(cone.basis, at, p), M=wide(cone.M, columns, k))
+    out = replace(cone, basis=_spread(cone.basis, at, p), M=wide(cone.M, columns, k))
+    if "signs" in vars(cone):  # asked for already
+        vars(out)["signs"] = _spread(cone.signs, at, p)
+    return out
 
 
 def wide(V: ndarray, at: ndarray, p: int) -> ndarray:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from glmclf.core.cone_rows import WIDEST, Directions, directions
 from glmclf.errors import EstimationError
@@ -31,6 +31,9 @@ NULL = 1e-10  # singular values below this share of the largest belong to the nu
 ZERO = 1e-11  # share of its terms below which a sum of them is rounding
 ROUND = 1e-3  # a cone that holds a ball of this share of its length is told apart by programs as it is
 CENTRED = 50  # steps to its centre
+NEARLY = 0.99  # of the way to a facet
+RIDGE = 1e-13  # share of a metric's diagonal
+AT_ONCE = 2**23  # numbers of a product with all facets
 SPREAD, REFINED, ASKED = 4, 6, 6  # rounds
 REACH = 1e6  # of a correction, in units of what is violated
 EPS = np.finfo(float).eps
@@ -123,13 +126,26 @@ class Cone:
         noise = np.maximum(self.noise, rounding)  # differences of large numbers, from far origins
         T = largest_one(T)
         _, first, of = np.unique(np.round(T, DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True)
-        found = np.array([self._sign(t, float(e)) for t, e in zip(T[first], noise[first])])
+        T, noise = T[first], noise[first]
+        known = self._known(T, noise)
+        found = np.array([self._sign(t, float(e), k) for t, e, k in zip(T, noise, known)])
         if len(found):
             out = found[np.ravel(of)]
         return out
 
-    def _sign(self, t: ndarray, noise: float) -> float:
-        """Sign of t'x over the cone of `facets`, t known but for `noise`."""
+    def first_signs(self, count: int) -> ndarray:
+        """As `signs`, but of those that are not 0 the first `count` alone are asked for; NaN for the later ones."""
+        out = np.where(self.basis.any(axis=1), np.nan, 0.0)
+        asked = np.flatnonzero(out)
+        for start in range(0, len(asked), count):
+            some = asked[start : start + count]
+            out[some] = self.sign_of(np.eye(len(out))[some])
+            if np.count_nonzero(out[: some[-1] + 1]) >= count:
+                break
+        return out
+
+    def _sign(self, t: ndarray, noise: float, known: ndarray) -> float:
+        """Sign of t'x over the cone of `facets`, t known but for `noise`, of which `_known` said so much."""
         if not t.any():
             return 0.0
         if len(t) == 1:
@@ -144,7 +160,7 @@ class Cone:
             values, least = t @ rays, max(noise, rounding) * np.abs(t).sum()
             up, down = (bool((s * values > least).any()) for s in (1.0, -1.0))
         else:
-            up, down = (self._reaches(s * t, noise) for s in (1.0, -1.0))
+            up, down = (self._reaches(s * t, noise) if np.isnan(k) else bool(k) for s, k in zip((1.0, -1.0), known))
         return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
 
     def _reaches(self, t: ndarray, noise: float) -> bool:
@@ -167,6 +183,72 @@ class Cone:
             return x is not None and float(t @ x) > noise and (self.facets @ x).min() > -self.noise
         self._rays.append(x)
         return True
+
+    def _known(self, T: ndarray, noise: ndarray) -> ndarray:
+        """Whether rows t of T take values t'x > 0, and < 0, in the cone, (q, 2): 1, 0, or NaN where that is left to a
+        program. Members of the cone show that they do; a row that is a facet is nowhere negative."""
+        known = np.full((len(T), 2), np.nan)
+        if not len(self.facets) or T.shape[1] == 1 or self._corner is not None:
+            return known
+        least = np.maximum(SURE, noise)[:, None]
+
+        def look(which: ndarray, members: ndarray) -> None:
+            values = T[which] @ members
+            known[which, 0] = np.where((values > least[which]).any(axis=1), 1.0, known[which, 0])
+            known[which, 1] = np.where((values < -least[which]).any(axis=1), 1.0, known[which, 1])
+
+        look(np.arange(len(T)), np.column_stack(self._rays))
+        for side, s in ((1, 1.0), (0, -1.0)):
+            known[np.isnan(known[:, side]) & self._is_facet(s * T, noise), side] = 0.0
+        asked = np.flatnonzero(np.isnan(known).any(axis=1) & T.any(axis=1))
+        step = max(1, AT_ONCE // len(self.facets))
+        for start in range(0, len(asked), step):
+            some = asked[start : start + step]
+            look(some, self._ends(T[some]))
+        return known
+
+    def _ends(self, T: ndarray) -> ndarray:
+        """Members of the cone, (r, .), as far as the facets allow from the first axis to where t'x rises, and falls, in
+        Dikin's ellipsoid about it: that with the shape of the cone, whose tangent H^-1 t is for the metric H."""
+        gain, H = self.facets[:, 0], self._metric
+        if H is None:
+            return np.zeros((T.shape[1], 0))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            way = cho_solve(H, T.T, check_finite=False)
+            change = self.facets @ way / gain[:, None]
+            ends = []
+            for s, fall in ((1.0, -change.min(axis=0)), (-1.0, change.max(axis=0))):
+                ends.append(s * NEARLY / np.maximum(fall, 1e-3 * np.abs(change).max(axis=0)) * way)
+        members = np.hstack(ends)
+        members[0] += 1.0
+        return largest_one(members[:, np.isfinite(members).all(axis=0)].T).T
+
+    @cached_property
+    def _metric(self) -> Any:
+        """Cholesky factor of the metric of Dikin's ellipsoid about the first axis, with a little more on its diagonal:
+        a direction for members that may be any; None where rounding leaves none."""
+        gain = self.facets[:, 0]
+        if not gain.min() > 0:
+            return None
+        G = self.facets / gain[:, None]
+        H = G.T @ G
+        try:
+            return cho_factor(H + np.diag(RIDGE * (np.diag(H) + np.trace(H) / len(H))), check_finite=False)
+        except np.linalg.LinAlgError:
+            return None
+
+    def _is_facet(self, T: ndarray, noise: ndarray) -> ndarray:
+        """Whether rows of T are facets but for their noise: looked up by one combination of their entries."""
+        weight = np.sqrt(np.arange(2.0, T.shape[1] + 2))
+        keys = self.facets @ weight
+        order = np.argsort(keys)
+        keys, at = keys[order], T @ weight
+        near = weight[-1] * (noise + 16 * EPS * T.shape[1])
+        low, high = np.searchsorted(keys, at - near), np.searchsorted(keys, at + near, side="right")
+        out = np.zeros(len(T), dtype=bool)
+        for i in np.flatnonzero(low < high):
+            out[i] = bool((np.abs(self.facets[order[low[i] : high[i]]] - T[i]).sum(axis=1) <= noise[i]).any())
+        return out
 
     @cached_property
     def _corner(self) -> tuple[ndarray, float] | None:

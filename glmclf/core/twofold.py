@@ -15,6 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 SPLIT = 134217729.0  # 2^27 + 1: cuts a double into two halves whose products are exact
+AT_ONCE = 4096  # numbers of an operation: beyond the cost of a call, within the cache
 
 
 def two_sum(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
@@ -61,15 +62,17 @@ def product(A: ndarray, B: ndarray) -> ndarray:
     n = len(A)
     out = np.empty((n, B.shape[1]), order="F")
     columns = np.ascontiguousarray(A.T)
-    for j, b in enumerate(B.T):
-        used = np.flatnonzero(b)  # half of a triangular matrix
-        high, low = np.zeros(n), np.zeros(n)
+    width = max(1, AT_ONCE // max(n, 1))
+    for start in range(0, B.shape[1], width):
+        b = B[:, start : start + width, None]
+        used = np.flatnonzero(b.any(axis=(1, 2)))  # half of a triangular matrix
+        high, low = np.zeros((b.shape[1], n)), np.zeros((b.shape[1], n))
         with np.errstate(over="ignore", invalid="ignore"):
             for i in used:
                 p, e = two_product(columns[i], b[i])
                 high, f = two_sum(high, p)
                 low += e + f
-            out[:, j] = high + low
+            out[:, start : start + width] = (high + low).T
     wrong = ~np.isfinite(out).all(axis=1)
     if wrong.any():
         out[wrong] = A[wrong] @ B

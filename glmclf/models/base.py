@@ -52,6 +52,7 @@ from glmclf.models.regularized import Regularization
 from glmclf.models.solving import check_converged, check_options, check_refine, solver_options
 from glmclf.results.collinearity import SHOWN, check_new_rows, combination, empty_cell
 from glmclf.results.hypotheses import respelled
+from glmclf.results.separation import SHOWN as SHOWN_SIGNS
 from glmclf.results.separation import Separation, separation_report
 
 if TYPE_CHECKING:
@@ -532,7 +533,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         if cone is None:
             return None
         gone = ruled_out(objective, cone, constraints)
-        report = self._report(cone, gone, omitted)
+        report = self._report(cone, gone, omitted, all_signs=separation != "raise")
         if separation == "raise":
             raise PerfectSeparationError(report.message("raise", self._pseudo))
         finite = len(report.directions) < len(found.theta)
@@ -557,19 +558,22 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             report = self._report(many.cone, ruled_out(objective, many.cone, many.constraints), omitted)
         raise PerfectSeparationError(report.message("stream", self._pseudo))
 
-    def _report(self, cone, gone: Any, omitted) -> Separation:
-        """What a cone of the columns that are left says of the model."""
+    def _report(self, cone, gone: Any, omitted, all_signs: bool = True) -> Separation:
+        """What a cone of the columns that are left says of the model; its words alone without `all_signs`."""
+        at = places_kept(omitted, len(self.exog_names), self._likelihood.n_eta)
+        signs = np.zeros(len(self._param_index))
+        signs[at] = cone.signs if all_signs else cone.first_signs(SHOWN_SIGNS)
         cone = wide_cone(cone, omitted, len(self.exog_names), self._likelihood.n_eta)
-        return separation_report(self, cone, gone)
+        return separation_report(self, cone, signs, gone)
 
     def _detect(self) -> Separation | None:
         """Whether, and how, the response is separated, without a fit."""
-        from glmclf.core.limit import ruled_out
+        from glmclf.core.limit import ruled_out, started
 
         k = len(self.exog_names)
         omitted = merged({}, dependencies_in(self._rows.columns()), np.arange(k))
         objective = self._objective(columns=columns_kept(omitted, k))
-        cone, constraints = self._cone(objective, None, omitted)
+        cone, constraints = self._cone(objective, started(objective), omitted)
         return None if cone is None else self._report(cone, ruled_out(objective, cone, constraints), omitted)
 
     def _verify(self, found: Estimate, objective: Objective, omitted, method: str) -> None:

@@ -19,7 +19,7 @@ def detect_separation(
     """Whether the outcomes can be told apart, so that some coefficients of a model have infinite estimates.
 
     Decided by linear programs on the directions along which the likelihood never falls (Albert & Anderson 1984, Konis
-    2007); nothing is fitted.
+    2007); no estimate is needed, though of many rows and columns a fit begins and leads there sooner.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class Results(
         self.separation: Separation | None = None
         if self._limit is not None:
             self._ruled_out = self._limit.ruled_out
-            self.separation = separation_report(model, self._limit.cone, self._limit.ruled_out)
+            self.separation = separation_report(model, self._limit.cone, self._limit.cone.signs, self._limit.ruled_out)
         self._combinations = dict(found.omitted)
         if self._combinations:
             model._left_out = {**model._left_out, **self._combinations}

@@ -146,27 +146,27 @@ def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
         )
 
 
-def separation_report(model: Any, cone: Cone, gone: Any) -> Separation:
-    """The cone in the terms of a model; `gone` are the outcomes of its rows that it rules out, (n, K) bool, or what
-    stands for those of a stream."""
+def separation_report(model: Any, cone: Cone, signs: ndarray, gone: Any) -> Separation:
+    """The cone in the terms of a model; `signs` are those of its parameters, of which its words show the first SHOWN;
+    `gone` are the outcomes of its rows that it rules out, (n, K) bool, or what stands for those of a stream."""
     n = len(model._rows)
     if model._rows.streamed:
         kind = "complete" if gone.complete else "quasi-complete"
-        return Separation(kind, *_by_name(model, cone), None, gone.decided, n, model.endog_names)
+        return Separation(kind, *_by_name(model, cone, signs), None, gone.decided, n, model.endog_names)
     kind, rows = "complete" if cone.complete else "quasi-complete", model._rows.index[gone.any(axis=1)]
-    return Separation(kind, *_by_name(model, cone), rows, len(rows), n, model.endog_names)
+    return Separation(kind, *_by_name(model, cone, signs), rows, len(rows), n, model.endog_names)
 
 
 def renamed(found: Separation, model: Any, cone: Cone) -> Separation:
     """The same separation in the terms of another model of the same response, without labels of rows if it has none."""
-    directions, direction = _by_name(model, cone)
+    directions, direction = _by_name(model, cone, cone.signs)
     rows = None if model._rows_ is None else found.rows
     return replace(found, directions=directions, direction=direction, rows=rows)
 
 
-def _by_name(model: Any, cone: Cone) -> tuple[pd.Series, pd.Series]:
+def _by_name(model: Any, cone: Cone, signs: Any) -> tuple[pd.Series, pd.Series]:
     index = model._param_index
-    signs = pd.Series(cone.signs, index=index)
+    signs = pd.Series(signs, index=index)
     directions = signs[(signs != 0).to_numpy()].map(lambda s: np.nan if np.isnan(s) else s * np.inf)
     largest = np.abs(cone.direction).max()
     return directions, pd.Series(cone.direction / (largest if largest > 0 else 1.0), index=index)
@@ -191,4 +191,4 @@ def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Cone]:
     cone = Cone(basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool), float(stored["noise"]))
     cone.__dict__["signs"] = np.array(stored["signs"], dtype=float)
     kept = (stored["n_rows"], stored["n"], stored["response"])
-    return Separation(stored["kind"], *_by_name(model, cone), None, *kept), cone
+    return Separation(stored["kind"], *_by_name(model, cone, cone.signs), None, *kept), cone

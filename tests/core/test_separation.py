@@ -8,6 +8,7 @@ import pytest
 import references
 
 import glmclf
+from glmclf.core import separation
 from glmclf.core.limit import find_cone
 from glmclf.core.separation import BinaryConstraints, Hint, MultinomialConstraints, recession_cone
 from glmclf.errors import SeparationWarning
@@ -423,3 +424,125 @@ def test_levels_separated_each_by_itself_ask_no_program(monkeypatch):
     expected = np.where(up & down, np.nan, up.astype(float) - down)
     monkeypatch.delattr(glmclf.core.separation.Cone, "_reaches")
     np.testing.assert_array_equal(cone.sign_of(R), expected)
+
+
+@pytest.fixture
+def programs(monkeypatch):
+    """The number of programs so far."""
+    asked, plain = [0], separation._plain_program
+
+    def counted(*args, **keywords):
+        asked[0] += 1
+        return plain(*args, **keywords)
+
+    monkeypatch.setattr(separation, "_plain_program", counted)
+    return asked
+
+
+def separated(rng, n, k):
+    """Rows that a direction tells apart, some of them all but on its border."""
+    X = rng.integers(-3, 4, size=(n, k)).astype(float)
+    X[:, 0] = 1.0
+    y = (X @ rng.standard_normal(k) > 0).astype(float)
+    return X, y
+
+
+def test_signs_shown_by_members_are_those_of_programs(monkeypatch, programs):
+    rng, saved, seen = np.random.default_rng(20), 0, set()
+    for k in (2, 3, 4, 6) * 2:
+        X, y = separated(rng, 6 * k, k)
+        if np.linalg.matrix_rank(X) < k:
+            continue
+        R = np.vstack([np.eye(k), X[::3], rng.integers(-3, 4, size=(8, k)), 0 * X[:1]])
+        quick, before = recession_cone(binary(X, y)), programs[0]
+        found, used = quick.sign_of(R), programs[0] - before
+        with monkeypatch.context() as m:
+            m.setattr(separation.Cone, "_known", lambda self, T, noise: np.full((len(T), 2), np.nan))
+            slow, before = recession_cone(binary(X, y)), programs[0]
+            np.testing.assert_array_equal(found, slow.sign_of(R))
+            saved += programs[0] - before - used
+        seen |= set(map(str, found))
+    assert seen == {"1.0", "-1.0", "0.0", "nan"} and saved > 50
+
+
+def test_signs_of_many_columns_need_few_programs(programs):
+    rng = np.random.default_rng(21)
+    X = np.column_stack([np.ones(150), rng.standard_normal((150, 59))])
+    y = (X @ rng.standard_normal(60) > 0).astype(float)
+    cone = recession_cone(binary(X, y))
+    before = programs[0]
+    signs, rows = cone.signs, cone.sign_of(X)
+    assert programs[0] < before + 10 and np.isnan(signs).all()
+    np.testing.assert_array_equal(rows, np.where(y == 1, 1.0, -1.0))  # each row is a facet
+    gain = (2 * y - 1)[:, None] * (X @ cone.basis)  # what shows a sign is in the cone
+    x, t = cone._ends(separation.largest_one(cone.basis)), cone.basis
+    assert (gain @ x).min() > 0 and ((t @ x > 0).any(axis=1) & (t @ x < 0).any(axis=1)).sum() > 50
+
+
+def test_first_signs_asks_no_further(monkeypatch):
+    rng = np.random.default_rng(22)
+    X = np.column_stack([np.ones(60), rng.standard_normal((60, 19))])
+    cone = recession_cone(binary(X, (X @ rng.standard_normal(20) > 0).astype(float)))
+    asked, sign_of = [0], separation.Cone.sign_of
+
+    def counted(self, R):
+        asked[0] += len(R)
+        return sign_of(self, R)
+
+    monkeypatch.setattr(separation.Cone, "sign_of", counted)
+    first = cone.first_signs(3)
+    assert asked[0] == 3
+    np.testing.assert_array_equal(first[:3], cone.signs[:3])
+
+
+def test_a_wide_fit_stops_where_outcomes_are_told_apart(monkeypatch):
+    from glmclf.core import estimation
+
+    rng = np.random.default_rng(23)
+    X = np.column_stack([np.ones(90), rng.standard_normal((90, 29))])
+    y = (X @ rng.standard_normal(30) > 0).astype(float)
+    overlapping = (X[:, 1] + 2 * rng.standard_normal(90) > 0).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeparationWarning)
+        usual = [glmclf.Logit(y, X).fit(), glmclf.Probit(y, X).fit(), glmclf.Logit(y, X[:, :3]).fit()]
+        monkeypatch.setattr(estimation, "DEAR", 0.0)
+        early = [glmclf.Logit(y, X).fit(), glmclf.Probit(y, X).fit(), glmclf.Logit(y, X[:, :3]).fit()]
+    for a, b in zip(usual, early, strict=True):
+        np.testing.assert_array_equal(a.params, b.params)
+        assert a.llf == b.llf and a.separation == b.separation
+    assert early[0].llf == 0.0 and 2 * early[0].mle_retvals["iterations"] < usual[0].mle_retvals["iterations"]
+    assert glmclf.detect_separation(y, X) == usual[0].separation
+    assert glmclf.detect_separation(overlapping, X[:, :3]) is None
+    with pytest.raises(glmclf.errors.PerfectSeparationError, match="and 22 more is infinite"):
+        glmclf.Logit(y, X).fit(separation="raise")
+
+
+def test_shares_near_0_and_1_are_not_told_apart(monkeypatch):
+    """Their log-likelihood is near 0 at a finite maximum."""
+    from glmclf.core import estimation
+    from glmclf.core.blocks import Blocks
+    from glmclf.core.columns import Dense
+    from glmclf.core.likelihood import Binomial
+    from glmclf.core.links import Logit
+    from glmclf.core.objective import Objective
+
+    monkeypatch.setattr(estimation, "DEAR", 0.0)
+    X = np.ones((4, 1))
+    for y, told in ((np.array([0.999, 1, 1, 1]), np.inf), (np.array([0.0, 1, 1, 1]), estimation.APART)):
+        objective = Objective(Binomial(Logit()), Blocks(Dense(X), y, None, None, None))
+        assert estimation.told_apart(objective, 1) == told
+    weighted = Blocks(Dense(X), y, None, None, np.full(4, 1e-3))
+    assert estimation.told_apart(Objective(Binomial(Logit()), weighted), 1) == np.inf
+
+
+def test_twofold_rows_are_made_once_and_alike_in_any_company():
+    from glmclf.core.columns import Dense
+    from glmclf.core.twofold import product
+
+    rng = np.random.default_rng(24)
+    A, B = rng.standard_normal((70, 90)) * 10.0 ** rng.integers(-8, 8, 90), np.triu(rng.standard_normal((90, 90)))
+    whole = product(A, B)
+    np.testing.assert_array_equal(whole, np.hstack([product(A, B[:, [j]]) for j in range(90)]))
+    X = Dense(A).rotated(B, True)
+    assert X[:20] is X[:20] and X[:20] is not X[20:]
+    np.testing.assert_array_equal(X[20:].X, Dense(A[20:]).rotated(B, True)[:].X)

@@ -22,6 +22,7 @@ PATIENCE = 4  # in an exponential tail it falls by 1/e a step: slow, but no roun
 ARMIJO = 1e-4
 SLACK, BLIND = 1e-13, 1e-8  # share of the log-likelihood that is rounding, and that large offsets may make of it
 MAX_HALVINGS = 60
+TOLD_APART = "the outcomes are told apart, and the log-likelihood has no maximum"
 
 
 def irls(objective: Objective, start: ndarray, subsample=None, **options) -> Fit:
@@ -39,13 +40,13 @@ def newton(objective: Objective, start: ndarray, **options) -> Fit:
 
 
 def _maximise(
-    objective, start, *, expected, opening=None, maxiter=100, tol=None, callback=None, subsample=None
+    objective, start, *, expected, opening=None, maxiter=100, tol=None, callback=None, subsample=None, enough=np.inf
 ) -> Fit:
     """The loop of both.
 
     Convergence is scale-free: the squared Newton decrement d = s' I^-1 s is the squared distance to the maximum in
     standard errors (Boyd & Vandenberghe 2004, section 9.5.1). Below `tol` the step is taken without another pass: it
-    squares d, and moves the information by about sqrt(d p/n) of itself.
+    squares d, and moves the information by about sqrt(d p/n) of itself. A log-likelihood above `enough` has no maximum.
     """
     if tol is None:
         tol = (TOL if subsample is None else FORESEEN) * max(1.0, objective.n / len(start))
@@ -76,6 +77,9 @@ def _maximise(
             converged, message = True, "converged to rounding"
             break
         if iteration == maxiter:
+            break
+        if evaluation.value > enough:
+            message = TOLD_APART
             break
         if subsample is not None and distance < NEAR * objective.n:
             step = subsample.step(theta, evaluation, step)
