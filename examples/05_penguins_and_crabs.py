@@ -13,7 +13,6 @@ analysis and naive Bayes answer the same question from different assumptions. Wh
 
 import itertools
 import pathlib
-import sys
 import warnings
 
 import numpy as np
@@ -111,8 +110,11 @@ print(lda.get_prediction(new).summary_frame().round(3), logit.predict(new).round
 # The crabs
 # ---------
 # Campbell and Mahon (1974) measured 200 rock crabs, fifty of each sex and colour. Here the models differ.
+# The file is ``examples/data/crabs.csv`` of the repository (:download:`crabs.csv
+# <../../examples/data/crabs.csv>`); away from it, put it into a folder ``data`` where the script or notebook runs.
 
-crabs = pd.read_csv(pathlib.Path(sys.argv[0]).parent / "data" / "crabs.csv")
+folder = pathlib.Path("examples/data" if pathlib.Path("examples/data").is_dir() else "data")
+crabs = pd.read_csv(folder / "crabs.csv")
 formula = "sex ~ FL + RW + CL + CW + BD"
 lda, logit = (model.from_formula(formula, crabs).fit() for model in (LDA, MNLogit))
 print(lda.boxm_test().round(4))

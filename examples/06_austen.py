@@ -12,16 +12,18 @@ after 1810?
 # --------
 # How often each of thirty words that have nothing to do with the plot occurs in each chapter, and how many other words
 # there are. Counted from the texts of Project Gutenberg, which are in the public domain.
+# The file is ``examples/data/austen.csv`` of the repository (:download:`austen.csv
+# <../../examples/data/austen.csv>`); away from it, put it into a folder ``data`` where the script or notebook runs.
 
 import pathlib
-import sys
 
 import pandas as pd
 
 from glmclf import NaiveBayes
 
 pd.set_option("display.width", 110, "display.max_columns", 12)
-chapters = pd.read_csv(pathlib.Path(sys.argv[0]).parent / "data" / "austen.csv")
+folder = pathlib.Path("examples/data" if pathlib.Path("examples/data").is_dir() else "data")
+chapters = pd.read_csv(folder / "austen.csv")
 words = list(chapters.columns[3:])
 print(chapters.groupby("novel", sort=False)["words"].agg(["size", "sum"]).T)
 

@@ -12,7 +12,6 @@ quicker. When does that go wrong, and what does it have to do with Fisher's disc
 # Simulated: three round normal clouds of 60 rows, their centres on a line.
 
 import pathlib
-import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -73,8 +72,11 @@ for res in (lda, logit):
 # -----------------------------------------
 # The sex of 200 crabs from five lengths. Fisher (1936) asked for the direction w in which the means are farthest apart
 # for the spread within: the largest w'Bw / w'Ww, with B the squares and products between the sexes, W those within.
+# The file is ``examples/data/crabs.csv`` of the repository (:download:`crabs.csv
+# <../../examples/data/crabs.csv>`); away from it, put it into a folder ``data`` where the script or notebook runs.
 
-crabs = pd.read_csv(pathlib.Path(sys.argv[0]).parent / "data" / "crabs.csv")
+folder = pathlib.Path("examples/data" if pathlib.Path("examples/data").is_dir() else "data")
+crabs = pd.read_csv(folder / "crabs.csv")
 names = ["FL", "RW", "CL", "CW", "BD"]
 male = (crabs["sex"] == "M").to_numpy()
 X = crabs[names].to_numpy()

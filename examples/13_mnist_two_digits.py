@@ -101,8 +101,9 @@ print(table.round(4).rename_axis("alpha").to_string())
 #
 # The weights as a picture
 # ------------------------
-# Ink at red places speaks for 1, at blue ones for 0. Beside them the posterior standard deviations, which are those of
-# the prior where there is never ink, and weights in units of them.
+# Ink at red places speaks for 1, at blue ones for 0. Pixels that no training image inks are no columns, and blank here.
+# Beside the weights their posterior standard deviations, nearly the prior's where ink is rare, and weights in units of
+# them.
 
 
 def picture(values):
@@ -129,7 +130,11 @@ print(f"posterior sd from {sd.iloc[1:].min():.4f} to {sd.iloc[1:].max():.4f}; pr
 # %%
 # The sentence for the report
 # ---------------------------
+# No error in a few hundred images is not the certainty of none: Wilson's interval for the share told rightly.
 
-print(f"Logistic regression with a ridge (alpha 0.01) on {live.sum()} pixels told {accuracy:.2%} of the "
-      f"{len(ones['test'])} test images; without a ridge it has no estimate, since the {len(ones['training'])} "
-      "training images are separated.")
+n, z2 = len(ones["test"]), 1.959964**2
+half = (accuracy * (1 - accuracy) * z2 / n + (z2 / (2 * n)) ** 2) ** 0.5
+low, high = ((accuracy + z2 / (2 * n) + sign * half) / (1 + z2 / n) for sign in (-1, 1))
+print(f"Logistic regression with a ridge (alpha 0.01) on {live.sum()} pixels told {accuracy:.2%} of the {n} test "
+      f"images (95% interval {low:.1%} to {high:.1%}); without a ridge it has no estimate, since the "
+      f"{len(ones['training'])} training images are separated.")

@@ -119,5 +119,5 @@ plt.show()
 # ---------------------------
 
 best = report["test accuracy"]
-print(f"Of {len(truth):,} test images, softmax regression with a ridge reads {best['softmax']:.1%} rightly, LDA "
-      f"{best['LDA']:.1%} and naive Bayes {best['naive Bayes']:.1%}; straight boundaries between pixels go no further.")
+print(f"Of {len(truth):,} test images, softmax regression with a ridge (alpha 0.01, not tuned) reads "
+      f"{best['softmax']:.1%} rightly, LDA {best['LDA']:.1%} and naive Bayes {best['naive Bayes']:.1%}.")

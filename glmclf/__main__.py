@@ -92,7 +92,7 @@ WORDS = ("offset", "freq_weights", "weights", "missing", "covariance", "divisor"
 KEYWORD = re.compile(
     rf"""(?<![\w(."'])(?P<name>{"|".join(OPTIONS)})=(?!=)(?P<value>"[^"]*"|'[^']*'|[{{\[][^]}}]*[]}}]|[-+\w.]*\w)?"""
 )
-FORMATS = ("text", "latex", "html", "csv", "markdown")
+FORMATS = ("text", "latex", "html", "csv", "markdown", "typst")
 FILES = ".csv (also .csv.gz and the like), .parquet or .dta file, a folder of .parquet files"
 BAD_INPUT, NO_ESTIMATE = 2, 1
 

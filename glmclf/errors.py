@@ -6,10 +6,19 @@ Bad input is a `DataError` (a `ValueError`); data for which an estimate does not
 
 import sys
 import warnings
+from typing import Any
 
 
 class DataError(ValueError):
-    """Input that no model can use: the message names the column, the values and the rows."""
+    """Input that no model can use: the message names the column, the values and the rows.
+
+    Attributes
+    ----------
+    places : ndarray or None
+        Which of the rows at hand are at fault, by position, until they are named in the message.
+    """
+
+    places: Any = None
 
 
 class FormulaError(DataError):

@@ -117,7 +117,7 @@ def test_csv_on_standard_input(shell, monkeypatch):
 
 
 @pytest.mark.parametrize("form, mark", [("text", "=====\n"), ("latex", r"\begin{tabular}"), ("html", "<table"),
-                                        ("csv", ","), ("markdown", "|")])
+                                        ("csv", ","), ("markdown", "|"), ("typst", "#table(")])
 def test_formats(shell, form, mark):
     status, out, err = shell(*SPECTOR, "--format", form)
     assert (status, err) == (0, "")

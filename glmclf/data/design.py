@@ -20,7 +20,7 @@ from glmclf.data.arrays import ArrayDesign, read_arrays, rows_by_place, sums_up
 from glmclf.data.derivatives import refuse_variable, slope
 from glmclf.data.factors import Expression, Factor, Value, fit_factor
 from glmclf.data.formula import Parsed, codings, no_features, parse_formula
-from glmclf.data.frame import Column, as_frame, close_to, quoted, read_column
+from glmclf.data.frame import Column, as_frame, close_to, naming_rows, placed, quoted, read_column
 from glmclf.data.reading import bind, left_value, raw_missing, scattered, settle, value_of, variable
 from glmclf.data.sample import (
     Respond,
@@ -72,10 +72,11 @@ class TableDesign:
         while keep.any():
             m, rows = int(keep.sum()), None if keep.all() else keep
             cut = {name: columns[name].take(rows) for name in names}
-            found = {
-                code: whole[code].take(keep) if code in whole else value_of(e, cut, m, any_level)
-                for code, e in used.items()
-            }
+            with placed(keep):
+                found = {
+                    code: whole[code].take(keep) if code in whole else value_of(e, cut, m, any_level)
+                    for code, e in used.items()
+                }
             computed = [value for code, value in found.items() if used[code].bare not in cut]
             lost = np.logical_or.reduce([np.zeros(m, dtype=bool), *(value.missing() for value in computed)])
             if not lost.any():
@@ -210,7 +211,8 @@ class Design(TableDesign):
             return rows if partial else _all_or_nothing(rows)
         if partial:
             frame = table_of(newdata)
-            return self._partial(self._read(frame), len(frame))
+            with naming_rows(len(frame), frame.index):
+                return self._partial(self._read(frame), len(frame))
         return self._filled(*self._new_pieces(newdata))
 
     def new_columns(self, newdata: Any) -> Dense | Cells:
@@ -224,10 +226,13 @@ class Design(TableDesign):
     def _new_pieces(self, newdata: Any) -> tuple[list[Piece], ndarray]:
         """X of the rows of another table that have all they need, as pieces, and which rows these are."""
         frame = table_of(newdata)
-        found, keep = self._complete(self._read(frame), len(frame), self.factors)
-        if not keep.any():
-            return [], keep
-        return self.pieces({code: self.factors[code].values(value) for code, value in found.items()}), keep
+        with naming_rows(len(frame), frame.index):
+            found, keep = self._complete(self._read(frame), len(frame), self.factors)
+            if not keep.any():
+                return [], keep
+            with placed(keep):
+                values = {code: self.factors[code].values(value) for code, value in found.items()}
+        return self.pieces(values), keep
 
     def _filled(self, pieces: list[Piece], keep: ndarray) -> ndarray:
         X = dense(pieces, int(keep.sum())) if keep.any() else np.empty((0, len(self.xnames)))
@@ -243,7 +248,8 @@ class Design(TableDesign):
         for code, factor in self.factors.items():
             found, there[code] = self._complete(columns, n, [code])
             if found:
-                values[code] = scattered(factor.values(found[code]), there[code])
+                with placed(there[code]):
+                    values[code] = scattered(factor.values(found[code]), there[code])
         widths = {code: factor.width for code, factor in self.factors.items()}
         out, start = np.full((n, len(self.xnames)), np.nan, order="F"), 0
         for subterm in self.subterms:
@@ -383,7 +389,7 @@ def read_formula(
         Naming what was found, where, and what to do.
     """
     check_missing_option(missing)
-    parsed = parse_formula(formula, intercept=intercept)
+    parsed = parse_formula(formula, intercept=intercept, columns=lambda: as_frame(data).columns)
     codes = list(dict.fromkeys([*parsed.left, *itertools.chain(*parsed.right)]))
     reading = bind(codes, data, namespace=namespace, subset=subset, missing=missing, extras=extras, safe=restricted)
     rows, bound, table = reading.rows, reading.bound, reading.table

@@ -156,10 +156,22 @@ class Expression:
         if self.safe:
             scope["__builtins__"] = {}
         with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name
-            return self.guarded(lambda: eval(compile(code, "<formula>", "eval"), scope))
+            return self.guarded(
+                lambda: eval(compile(code, "<formula>", "eval"), scope), lambda: self._outside_knots(columns)
+            )
 
-    def guarded(self, function: Any) -> Any:
-        """The value of a function of no arguments; what it raises names the factor."""
+    def _outside_knots(self, columns: Mapping[str, Column]) -> ndarray | None:
+        """Rows outside the knots of the spline, by position; None where it is not alone in the factor."""
+        knots = [getattr(transform, "_all_knots", None) for transform in self.transforms.values()]
+        codes = self.transform_arguments()
+        if len(knots) != 1 or knots[0] is None or len(codes) != 1:
+            return None
+        x = np.asarray(self.run(codes[0], columns), dtype=np.float64)
+        return np.flatnonzero((x < np.min(knots[0])) | (x > np.max(knots[0]))) if x.ndim == 1 else None
+
+    def guarded(self, function: Any, outside: Any = None) -> Any:
+        """The value of a function of no arguments; what it raises names the factor, and where `outside` tells them the
+        rows beyond a spline's knots."""
         try:
             return function()
         except Refused as error:
@@ -168,10 +180,12 @@ class Expression:
             if isinstance(error, DataError):
                 raise
             if "outermost knots" in str(error):
-                raise DataError(
+                beyond = DataError(
                     f'"{self.code}": some values lie outside the range of the rows the spline was fitted to; give it '
                     "wider lower_bound= and upper_bound= in the formula, or leave these rows out"
-                ) from None
+                )
+                beyond.places = outside() if outside is not None else None
+                raise beyond from None
             raise DataError(f'"{self.code}" cannot be evaluated: {error}') from error
         except Exception as error:
             raise DataError(f'"{self.code}" cannot be evaluated: {type(error).__name__}: {error}') from error
@@ -457,7 +471,9 @@ class Factor:
         data = value.data if value.labelled else _categorise(_only_column(value.data, code))
         codes, unknown = recode(data, self.levels)
         if unknown and not any_level:
-            raise self._unseen(unknown)
+            error = self._unseen(unknown)
+            error.places = np.flatnonzero((codes < 0) & (np.asarray(data.codes) >= 0))
+            raise error
         return codes
 
     def _numbers(self, value: Value) -> ndarray:

@@ -19,7 +19,7 @@ from glmclf.data.arrays import Dropped, array_columns, column_names, is_frame, r
 from glmclf.data.derivatives import refuse_variable
 from glmclf.data.design import TableDesign, table_of
 from glmclf.data.factors import Factor
-from glmclf.data.frame import Column, quoted
+from glmclf.data.frame import Column, naming_rows, placed, quoted
 from glmclf.data.reading import scattered
 from glmclf.data.terms import Variable
 from glmclf.errors import DataError, UnseenLevelError
@@ -254,7 +254,9 @@ class FeatureDesign(TableDesign):
         """
         if unknown not in ("raise", "missing"):
             raise ValueError(f'unknown={unknown!r}: choose "raise" or "missing".')
-        return self.of_columns(*self._columns_of(newdata), unknown)
+        columns, n = self._columns_of(newdata)
+        with naming_rows(n, table_of(newdata).index if self.formula is not None else None):
+            return self.of_columns(columns, n, unknown)
 
     def of_columns(self, columns: Mapping[str, Column], n: int, unknown: str = "raise") -> list[ndarray]:
         """The features of n rows of which the columns were read."""
@@ -327,7 +329,8 @@ class FeatureDesign(TableDesign):
         if not found:
             some = np.full((0, factor.width), np.nan) if factor.levels is None else np.zeros(0, dtype=np.intp)
         else:
-            some = factor.values(found[code], any_level=any_level)
+            with placed(keep):
+                some = factor.values(found[code], any_level=any_level)
         return everywhere(some, keep, factor, self.missing)
 
     def _columns_of(self, newdata: Any) -> tuple[dict[str, Column], int]:

@@ -252,7 +252,7 @@ def read_feature_stream(
         As in memory, with the part in which it was found.
     """
     check_missing_option(missing, MISSING)
-    parsed = parse_formula(formula, intercept=True)
+    parsed = parse_formula(formula, intercept=True, columns=lambda: source.first().columns)
     first = source.first()
     plain = list(itertools.chain(*parsed.right))
     block = counts_of(multinomial, list(first.columns), plain)

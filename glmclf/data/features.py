@@ -97,8 +97,8 @@ def read_features(
     [[1.5, nan, 2.0], [0, 1, -1]]
     """
     check_missing_option(missing, MISSING)
-    parsed = parse_formula(formula, intercept=True)
     frame = as_frame(data)
+    parsed = parse_formula(formula, intercept=True, columns=lambda: frame.columns)
     block = counts_of(multinomial, list(frame.columns), list(itertools.chain(*parsed.right)))
     right = list(dict.fromkeys([*itertools.chain(*parsed.right), *block]))
     reading = bind(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import keyword
+import re
 import tokenize
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,11 +30,33 @@ class Parsed(NamedTuple):
     right: list[tuple[str, ...]]
 
 
-def parse_formula(formula: Any, *, intercept: bool = False) -> Parsed:
+def parse_formula(
+    formula: Any, *, intercept: bool = False, columns: Callable[[], Iterable[Any]] | None = None
+) -> Parsed:
     """Both sides of a formula; FormulaError where one is missing or makes no sense.
 
-    `intercept` puts one first on the right side if there is none, before patsy chooses codings.
+    `intercept` puts one first on the right side if there is none, before patsy chooses codings. `columns` gives the
+    names of the table, for a hint where the formula holds one that is no word of Python.
     """
+    try:
+        return _parsed(formula, intercept)
+    except FormulaError as error:
+        odd = _odd_names(formula, columns()) if columns is not None else []
+        if not odd:
+            raise
+        write = ", ".join(f"Q({name!r})" if '"' in name else f'Q("{name}")' for name in odd)
+        parted = "\n" if "\n" in str(error) else " "  # below the place that the parser shows
+        raise FormulaError(f"{error}{parted}The table has {quoted(odd)}, no word of Python: write {write}.") from None
+
+
+def _odd_names(formula: Any, columns: Iterable[Any]) -> list[str]:
+    """Columns whose names are no words of Python and stand in a formula outside quotes."""
+    bare = re.sub(r""" "[^"]*" | '[^']*' """, "''", str(formula), flags=re.VERBOSE)
+    odd = [c for c in columns if isinstance(c, str) and (not c.isidentifier() or keyword.iskeyword(c))]
+    return [c for c in odd if c.strip() and re.search(rf"(?<!\w){re.escape(c)}(?!\w)", bare)]
+
+
+def _parsed(formula: Any, intercept: bool) -> Parsed:
     if not isinstance(formula, str):
         raise FormulaError(f'a formula is text like "y ~ x1 + x2", found {type(formula).__name__}.')
     if "~" not in formula or not formula.partition("~")[0].strip() or not formula.partition("~")[2].strip():
@@ -82,6 +106,8 @@ def _left_side(terms: Sequence[tuple[str, ...]], formula: str) -> list[str]:
         raise FormulaError(f'the left side of "{formula}" names no response.')
     if any(len(term) > 1 for term in terms):
         raise FormulaError(f'the left side of "{formula}" holds an interaction; write I(a * b) for a product.')
+    for term in terms:
+        expressions.parse(term[0])
     return [term[0] for term in terms]
 
 

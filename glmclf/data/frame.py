@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import numbers
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -240,6 +241,31 @@ def row_labels(mask: ndarray, index: pd.Index | None, most: int = 5) -> str:
     shown = [str(i if index is None else index[i]) for i in where[:most]]
     more = f" and {len(where) - most} more" if len(where) > most else ""
     return f"row{'s' if len(where) > 1 else ''} {', '.join(shown)}{more}"
+
+
+@contextmanager
+def placed(keep: ndarray) -> Iterator[None]:
+    """Rows at fault by their position among all, where an error has them among those that are kept."""
+    try:
+        yield
+    except DataError as error:
+        if error.places is not None:
+            error.places = np.flatnonzero(keep)[error.places]
+        raise
+
+
+@contextmanager
+def naming_rows(n: int, index: pd.Index | None) -> Iterator[None]:
+    """Say in an error's message which of n rows are at fault, by their labels."""
+    try:
+        yield
+    except DataError as error:
+        if error.places is None or not len(error.places):
+            raise
+        mask = np.zeros(n, dtype=bool)
+        mask[error.places] = True
+        text = str(error).removesuffix(".")
+        raise type(error)(f"{text} ({len(error.places)} of {n} rows: {row_labels(mask, index)}).") from None
 
 
 # ------------------------------------------------------------------------------------------------------ columns

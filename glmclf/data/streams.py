@@ -491,7 +491,7 @@ def read_stream(
         value in a row depends on other rows.
     """
     check_missing_option(missing)
-    parsed = parse_formula(formula, intercept=intercept)
+    parsed = parse_formula(formula, intercept=intercept, columns=lambda: source.first().columns)
     first = source.first()
     right = list(itertools.chain(*parsed.right))
     fields = bound_to(source, first, parsed.left, right, namespace, subset, extras, restricted)

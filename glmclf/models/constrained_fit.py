@@ -74,7 +74,7 @@ def fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_t
 
 def _restrictions(model: Any, hypothesis: Any) -> tuple[ndarray, ndarray]:
     """R and q without rows that follow from others, which are named."""
-    R, q = constraints(hypothesis, model._param_names, model._param_index)
+    R, q = constraints(hypothesis, model._param_names, model._param_index, getattr(model, "reference", None))
     words = said(R, q, model._param_names)
     try:
         kept, values = linear_restrictions(R, q)

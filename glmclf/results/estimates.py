@@ -158,7 +158,8 @@ class Estimates(NonlinearTests, PairwiseComparisons):
 
     def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
         """R and q of R theta = q: names and strings end here."""
-        return constraints(r_matrix, self._param_names, self._param_index)
+        base = getattr(self.model, "reference", None)
+        return constraints(r_matrix, self._param_names, self._param_index, base)
 
     def _df(self, wanted: bool | None) -> float | None:
         """Degrees of freedom of t and F tests: df_resid, or the clusters less one (as Stata and statsmodels)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +14,9 @@ from numpy import ndarray
 from glmclf.inference import wald
 
 
-def constraints(hypothesis: Any, names: list[str], index: pd.Index | None = None) -> tuple[ndarray, ndarray]:
+def constraints(
+    hypothesis: Any, names: list[str], index: pd.Index | None = None, base: Any = None
+) -> tuple[ndarray, ndarray]:
     """R (J, p) and q (J,) of a hypothesis.
 
     Parameters
@@ -25,6 +28,8 @@ def constraints(hypothesis: Any, names: list[str], index: pd.Index | None = None
     index : Index, optional
         Their labels in tables, where these are not the names. Parameters by level and regressor are also known as
         ``y{level}_{regressor}`` with the level as Python writes it, ``y2.0_x`` for ``y2_x``.
+    base : optional
+        The level without parameters, of which an error speaks where a hypothesis names it.
 
     Raises
     ------
@@ -37,12 +42,31 @@ def constraints(hypothesis: Any, names: list[str], index: pd.Index | None = None
     if isinstance(hypothesis, tuple) and len(hypothesis) == 2 and not isinstance(hypothesis[0], str):
         R, q = (_numbers(part, names) for part in hypothesis)
     elif isinstance(hypothesis, (str, dict)) or _all_strings(hypothesis):
-        R, q = _parse(list(hypothesis) if isinstance(hypothesis, tuple) else hypothesis, names)
+        try:
+            R, q = _parse(list(hypothesis) if isinstance(hypothesis, tuple) else hypothesis, names)
+        except ValueError as error:
+            raise ValueError(f"{error}{_of_base(hypothesis, index, base)}") from None
     elif isinstance(hypothesis, (pd.Series, pd.DataFrame)):
         R = _by_label(hypothesis, names, index)
     else:
         R = _numbers(hypothesis, names)
     return wald.constraints(R, q, len(names))
+
+
+def _of_base(hypothesis: Any, index: pd.Index | None, base: Any) -> str:
+    """What to say of names that would be parameters of the base level, if there are any."""
+    if base is None or not isinstance(index, pd.MultiIndex):
+        return ""
+    texts = [hypothesis] if isinstance(hypothesis, str) else [str(part) for part in hypothesis]
+    spelled = {str(base), f"{base:g}" if isinstance(base, (float, np.floating)) else str(base)}
+    for level, name in itertools.product(spelled, dict.fromkeys(index.get_level_values(-1))):
+        own = f"y{level}_{name}"
+        if any(re.search(rf"(?<!\w){re.escape(own)}(?!\w)", text) for text in texts):
+            return (
+                f'. "{own}": {level} is the base level, which has no parameters, as its coefficients are 0: compare '
+                "with 0 in its place"
+            )
+    return ""
 
 
 def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:

@@ -309,6 +309,9 @@ class PooledResults(Estimates):
         result.add_extra_txt(["Notes:", f"[1] {self.results[0]._cov.description or self.cov_type}", f"[2] {RULES}"])
         return result
 
+    def __repr__(self) -> str:
+        return self.summary().as_text()
+
     def _header_table(self, layout: Any) -> Any:
         owner = getattr(self.results[0], "_parent", self.results[0]).model
         facts = [

@@ -71,7 +71,7 @@ class RegressionTable(_SummaryFormats):
         try:
             from maketables import MTable
         except ImportError as error:
-            raise ImportError("as_docx() needs maketables: pip install maketables") from error
+            raise ImportError(f"as_docx() needs maketables (pip install maketables): {error}") from error
         caption = self.tables[0].title
         table = MTable(self.to_frame(), notes="\n".join(self._notes()), caption=caption and plain(caption))
         document: Any = table.make(type="docx")

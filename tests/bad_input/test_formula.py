@@ -7,6 +7,7 @@ from properties.toys import make, models, toy
 
 import glmclf
 import glmclf.formula.api as smf
+from glmclf.errors import FormulaError
 
 
 @models
@@ -48,6 +49,20 @@ import glmclf.formula.api as smf
 )
 def test_formulas(model, formula, words):
     with refused(*words):
+        make(model, formula, toy())
+
+
+@models
+@pytest.mark.parametrize(
+    "formula, column",
+    [("y ~ x1 + dose group", "dose group"), ("dose group ~ x1", "dose group"), ("y ~ relapse#1", "relapse#1"),
+     ("y ~ x1 + class", "class"), ("y ~ 'dose group' + relapse#1", "relapse#1")],
+)
+def test_names_that_are_no_words_of_python(model, formula, column):
+    table = toy().rename(columns={"x2": column})
+    with refused(f'The table has "{column}"', f'write Q("{column}").', error=FormulaError):
+        make(model, formula, table)
+    with refused(column, but=["write Q"]):  # no such column: no such hint
         make(model, formula, toy())
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from properties.toys import close, covariances, fit, make, models, shared, toy
 
+import glmclf
 import glmclf.errors
 
 
@@ -193,3 +194,14 @@ def test_strings_in_a_tuple(model):
     res = shared(model)
     assert res.wald_test(("x1 = 0", "x2 = 0")).statistic == res.wald_test(["x1 = 0", "x2 = 0"]).statistic
     close(res.wald_test({"x1": 0.5, "x2": 0}).statistic, res.wald_test("x1 = 0.5, x2 = 0").statistic, 1e-12)
+
+
+def test_the_base_level_has_no_parameters():
+    rows = pd.DataFrame({"y": [1.0, 2.0, 3.0] * 8, "x": np.sin(np.arange(24.0))})
+    res = glmclf.MNLogit.from_formula("y ~ x", rows).fit()
+    for hypothesis in ("y2_x = y1_x", "y1.0_x = 0", ["y2_x", "y1_x = y3_x"], {"y1_x": 0}):
+        with pytest.raises(ValueError, match=r"y1(\.0)?_x.* is the base level, which has no parameters"):
+            res.wald_test(hypothesis)
+    with pytest.raises(ValueError, match="parameters are") as caught:
+        res.wald_test("y4_x = 0")
+    assert "base level" not in str(caught.value)

@@ -105,6 +105,11 @@ MICE = np.array(
 )
 
 
+def test_printed_as_its_table(pooled):
+    assert str(pooled) == repr(pooled) == pooled.summary().as_text()
+    assert "Rubin's rules" in str(pooled)
+
+
 def test_mice(pooled):
     ends = pooled.conf_int()
     found = [
