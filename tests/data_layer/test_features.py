@@ -207,7 +207,7 @@ def test_a_factor_of_one_level_is_left_out_with_a_note():
     sample = read("x + C(one)", table().assign(one="a"))
     assert names(sample) == ["x"]
     assert sample.notes == ['C(one) has one level, "a", in the rows used: it is left out']
-    with pytest.raises(UnseenLevelError, match='"q"'):
+    with pytest.raises(UnseenLevelError, match=r'"q".*\(1 of 1 rows: row 0\)'):
         sample.design.values({"x": [1.0], "one": ["q"]})
 
 
