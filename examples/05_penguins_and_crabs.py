@@ -86,7 +86,6 @@ def out_of_sample(formula, data, folds=10):
     less = (found - found.xs("LDA", level=1).reindex(found.index, level=0)).agg(["min", "max"], axis=1)
     return found.agg(["count", "mean", "min", "max"], axis=1).join(less.add_suffix(" - LDA's")).round(2)
 
-
 print(out_of_sample(formula, penguins))
 
 # %%
@@ -109,9 +108,8 @@ print(lda.get_prediction(new).summary_frame().round(3), logit.predict(new).round
 # %%
 # The crabs
 # ---------
-# Campbell and Mahon (1974) measured 200 rock crabs, fifty of each sex and colour. Here the models differ.
-# The file is ``examples/data/crabs.csv`` of the repository (:download:`crabs.csv
-# <../../examples/data/crabs.csv>`); away from it, put it into a folder ``data`` where the script or notebook runs.
+# Campbell and Mahon (1974) measured 200 rock crabs, fifty of each sex and colour (:download:`crabs.csv
+# <../../examples/data/crabs.csv>`; a copy of this script wants it in a folder ``data``). Here the models differ.
 
 folder = pathlib.Path("examples/data" if pathlib.Path("examples/data").is_dir() else "data")
 crabs = pd.read_csv(folder / "crabs.csv")
