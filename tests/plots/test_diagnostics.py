@@ -101,7 +101,7 @@ def test_values_beside_the_rows(penguins):
     res = Logit.from_formula("sex ~ bill_length_mm", table, subset=table.year > 2007, event="male").fit()
     mass = table.body_mass_g.loc[res.fittedvalues.index]
     ax = plots.residuals(res, table.body_mass_g.sample(frac=1, random_state=1)).axes[0]
-    assert (ax.collections[0].get_offsets()[:, 0] == mass).all() and ax.get_xlabel() == "body_mass_g"
+    assert (ax.collections[0].get_offsets()[:, 0] == mass.to_numpy()).all() and ax.get_xlabel() == "body_mass_g"
     kept = table[table.year > 2007].body_mass_g
     for given in (mass[::-1], mass.to_numpy(), list(mass), kept, kept.to_numpy(), table.body_mass_g.to_numpy()):
         assert (diagnostics._against(res, given)[0] == mass).all()
