@@ -189,6 +189,8 @@ def _evaluated(code: str, names: Sequence[str], theta: ndarray) -> Dual:
         raise ValueError(f"an expression is empty; the parameters are {list(names)}")
     try:
         tree = ast.parse(code.strip(), mode="eval").body
+        if sum(1 for _ in ast.walk(tree)) > 10_000:  # whatever limit a process sets for recursion
+            raise RecursionError
         with np.errstate(all="ignore"):
             return Walk(names, theta).of(tree)
     except SyntaxError:
