@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from glmclf.core import links
-from glmclf.core.bias import AdjustedScore, PenalisedLikelihood, penalised_maximum, reduce_bias
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.likelihood import Binomial, Multinomial
-from glmclf.core.objective import MultinomialObjective, Objective
-from glmclf.core.solvers.quasi_scoring import Point, solve_adjusted
-from glmclf.inference.profile import Profile, profile_interval
+from glmclf.core.design.columns import Dense
+from glmclf.core.fit.bias import AdjustedScore, PenalisedLikelihood, penalised_maximum, reduce_bias
+from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted
+from glmclf.core.likelihood import links
+from glmclf.core.likelihood.objective import MultinomialObjective, Objective
+from glmclf.core.likelihood.pointwise import Binomial, Multinomial
+from glmclf.core.rows.blocks import Blocks
+from glmclf.inference.profile.likelihood import Profile, profile_interval
 
 LINKS = [links.Logit(), links.Probit(), links.CLogLog()]
 

@@ -12,11 +12,11 @@ from inference.test_manova import case, data, small, summary
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.gaussian import fit_gaussian
+from glmclf.core.design.columns import Dense
+from glmclf.core.gaussian.fit import fit_gaussian
+from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
-from glmclf.inference import discriminant as da
+from glmclf.inference.generative import discriminant as da
 
 RTOL = 1e-9
 STRUCTURES = [(kind, pooled) for kind in ("full", "diag", "spherical") for pooled in (True, False)]
