@@ -235,9 +235,7 @@ def summary_features(res: Any) -> pd.DataFrame:
 # -------------------------------------------------------------------------------------------------- nested models
 def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
     """Likelihood ratio test of a naive Bayes model nested in another."""
-    from glmclf.results.generative.discriminant import DiscriminantResults
-
-    if isinstance(smaller, DiscriminantResults):
+    if getattr(smaller, "_joint_law", None) == "normal":
         return nested_laws.lr_test(larger, smaller)
     if type(smaller) is not type(larger):
         raise TypeError(

@@ -63,6 +63,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
     method = "closed form"
     converged = True
     _estimator: ClassVar[str] = "MLE"
+    _joint_law: ClassVar[str]  # of the features in a class: "normal", or "independent" features of any law
     _no_ratios: ClassVar[str] = (
         "params are means, variances and probabilities of classes, no logarithms. Use odds_ratios(), or exponentiate "
         "discriminant"

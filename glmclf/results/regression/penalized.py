@@ -691,7 +691,7 @@ class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
         return level_residuals.deviance(r.y, r.trials, self._eta)
 
 
-def beside_results(results: type[RegressionResults]) -> type[RegularizedResults]:
+def penalized_class(results: type[RegressionResults]) -> type[RegularizedResults]:
     """The class of penalised results of models whose other results are of the class given."""
     return RegularizedMultinomialResults if issubclass(results, MultinomialResults) else RegularizedBinaryResults
 
