@@ -527,7 +527,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """The estimate at infinity of a separated response; None where there is a finite one."""
         if not found.vanished and found.fit.message == "converged":
             return None
-        from glmclf.core.separation.limit import limit_estimate, ruled_out
+        from glmclf.core.separation.limit import limit_estimate
+        from glmclf.core.separation.search import ruled_out
 
         cone, constraints = self._cone(objective, found.theta, omitted)
         if cone is None:
@@ -544,7 +545,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     def _cone(self, objective: Objective, theta: ndarray | None, omitted) -> tuple[Any, Any]:
         """The cone of an objective, or None, and its constraints; an error of rows in a stream that leave it open."""
-        from glmclf.core.separation.limit import find_cone, ruled_out
+        from glmclf.core.separation.search import find_cone, ruled_out
 
         if not objective.blocks.streamed:
             return find_cone(objective, theta)
@@ -568,7 +569,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     def _detect(self) -> Separation | None:
         """Whether, and how, the response is separated, without a fit."""
-        from glmclf.core.separation.limit import ruled_out, started
+        from glmclf.core.separation.search import ruled_out, started
 
         k = len(self.exog_names)
         omitted = merged({}, dependencies_in(self._rows.columns()), np.arange(k))

@@ -22,7 +22,7 @@ from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
 from glmclf.core.separation.cone import ZERO, Cone, different_rows, extreme_rows, largest_one, lengths
-from glmclf.core.separation.limit import find_cone, outcomes_ruled_out, seen_outcomes
+from glmclf.core.separation.outcomes import cone_of_rows, outcomes_ruled_out, seen_outcomes
 from glmclf.core.separation.rows import directions
 
 MOST = 4_000  # rows that object, which a pass adds
@@ -195,7 +195,7 @@ class Held:
         """Their cone and its constraints."""
         X, y, m = self.arrays
         few = Blocks(Dense(np.asfortranarray(X)), y, m, None, None)
-        return find_cone(type(self.objective)(self.objective.likelihood, few, self.objective.unit))
+        return cone_of_rows(type(self.objective)(self.objective.likelihood, few, self.objective.unit))
 
 
 def _both(a: list[Any], b: list[Any]) -> list[Any]:

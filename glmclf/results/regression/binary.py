@@ -116,7 +116,7 @@ class BinaryResults(
         eta = self._predictor(X, self._rotated(X), offset)
         if self._cone is None:
             return eta
-        from glmclf.core.separation.limit import outcomes_ruled_out
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         return _decided(eta, outcomes_ruled_out(self._cone, 2, X))
 

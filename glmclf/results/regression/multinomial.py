@@ -171,7 +171,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         z = np.column_stack([np.zeros(len(eta)), eta])
         if self._cone is None:
             return z
-        from glmclf.core.separation.limit import outcomes_ruled_out
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         return np.where(outcomes_ruled_out(self._cone, self.model.J, X), -np.inf, z)
 

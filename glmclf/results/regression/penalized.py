@@ -16,7 +16,7 @@ from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.aliasing import columns_kept, places_kept, wide
 from glmclf.core.fit.estimate import into_basis
 from glmclf.core.fit.rank import triangular_factor
-from glmclf.core.fit.solvers import Fit
+from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, Spread
 from glmclf.data.source.sources import by_part

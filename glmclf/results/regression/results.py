@@ -18,7 +18,7 @@ from glmclf.core.fit.aliasing import columns_kept, narrow, not_estimable, places
 from glmclf.core.fit.estimate import Estimate, from_basis, into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies_in, independent, roundings, triangular_factor
-from glmclf.core.fit.solvers import Fit
+from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
 from glmclf.core.likelihood.objective import Evaluation, Factor
 from glmclf.core.numerics.double_double import product
@@ -286,7 +286,7 @@ class RegressionResults(
         if not r.streamed:
             assert self._ruled_out is not None
             return self._ruled_out
-        from glmclf.core.separation.limit import outcomes_ruled_out
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         cone: Any = self._cone
         return r.blocks().gathered(lambda X, *_: outcomes_ruled_out(cone, K, X))
