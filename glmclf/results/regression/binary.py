@@ -30,7 +30,7 @@ from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.margins.inverse_mixin import InversePredictions
 from glmclf.results.performance.report import JudgedRegression
-from glmclf.results.regression.results import Results, saturated_sum
+from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
 from glmclf.results.tables import frames
 
@@ -42,13 +42,13 @@ class BinaryResults(
     JudgedRegression,
     QuantileResiduals,
     PartialResiduals,
-    Results,
+    RegressionResults,
     StatsmodelsStyle,
     metaclass=NamesStatsmodels,
 ):
     """Results of Logit, Probit and CLogLog."""
 
-    _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")
+    _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_saturated_value", "_event_share")
 
     # ------------------------------------------------------------------------------------------------ numbers
     @cached_property

@@ -42,16 +42,16 @@ from glmclf.results.regression.levels import (
     drawn_labels,
     times_of,
 )
-from glmclf.results.regression.results import Results, saturated_sum
+from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of_unknown
 
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
 
-class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, PartialResiduals, Results):
+class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, PartialResiduals, RegressionResults):
     """Results of MNLogit."""
 
-    _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_level_shares", "_saturated_value")
+    _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_level_shares", "_saturated_value")
 
     # ------------------------------------------------------------------------------------------------ numbers
     @cached_property
