@@ -250,11 +250,6 @@ def _halve(objective: Any, lasso: ndarray, theta: ndarray, e: Evaluation, step: 
     return None
 
 
-def kkt_residual(e: Evaluation, lasso: ndarray, theta: ndarray) -> float:
-    """Largest violation of the optimality conditions: score = lasso sign(b) where b is not 0, |score| <= lasso else."""
-    return float(kkt_violations(e.score, lasso, theta).max(initial=0.0))
-
-
 def kkt_violations(score: ndarray, lasso: ndarray, theta: ndarray) -> ndarray:
     """Violations of the optimality conditions, coefficient by coefficient."""
     at_zero = np.maximum(np.abs(score) - lasso, 0.0)
