@@ -12,7 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Columns, Dense, Sparse, from_pieces, some_columns
+from glmclf.core.design.columns import Columns, some_columns
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import from_pieces
+from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit.unique_rows import Distinct, distinct_rows
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.streamed import RowsElsewhereError, asked_for

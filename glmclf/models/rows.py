@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Columns, Dense, expandable
+from glmclf.core.design.columns import Columns, expandable
+from glmclf.core.design.dense import Dense
 from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many

@@ -4,7 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit import warm_start as way
 from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.fit.solvers.kronecker import Kronecker, lbfgs

@@ -13,7 +13,7 @@ import pytest
 import references
 from numpy.testing import assert_allclose
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.discriminant.influence import influence
 from glmclf.core.discriminant.logit import (
     DiscriminantCovariance,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit import warm_start as approach
 from glmclf.core.likelihood.links import CLogLog, Logit, Probit
 from glmclf.core.likelihood.objective import Deferred, Factor, MultinomialObjective, Objective

@@ -519,7 +519,7 @@ def test_a_wide_fit_stops_where_outcomes_are_told_apart(monkeypatch):
 
 def test_shares_near_0_and_1_are_not_told_apart(monkeypatch):
     """Their log-likelihood is near 0 at a finite maximum."""
-    from glmclf.core.design.columns import Dense
+    from glmclf.core.design.dense import Dense
     from glmclf.core.fit import estimate as estimation
     from glmclf.core.likelihood.links import Logit
     from glmclf.core.likelihood.objective import Objective
@@ -536,13 +536,14 @@ def test_shares_near_0_and_1_are_not_told_apart(monkeypatch):
 
 
 def test_twofold_rows_are_made_once_and_alike_in_any_company():
-    from glmclf.core.design.columns import Dense
+    from glmclf.core.design.dense import Dense
+    from glmclf.core.design.product import rotated
     from glmclf.core.numerics.double_double import product
 
     rng = np.random.default_rng(24)
     A, B = rng.standard_normal((70, 90)) * 10.0 ** rng.integers(-8, 8, 90), np.triu(rng.standard_normal((90, 90)))
     whole = product(A, B)
     np.testing.assert_array_equal(whole, np.hstack([product(A, B[:, [j]]) for j in range(90)]))
-    X = Dense(A).rotated(B, True)
+    X = rotated(Dense(A), B, True)
     assert X[:20] is X[:20] and X[:20] is not X[20:]
-    np.testing.assert_array_equal(X[20:].X, Dense(A[20:]).rotated(B, True)[:].X)
+    np.testing.assert_array_equal(X[20:].X, rotated(Dense(A[20:]), B, True)[:].X)

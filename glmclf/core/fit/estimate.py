@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
-from glmclf.core.design.columns import triangular_inverse
+from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit

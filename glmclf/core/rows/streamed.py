@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.rows.blocks import RUN, Blocks
 
 MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say

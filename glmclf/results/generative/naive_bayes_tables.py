@@ -12,7 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian, log_softmax
 from glmclf.core.gaussian.moments import class_moments
 from glmclf.core.naive_bayes.families import Family, Logs, Squares, Statistics, Sums

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import triangular_inverse
+from glmclf.core.design.product import rotated, triangular_inverse
 from glmclf.core.fit.estimate import into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
@@ -324,7 +324,7 @@ class Profiles:
         objective, shift = centred(self.model._objective(columns=res._columns))
         r = self.model._rows if gone is not None or shift.any() else self.model._counted()[0]
         offset = objective.blocks.arrays[3] if r is self.model._rows else r.offset
-        Z = r.X if res._basis is None else r.X.rotated(res._basis)
+        Z = r.X if res._basis is None else rotated(r.X, res._basis)
         arrays = [Z, r.X, r.trials, offset, r.weights]
         if gone is None:
             return Blocks(*arrays, size=self.model._block_size)
@@ -344,7 +344,7 @@ class Profiles:
         several = K > 2
 
         def both(X, y, m, offset, w):
-            return X if basis is None else X.rotated(basis), X, m, offset, w
+            return X if basis is None else rotated(X, basis), X, m, offset, w
 
         def left(X, y, m, offset, w):
             out = outcomes_ruled_out(cone, K, X)
