@@ -17,6 +17,7 @@ from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import InferenceWarning, warn
+from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.specification.hauck_donner import wald_derivatives
@@ -25,7 +26,6 @@ from glmclf.results.regression.separation import spelled
 if TYPE_CHECKING:
     from glmclf.inference.profile.likelihood import Profile
 
-MODEL_BASED = ("nonrobust", "expected")
 SHOWN = 8
 
 
