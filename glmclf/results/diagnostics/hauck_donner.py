@@ -10,11 +10,11 @@ from numpy import ndarray
 
 from glmclf.core.fit.offsets import centred
 from glmclf.core.rows.blocks import Blocks
+from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification.hauck_donner import wald_derivatives
 from glmclf.results.regression.separation import spelled
 
-MODEL_BASED = ("nonrobust", "expected")
 SHOWN = 8  # coefficients that a note names
 
 

@@ -14,12 +14,12 @@ from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.numerics.double_double import product
 from glmclf.errors import InferenceWarning, warn
+from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses.wald import check_alpha
 
 if TYPE_CHECKING:
     from glmclf.inference.profile.likelihood import Profile
 
-MODEL_BASED = ("nonrobust", "expected")
 
 
 class Profiles:
