@@ -32,10 +32,11 @@ from glmclf.results.generative.goodness_of_fit import PosteriorTests
 from glmclf.results.generative.implied_logit import ImpliedLogit
 from glmclf.results.lazy import by_partition
 from glmclf.results.margins.mixin import Margins
-from glmclf.results.performance.report import Judged
+from glmclf.results.performance.mixin import Performance
 from glmclf.results.regression.levels import LevelPredictions, beside, check_prediction, drawn_labels, times_of
 
 if TYPE_CHECKING:
+    from glmclf.results.performance.rows import RowOptions
     from glmclf.results.tables.summary import Summary
 
 ROBUST = {
@@ -45,7 +46,7 @@ ROBUST = {
 WHICH = ("mean", "class", "linear", "joint")
 
 
-class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
+class GenerativeResults(Performance, Margins, PosteriorTests, NonNested, Results):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -466,10 +467,9 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         """Posterior probabilities of the rows of the fit, a column a level."""
         return self.predict()
 
-    def _judged_sum(self, f: Callable, newdata, endog, freq_weights, weights, offset) -> Any:
-        if offset is not None:
+    def _check_row_options(self, options: RowOptions) -> None:
+        if options.offset is not None:
             raise NotImplementedError(f"offset= of {type(self.model).__name__}, which has no linear predictor")
-        return super()._judged_sum(f, newdata, endog, freq_weights, weights, offset)
 
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
         values, index = self._values(newdata)

@@ -30,7 +30,6 @@ from glmclf.inference.specification import gof, iia
 from glmclf.results import decisions
 from glmclf.results.base import row_property
 from glmclf.results.lazy import at_once, by_partition
-from glmclf.results.performance.report import JudgedRegression
 from glmclf.results.regression.constrained import said
 from glmclf.results.regression.levels import (
     LevelEstimates,
@@ -46,7 +45,7 @@ from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
 
-class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
+class MultinomialResults(LevelEstimates, RegressionResults):
     """Results of MNLogit."""
 
     _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_level_shares", "_saturated_value")

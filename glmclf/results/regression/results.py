@@ -37,6 +37,7 @@ from glmclf.results.comparison.nesting import check_nested
 from glmclf.results.diagnostics.accuracy import Digits
 from glmclf.results.diagnostics.mixin import Diagnostics
 from glmclf.results.margins.mixin import Margins
+from glmclf.results.performance.mixin import Performance
 from glmclf.results.regression.bias_reduction import BiasReduction
 from glmclf.results.regression.constrained import Constrained
 from glmclf.results.regression.omitted import check_new_rows, combination, omitted_note
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class RegressionResults(
-    Margins, Diagnostics, Constrained, BiasReduction, Digits, Profiles, NonNested, Results
+    Performance, Margins, Diagnostics, Constrained, BiasReduction, Digits, Profiles, NonNested, Results
 ):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
@@ -809,6 +810,23 @@ class RegressionResults(
         from glmclf.results.margins.predictors import Regression
 
         return Regression(self)
+
+    def _repeated(self, model) -> Any:
+        if self._constraint is not None:
+            return model.fit_constrained((self._constraint.R, self._constraint.q), n_threads=1)
+        reduction = self._reduction
+        options = {} if reduction is None else {"bias_reduction": reduction.kind, "flic": reduction.flic}
+        start = self._finite_theta if reduction is None else None
+        return model.fit(start_params=start, separation="raise", n_threads=1, **options)
+
+    def _check_repeatable(self) -> None:
+        if not self.converged:
+            raise ValueError("validate() repeats the fit, which did not converge")
+        if self.separation is not None:
+            raise ValueError(
+                f"validate() repeats the fit, whose estimate is infinite ({self.separation}), and so are those of "
+                'resamples: fit with bias_reduction="firth" or fit_regularized'
+            )
 
     def _influence_on(self, J: ndarray) -> ndarray:
         """What a row of weight one does to estimates of gradient J (E, p) through the parameters, (n, E)."""
