@@ -10,7 +10,8 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
-from glmclf.data.source.sources import as_source, check_beside, joined
+from glmclf.core.rows.summed import joined
+from glmclf.data.reading.open_source import as_source, check_beside
 from glmclf.errors import DataError, DataWarning, MissingDataError, warn
 from glmclf.inference.performance import calibration
 from glmclf.inference.performance.accuracy import Outcomes
