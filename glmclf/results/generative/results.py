@@ -22,10 +22,10 @@ from glmclf.errors import DataWarning, warn
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.results import decisions
-from glmclf.results.base import Results, row_property
+from glmclf.results.base import Results, row_property, times_of
 from glmclf.results.comparison.comparability import fingerprint
-from glmclf.results.comparison.compare import NonNested
 from glmclf.results.comparison.conditional import ConditionalComparison, LogitForm, compare_conditional
+from glmclf.results.comparison.mixin import ModelComparison
 from glmclf.results.diagnostics.mixin import Diagnostics
 from glmclf.results.generative.discriminant_tables import ErrorTables, warn_skipped
 from glmclf.results.generative.goodness_of_fit import PosteriorTests
@@ -33,7 +33,7 @@ from glmclf.results.generative.implied_logit import ImpliedLogit
 from glmclf.results.lazy import by_partition
 from glmclf.results.margins.mixin import Margins
 from glmclf.results.performance.mixin import Performance
-from glmclf.results.regression.levels import LevelPredictions, beside, check_prediction, drawn_labels, times_of
+from glmclf.results.regression.levels import LevelPredictions, beside, check_prediction, drawn_labels
 
 if TYPE_CHECKING:
     from glmclf.results.performance.rows import RowOptions
@@ -46,7 +46,7 @@ ROBUST = {
 WHICH = ("mean", "class", "linear", "joint")
 
 
-class GenerativeResults(Performance, Margins, PosteriorTests, NonNested, Results):
+class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, Results):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes

@@ -28,7 +28,7 @@ from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.inference.specification import gof, iia
 from glmclf.results import decisions
-from glmclf.results.base import row_property
+from glmclf.results.base import row_property, times_of
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.regression.constrained import said
 from glmclf.results.regression.levels import (
@@ -37,7 +37,6 @@ from glmclf.results.regression.levels import (
     beside,
     check_prediction,
     drawn_labels,
-    times_of,
 )
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of_unknown

@@ -32,7 +32,7 @@ from glmclf.inference.specification import gof
 from glmclf.results import saving
 from glmclf.results.base import Results, row_property
 from glmclf.results.comparison import comparability as same_data
-from glmclf.results.comparison.compare import NonNested
+from glmclf.results.comparison.mixin import ModelComparison
 from glmclf.results.comparison.nesting import check_nested
 from glmclf.results.diagnostics.accuracy import Digits
 from glmclf.results.diagnostics.mixin import Diagnostics
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class RegressionResults(
-    Performance, Margins, Diagnostics, Constrained, BiasReduction, Digits, Profiles, NonNested, Results
+    Performance, Margins, Diagnostics, Constrained, BiasReduction, Digits, Profiles, ModelComparison, Results
 ):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
