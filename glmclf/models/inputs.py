@@ -15,7 +15,7 @@ from numpy import ndarray
 from glmclf.core.design.columns import Columns, Dense, Sparse, from_pieces, some_columns
 from glmclf.core.fit.unique_rows import Distinct, distinct_rows
 from glmclf.core.rows.blocks import Blocks, linear
-from glmclf.core.rows.streamed import RowsElsewhereError, asked_for
+from glmclf.core.rows.streamed import RowsElsewhereError, rows_gone
 from glmclf.data.design.arrays import constant, is_sparse, read_arrays
 from glmclf.data.response.response import packed
 from glmclf.data.source.sources import as_source
@@ -356,10 +356,7 @@ class Inputs:
     @property
     def _rows(self) -> Any:
         if self._rows_ is None:
-            raise DataError(
-                f"{asked_for()[0]} needs the rows of the fit, which were removed or not saved, or are in a stream, "
-                "which a pickle does not keep: pass new data, or fit again"
-            )
+            raise rows_gone()
         return self._rows_
 
     # ------------------------------------------------------------------------------------- names of statsmodels

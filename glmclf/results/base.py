@@ -16,6 +16,7 @@ from glmclf.results import saving
 from glmclf.results.hypotheses.linear import constraints
 from glmclf.results.hypotheses.nonlinear import NonlinearTests
 from glmclf.results.hypotheses.pairwise import PairwiseComparisons
+from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Estimates(NonlinearTests, PairwiseComparisons):
         return self.model._param_index
 
     @property
+    @requires()
     def df_resid(self) -> float:
         """Observations less parameters."""
         raise NotImplementedError
@@ -93,11 +95,13 @@ class Estimates(NonlinearTests, PairwiseComparisons):
         return np.where(v >= 0, v, np.nan)
 
     @property
+    @requires()
     def params(self) -> pd.Series:
         """The estimate."""
         return self._labelled(self._theta)
 
     @property
+    @requires()
     def bse(self) -> pd.Series:
         """Standard errors."""
         return self._labelled(self._se)
@@ -108,15 +112,18 @@ class Estimates(NonlinearTests, PairwiseComparisons):
             return self._theta / self._se
 
     @property
+    @requires(Needs.TESTS)
     def tvalues(self) -> pd.Series:
         """Estimates over their standard errors."""
         return self._labelled(self._z)
 
     @property
+    @requires(Needs.TESTS)
     def pvalues(self) -> pd.Series:
         """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution."""
         return self._labelled(wald.z_pvalues(self._z))
 
+    @requires()
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
         """Confidence intervals of the parameters, estimate -/+ z se.
 
@@ -139,6 +146,7 @@ class Estimates(NonlinearTests, PairwiseComparisons):
         ends = wald.intervals(self._theta, self._se, alpha)
         return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
 
+    @requires()
     def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
         """Covariance matrix of the parameters, or of R params.
 
@@ -168,6 +176,7 @@ class Estimates(NonlinearTests, PairwiseComparisons):
             return None
         return min(self._cov.clusters) - 1 if self._cov.clusters else self.df_resid
 
+    @requires(Needs.TESTS)
     def t_test(self, r_matrix: Any, *, use_t: bool | None = None) -> Any:
         """Wald test of each row of R theta = q.
 
@@ -186,6 +195,7 @@ class Estimates(NonlinearTests, PairwiseComparisons):
         theta, V, R = self._coordinates(R)
         return wald.t_test(theta, V, R, q, df=self._df(use_t))
 
+    @requires(Needs.TESTS)
     def wald_test(self, r_matrix: Any, *, use_f: bool | None = None, scalar: bool = True) -> Any:
         """Joint Wald test of R theta = q: chi-squared, or F with (J, df_resid) degrees of freedom;
         clusters - 1 instead of df_resid where the covariance is clustered.
@@ -209,10 +219,12 @@ class Estimates(NonlinearTests, PairwiseComparisons):
         options: dict[str, Any] = {"use_f": bool(use_f), "df": self._df(use_f), "scalar": scalar, "rank": self._rank}
         return wald.wald_test(theta, V, R, q, independent=True, **options)
 
+    @requires(Needs.TESTS)
     def f_test(self, r_matrix: Any) -> Any:
         """`wald_test` with the F distribution."""
         return self.wald_test(r_matrix, use_f=True)
 
+    @requires(Needs.MAXIMUM, Needs.UNCONSTRAINED)
     def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
         """Joint Wald test of each term of the formula: all columns of a factor, a spline or an interaction at once.
 
@@ -233,7 +245,6 @@ class Estimates(NonlinearTests, PairwiseComparisons):
         NotImplementedError
             A fit under constraints.
         """
-        self._check_terms()
         terms, df = self.model._terms, self._df(use_f)
         tests = wald.term_tests(
             *(self._theta, self._V, terms),
@@ -246,12 +257,10 @@ class Estimates(NonlinearTests, PairwiseComparisons):
         )
         return frames.term_table(tests)
 
-    def _check_terms(self) -> None:
-        """Refuse tests of terms that the fit does not have."""
-
     def _check_joint(self, R: ndarray) -> None:
         """Refuse joint tests that the fit does not have."""
 
+    @requires()
     def summary_frame(
         self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
     ) -> pd.DataFrame:
@@ -273,6 +282,7 @@ class Estimates(NonlinearTests, PairwiseComparisons):
         """
         return frames.summary_frame(self, alpha=alpha, exponentiate=exponentiate, method=method)
 
+    @requires()
     def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
         """One row a parameter, with the column names of R's broom: term, estimate, std_error, statistic, p_value,
         conf_low, conf_high."""
@@ -294,11 +304,13 @@ class Kept(Estimates):
         raise NotImplementedError
 
     @property
+    @requires()
     def llf(self) -> float:
         """Log-likelihood."""
         raise NotImplementedError
 
     @property
+    @requires()
     def nobs(self) -> float:
         """Rows, or the sum of the frequency weights."""
         return self.model.nobs
@@ -323,6 +335,7 @@ class Kept(Estimates):
         return not self._regularised
 
     @property
+    @requires()
     def aic(self) -> float:
         """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood and a fit that did not converge. Of a
         generative model that of the joint likelihood: it compares laws of the same features, never a generative model
@@ -330,11 +343,13 @@ class Kept(Estimates):
         return self.info_criteria("aic")
 
     @property
+    @requires()
     def bic(self) -> float:
         """Schwarz's criterion, -2 llf + p log(nobs); NaN for a pseudo-likelihood, a regularised fit and one that did
         not converge. Of a generative model that of the joint likelihood."""
         return self.info_criteria("bic")
 
+    @requires()
     def info_criteria(self, crit: str, dk_params: float = 0) -> float:
         """AIC or BIC with `dk_params` more parameters counted.
 
@@ -358,11 +373,13 @@ class Kept(Estimates):
         return float(-2.0 * self.llf + penalty[crit])
 
     @property
+    @requires()
     def cov_type(self) -> str:
         """Name of the covariance type."""
         return self._cov.name
 
     @property
+    @requires()
     def cov_kwds(self) -> dict[str, Any]:
         """What the covariance type was told and found.
 
@@ -374,6 +391,7 @@ class Kept(Estimates):
         groups = {"groups": self._group_names, "n_groups": list(self._cov.clusters)} if self._group_names else {}
         return {**groups, **self._cov.options}
 
+    @requires(Needs.MAXIMUM)
     def with_cov(self, cov_type: str, **kwds) -> Self:
         """The same estimate with another covariance, without a new fit.
 
@@ -456,6 +474,7 @@ class Kept(Estimates):
         doubt = self.model._doubt(self._cov.name)
         return [self._cov.description, *([doubt] if doubt else [])]
 
+    @requires()
     def summary(
         self, yname: Any = None, xname: Any = None, title: Any = None, alpha: float = 0.05, exponentiate: bool = False
     ) -> Summary:
@@ -485,6 +504,7 @@ class Kept(Estimates):
     def _repr_html_(self) -> str:
         return self.summary().as_html()
 
+    @requires()
     def glance(self) -> pd.DataFrame:
         """One row for the fit, with the column names of R's broom."""
         return frames.glance(self)
@@ -505,6 +525,7 @@ class Kept(Estimates):
         other.__dict__.update(self.__dict__)
         return other
 
+    @requires()
     def remove_data(self) -> None:
         """Drop every array with one entry a row, and the table: predictions and inference remain."""
         self._remember()
@@ -522,6 +543,7 @@ class Kept(Estimates):
         for name in self._facts:
             getattr(self, name)
 
+    @requires()
     def save(self, path) -> None:
         """Write the result as JSON: formula, levels, transforms, estimate and covariance, no row of the data.
 

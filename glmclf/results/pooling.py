@@ -18,6 +18,7 @@ from glmclf.errors import DataError, FormulaError
 from glmclf.inference.hypotheses import pooling, wald
 from glmclf.inference.hypotheses.pooling import Pooled, PooledWald
 from glmclf.results.base import Estimates
+from glmclf.results.requires import Needs, check_needs
 from glmclf.results.tables.frames import notebook
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ class PooledResults(Estimates):
 
         if not use_f:
             raise NotImplementedError("wald_test_terms(use_f=False) of pooled fits: D1 is an F statistic")
-        self.results[0]._check_terms()
+        check_needs(self.results[0], "wald_test_terms", Needs.UNCONSTRAINED)
         rows = {}
         for name, where in self.model._terms.items():
             at = np.arange(len(self._theta))[where]

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from glmclf.core.rows.asked import begin, end, spelled
+from glmclf.core.rows.streamed import RowsElsewhereError, rows_gone
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,6 +27,7 @@ class Needs(Enum):
     OBJECTIVE = "an objective whose maxima compare: the likelihood, or Firth's penalised one"
     UNCONSTRAINED = "no linear constraints on the parameters"
     FINITE = "a finite estimate: no separation"
+    REPEATABLE = "a fit that has an estimate on resampled rows, too: converged and not separated"
     ROWS = "the rows of the fit one by one, in memory"
 
 
@@ -34,18 +36,23 @@ class Kind(Enum):
 
     PENALISED = "a penalised fit"
     REFIT = "a refit after selection"
+    NOT_REFIT = "a penalised fit without a refit"
     SELECTED = "a lasso"
     WITHOUT_POSTERIOR = "a penalised pseudo-likelihood"
     PSEUDO = "a pseudo-likelihood"
     PSEUDO_JOINT = "a joint pseudo-likelihood"
     UNCONVERGED = "a fit that did not converge"
     SHRUNK = "a regularised fit"
+    SMOOTHED = "a fit with a penalty or smoothing"
     REDUCED = "a bias-reduced fit"
     WITHOUT_OBJECTIVE = "a bias-reduced fit without a penalised likelihood"
     CONSTRAINED = "a constrained fit"
     SEPARATED = "a separated fit"
     STREAMED = "a fit to a stream"
     WITHOUT_ROWS = "a fit whose rows are gone"
+
+
+SPECIAL = (Kind.SEPARATED, Kind.CONSTRAINED, Kind.REDUCED, Kind.PENALISED)  # estimates with an inference of their own
 
 
 def is_of(res: Any, kind: Kind) -> bool:
@@ -70,14 +77,16 @@ def _without_spread(res: Any) -> bool:
 
 
 _OF: Mapping[Kind, Callable[[Any], Any]] = {
-    Kind.PENALISED: lambda res: _penalised(res) and not res._again,
+    Kind.PENALISED: _penalised,
     Kind.REFIT: lambda res: _penalised(res) and res._again,
+    Kind.NOT_REFIT: lambda res: _penalised(res) and not res._again,
     Kind.SELECTED: lambda res: _without_spread(res) and not res.model._pseudo,
     Kind.WITHOUT_POSTERIOR: lambda res: _without_spread(res) and res.model._pseudo,
     Kind.PSEUDO: lambda res: res.model._pseudo and not _joint(res),
     Kind.PSEUDO_JOINT: lambda res: res.model._pseudo and _joint(res),
     Kind.UNCONVERGED: lambda res: not res.converged,
     Kind.SHRUNK: lambda res: _joint(res) and res._regularised,
+    Kind.SMOOTHED: lambda res: _joint(res) and not res._maximum,
     Kind.REDUCED: lambda res: _reduction(res) is not None,
     Kind.WITHOUT_OBJECTIVE: lambda res: _reduction(res) is not None and _reduction(res).penalised is None,
     Kind.CONSTRAINED: lambda res: getattr(res, "_constraint", None) is not None,
@@ -96,8 +105,8 @@ class Refusal:
     """
 
     kind: Kind
-    error: type[Exception]
-    sentence: str
+    error: Callable[..., Exception]
+    sentence: str = ""  # where the error has none of its own
     why: str = ""  # unless the method has words of its own
     of: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     only: tuple[str, ...] = ()  # methods that the whole sentence is for; else all
@@ -128,7 +137,6 @@ PENALISED = Refusal(
         "equations": "they have tests. params has the estimates",
         "hauck_donner": "there is no Wald test. Use fit()",
         "digits": "they are known of maximum likelihood. mle_retvals has the violation of the optimality conditions",
-        "compare_conditional": "it compares maximum likelihood fits",
     },
 )
 REFIT = Refusal(
@@ -159,11 +167,49 @@ REDUCED = Refusal(
 CALIBRATION = "calibration plots and predictions"
 
 REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
-    Needs.MAXIMUM: (PENALISED, REFIT),
-    Needs.MLE: (PENALISED, REFIT, REDUCED),
-    Needs.TESTS: (
+    Needs.MAXIMUM: (
         Refusal(
             Kind.PENALISED,
+            NotImplementedError,
+            '{name} of a regularised fit: a penalty is in it. Use vif(of="design")',
+            only=("vif",),
+        ),
+        REFIT,
+        PENALISED,
+    ),
+    Needs.MLE: (
+        Refusal(
+            Kind.REDUCED,
+            NotImplementedError,
+            "{name} of {model} with bias_reduction={res.bias_reduction!r}: it compares maximum likelihood fits",
+            only=("compare_vuong",),
+        ),
+        Refusal(
+            Kind.PENALISED,
+            NotImplementedError,
+            "{name} of {model} with a penalty or smoothing: it compares maximum likelihood fits",
+            only=("compare_vuong",),
+        ),
+        Refusal(
+            Kind.PENALISED,
+            NotImplementedError,
+            "{name} of a penalised fit: it compares maximum likelihood fits",
+            only=("compare_conditional",),
+        ),
+        REFIT,
+        PENALISED,
+        REDUCED,
+        Refusal(
+            Kind.SMOOTHED,
+            NotImplementedError,
+            "{name} of {model} with a penalty or smoothing: {why}",
+            "it needs maximum likelihood",
+            {"compare_vuong": "it compares maximum likelihood fits"},
+        ),
+    ),
+    Needs.TESTS: (
+        Refusal(
+            Kind.NOT_REFIT,
             NotImplementedError,
             "{name} of a penalised fit: there are no Wald tests. A ridge has posterior_sd and conf_int(); after a "
             "lasso refit=True has tests, which ignore the selection",
@@ -255,7 +301,17 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
             "iia_test compares estimates, of which some are infinite ({res.separation})",
             only=("iia_test",),
         ),
-        Refusal(Kind.SEPARATED, ValueError, "{what}: the estimate is infinite ({res.separation})"),
+        Refusal(Kind.SEPARATED, ValueError, "{what} of {model}: the estimate is infinite ({res.separation})"),
+    ),
+    Needs.ROWS: (Refusal(Kind.STREAMED, RowsElsewhereError), Refusal(Kind.WITHOUT_ROWS, rows_gone)),
+    Needs.REPEATABLE: (
+        Refusal(Kind.UNCONVERGED, ValueError, "{what} repeats the fit, which did not converge"),
+        Refusal(
+            Kind.SEPARATED,
+            ValueError,
+            "{what} repeats the fit, whose estimate is infinite ({res.separation}), and so are those of resamples: fit "
+            'with bias_reduction="firth" or fit_regularized',
+        ),
     ),
 }
 
@@ -323,7 +379,7 @@ def check_needs(res: Any, what: str, *needs: Needs) -> None:
     for need in needs:
         for refusal in REFUSALS[need]:
             if is_of(res, refusal.kind) and (not refusal.only or not {what, _stem(what)}.isdisjoint(refusal.only)):
-                raise refusal.error(_said(refusal, res, what))
+                raise refusal.error(_said(refusal, res, what)) if refusal.sentence else refusal.error()
 
 
 def kinds(res: Any, among: tuple[Kind, ...]) -> Iterator[str]:
@@ -332,7 +388,7 @@ def kinds(res: Any, among: tuple[Kind, ...]) -> Iterator[str]:
 
 
 def _stem(what: str) -> str:
-    return what.partition("(")[0]
+    return what.partition("(")[0].rstrip()
 
 
 def _said(refusal: Refusal, res: Any, what: str) -> str:

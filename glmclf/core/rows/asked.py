@@ -47,11 +47,10 @@ def asked_for() -> str:
     return "this" if found is None else spelled(*found)
 
 
-def takes_rows() -> bool:
-    """Whether what the user asked for takes other rows in place of those of the fit."""
+def method_asked_for() -> Any:
+    """What the user asked for, itself."""
     found = _asked.get()
-    method = None if found is None else inspect.getattr_static(type(found[0]), found[1], None)
-    return inspect.isfunction(method) and not {"newdata", "exog"}.isdisjoint(inspect.signature(method).parameters)
+    return None if found is None else inspect.getattr_static(type(found[0]), found[1], None)
 
 
 def spelled(owner: Any, name: str) -> str:

@@ -15,6 +15,7 @@ from glmclf.inference.covariance.influence import first_rows
 from glmclf.inference.specification import gof, moments
 from glmclf.inference.specification.moments import MomentTest
 from glmclf.results.regression.separation import instead
+from glmclf.results.requires import Needs, requires
 
 FULL = 300  # moments of an information matrix test, up to which `gof_test` has all of them
 COLUMNS = ["statistic", "df", "pvalue", "groups"]
@@ -70,6 +71,7 @@ class FitTests:
     model: Any
     _risk_test: ClassVar[str] = "Hosmer-Lemeshow"
 
+    @requires(Needs.MAXIMUM, Needs.LIKELIHOOD)
     def gof_test(self, groups: int = 10) -> pd.DataFrame:
         """Goodness of fit: by covariate pattern, by groups of fitted risk, and by moments, for data of any sparseness.
 
@@ -128,8 +130,6 @@ class FitTests:
         Stukel                  0.062   2   0.970       0
         information matrix     10.542   9   0.308       0
         """
-        res: Any = self
-        res._check_likelihood("gof_test()", "calibration plots and predictions")
         check_groups(groups)
         if self.model._rows.streamed:
             return _with_rows(self).gof_test(groups)
@@ -187,6 +187,7 @@ class FitTests:
             return none
         return t.statistic, t.df, t.pvalue, len(t.observed)
 
+    @requires(Needs.LIKELIHOOD)
     def gof_groups(self, groups: int = 10) -> pd.DataFrame:
         """Groups of fitted risk of the Hosmer-Lemeshow test, observed and expected, of rows that separation leaves.
 
@@ -220,7 +221,6 @@ class FitTests:
         4      0.635  0.945  8.0         7.0       6.372
         """
         res: Any = self
-        res._check_likelihood("gof_groups()", "calibration plots and predictions")
         check_groups(groups, least=2)
         if self.model._rows.streamed:
             return _with_rows(self).gof_groups(groups)
@@ -229,6 +229,7 @@ class FitTests:
             raise ValueError(f"gof_groups(): there is no row to group, as separation decides all ({res.separation})")
         return group_table(seen.counts, seen.p, seen.risk, groups, res._class_names())
 
+    @requires(Needs.MAXIMUM, Needs.LIKELIHOOD)
     def information_matrix_test(self, diagonal: bool = False) -> MomentTest:
         """White's information matrix test, in Orme's form: are the variances what the likelihood implies?
 
@@ -269,8 +270,6 @@ class FitTests:
         >>> round(res.information_matrix_test(diagonal=True).pvalue, 3)
         0.469
         """
-        res: Any = self
-        res._check_likelihood("information_matrix_test()", "robust standard errors, which do not need it")
         name = "information matrix (diagonal)" if diagonal else "information matrix"
         return self._moment_tests([name])[name]
 

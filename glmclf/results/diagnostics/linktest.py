@@ -16,6 +16,7 @@ from glmclf.core.design.columns import Dense
 from glmclf.core.rows.streamed import Gathered, RowsElsewhereError
 from glmclf.data.design.arrays import ArrayDesign
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
+from glmclf.results.requires import Needs, requires
 
 NAMES = ["_cons", "_hat", "_hatsq"]
 NEEDS_ROWS = ("cluster", "HAC", "bootstrap")
@@ -24,6 +25,7 @@ NEEDS_ROWS = ("cluster", "HAC", "bootstrap")
 class LinkTest:
     """The part of a result that tests its link."""
 
+    @requires(Needs.MLE)
     def linktest(self, cov_type: str | None = None, cov_kwds: Mapping[str, Any] | None = None) -> pd.DataFrame:
         """Link test: the response on the linear predictor and its square, whose coefficient is 0 if the link is right.
 
@@ -67,7 +69,6 @@ class LinkTest:
         _cons   0.082    0.607  0.135  0.893
         """
         res: Any = self
-        res._refuse_reduced("linktest()", "it compares maximum likelihood fits")
         if not res.converged:
             raise ValueError("linktest(): the fit did not converge, so that its linear predictor is not the estimate's")
         if res._cone is not None:

@@ -10,6 +10,7 @@ from numpy import ndarray
 
 from glmclf.core.rows.blocks import Blocks
 from glmclf.results.regression.levels import times_of
+from glmclf.results.requires import requires
 
 
 class PartialResiduals:
@@ -17,6 +18,7 @@ class PartialResiduals:
 
     model: Any
 
+    @requires()
     def components(self) -> pd.DataFrame:
         """What each term adds to the linear predictor of each row, less its mean over the rows.
 
@@ -54,6 +56,7 @@ class PartialResiduals:
         table.attrs["constant"] = constant.tolist() if len(constant) > 1 else float(constant[0])
         return table
 
+    @requires()
     def resid_partial(self) -> pd.DataFrame:
         """Partial residuals: what each term adds, plus the working residual.
 

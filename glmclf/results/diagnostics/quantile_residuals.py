@@ -11,6 +11,7 @@ from numpy import ndarray
 from glmclf.core.numerics import seeds
 from glmclf.inference.residuals import quantile as quantile_residuals
 from glmclf.results.regression.levels import times_of
+from glmclf.results.requires import requires
 
 
 class QuantileResiduals:
@@ -18,6 +19,7 @@ class QuantileResiduals:
 
     model: Any
 
+    @requires()
     def resid_quantile(self, seed=None) -> Any:
         """Randomised quantile residuals: independent standard normal numbers if the fitted probabilities are right.
 

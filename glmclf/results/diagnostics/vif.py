@@ -11,6 +11,7 @@ from numpy import ndarray
 from glmclf.core.design.columns import some_columns, triangular_inverse
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.specification import vif as inflation
+from glmclf.results.requires import Needs, check_needs, requires
 
 
 class Inflation:
@@ -18,6 +19,7 @@ class Inflation:
 
     model: Any
 
+    @requires()
     def vif(self, of: str = "information", by: str = "term") -> pd.DataFrame:
         """Generalised variance inflation factors: what overlapping regressors cost each term in sharpness.
 
@@ -94,9 +96,7 @@ class Inflation:
         """F with F'F the expected information of the finite parameters, and their places among all."""
         res: Any = self
         instead = 'vif(of="design")'
-        if res._regularised:
-            raise NotImplementedError(f'vif(of="information") of a regularised fit: a penalty is in it. Use {instead}')
-        res._refuse_constrained('vif(of="information")', instead)
+        check_needs(self, 'vif(of="information")', Needs.MAXIMUM, Needs.UNCONSTRAINED)
         estimate = res._estimated_rows()
         if estimate is None or estimate.free is not None:
             raise NotImplementedError(f'vif(of="information") of a separated fit ({res.separation}): use {instead}')

@@ -14,6 +14,7 @@ from scipy.special import chdtrc, fdtrc
 from glmclf.inference.hypotheses import nonlinear, wald
 from glmclf.inference.hypotheses.nonlinear import NonlinearFunction
 from glmclf.results.hypotheses.linear import respelled
+from glmclf.results.requires import Needs, requires
 from glmclf.results.tables.frames import notebook
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class NonlinearTest:
 class NonlinearTests:
     """The part of estimates that tests nonlinear functions of them."""
 
+    @requires(Needs.TESTS)
     def nonlinear_test(self, hypothesis: str | list[str], *, use_t: bool | None = None) -> NonlinearTest:
         """Estimate, standard error and test of functions of the parameters (Stata's nlcom and testnl).
 

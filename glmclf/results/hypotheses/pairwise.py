@@ -14,6 +14,7 @@ from glmclf.core.numerics import seeds
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses import multiplicity as pairwise
 from glmclf.inference.hypotheses import wald
+from glmclf.results.requires import Needs, requires
 from glmclf.results.tables.frames import notebook
 
 WORDS = {
@@ -69,6 +70,7 @@ class PairwiseTests:
 class PairwiseComparisons:
     """The part of estimates that compares the levels of a factor."""
 
+    @requires(Needs.TESTS)
     def t_test_pairwise(
         self,
         term_name: str,

@@ -25,8 +25,6 @@ def inverse_predict(
 ) -> pd.DataFrame:
     """See `InversePredictions.inverse_predict`."""
     check_word("method", method, ("fieller", "delta"))
-    if getattr(res, "_need_spread", None) is not None:
-        res._need_spread("inverse_predict()")
     values = _probabilities(p)
     source = res._margin_source()
     source.check(variable)

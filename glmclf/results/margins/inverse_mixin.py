@@ -7,10 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from glmclf.results.requires import Needs, requires
+
 
 class InversePredictions:
     """What binary results say of the value of a variable: `inverse_predict`."""
 
+    @requires(Needs.SPREAD)
     def inverse_predict(
         self,
         p: Any,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from glmclf.results.requires import Needs, requires
+
 if TYPE_CHECKING:
     from glmclf.results.margins.effects import MarginalEffects
     from glmclf.results.margins.predictions import AdjustedPredictions, Contrasts
@@ -26,6 +28,7 @@ class Margins:
         """The fit as averages over rows see it."""
         raise NotImplementedError
 
+    @requires(Needs.SPREAD)
     def get_margeff(
         self,
         at: Any = "overall",
@@ -122,6 +125,7 @@ class Margins:
 
         return marginal_effects(self, at, method, atexog, dummy, count, variables, over, contrast, newdata, vcov)
 
+    @requires(Needs.SPREAD)
     def predictions(
         self,
         variables: Variables = None,
@@ -187,6 +191,7 @@ class Margins:
 
         return adjusted_predictions(self, variables, at, by, which, weights, newdata, vcov)
 
+    @requires()
     def contrasts(
         self,
         variables: Variables,
@@ -220,6 +225,7 @@ class Margins:
         found = self.predictions(variables, at, **keywords)
         return found.contrasts(comparison=comparison, contrast=contrast, adjust=adjust, seed=seed)
 
+    @requires()
     def inverse_predict(
         self,
         p: Any,
@@ -249,9 +255,3 @@ class Margins:
             f"inverse_predict() of {type(self.model).__name__}: it is for Logit, Probit and CLogLog. predictions() has "
             "the probabilities at values of a variable"
         )
-
-    def _check_margins(self, what: str) -> None:
-        """Refuse an estimate that has no standard errors."""
-        need: Any = getattr(self, "_need_spread", None)
-        if need is not None:
-            need(what)

@@ -19,6 +19,7 @@ from glmclf.inference.performance.accuracy import Measure, Outcomes
 from glmclf.results.performance.calibration import Calibration
 from glmclf.results.performance.roc import MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
 from glmclf.results.regression.levels import cross_table
+from glmclf.results.requires import Needs, requires
 from glmclf.results.tables.frames import notebook
 
 if TYPE_CHECKING:
@@ -305,6 +306,7 @@ class Judged:
 
     _most_probable: ClassVar[bool] = True  # the first level of equals is predicted, not that beyond a threshold
 
+    @requires()
     def pred_table(
         self, threshold=None, newdata=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> pd.DataFrame:
@@ -340,6 +342,7 @@ class Judged:
         self._check_threshold(threshold)
         return self._judged_sum(lambda r: accuracy.Table.of(r.outcomes, self._predicted(r, threshold)), *rows)
 
+    @requires()
     def classification_report(
         self,
         threshold=None,
@@ -405,6 +408,7 @@ class Judged:
         return ClassificationReport(cross_table(judge.table, levels), overall | judge.agreement(), by_class)
 
     # ------------------------------------------------------------------------------------------------------ curves
+    @requires()
     def roc(
         self, newdata=None, event=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> RocCurve | MulticlassRoc:
@@ -461,6 +465,7 @@ class Judged:
             raise DataError(f"a curve needs rows of {level!r} and others; of the rows judged {only} {level!r}")
         return RocCurve(rows.scores[:, k], rows.p[:, k], outcomes, rows.index, self._judged_levels[k])
 
+    @requires()
     def compare_roc(
         self,
         other,
@@ -512,6 +517,7 @@ class Judged:
         assert isinstance(second, RocCurve)
         return first.compare(second, alpha)
 
+    @requires()
     def precision_recall(
         self, newdata=None, event=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> PrecisionRecall:
@@ -534,6 +540,7 @@ class Judged:
         k = self._one_place(event, "precision_recall()")
         return PrecisionRecall(self._curve(self._judged(newdata, endog, freq_weights, weights, offset), k))
 
+    @requires()
     def decision_curve(
         self,
         thresholds=None,
@@ -593,6 +600,7 @@ class Judged:
             }
         return pd.DataFrame(columns, index=pd.Index(t, name="threshold"))
 
+    @requires()
     def lift(
         self, bins: int = 10, newdata=None, event=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> pd.DataFrame:
@@ -624,6 +632,7 @@ class Judged:
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(size) + 1, name="group"))
 
     # ------------------------------------------------------------------------------------------------- calibration
+    @requires()
     def calibration(
         self,
         bins: int = 10,
@@ -687,6 +696,7 @@ class Judged:
         return Calibration(rows.log_p, rows.outcomes, levels, shown, bins, method)
 
     # -------------------------------------------------------------------------------------------------- validation
+    @requires(Needs.REPEATABLE)
     def validate(
         self, method: str = "bootstrap", *, seed=None, reps: int | None = None, folds: int | None = None, groups=None
     ) -> Validation:
@@ -755,13 +765,9 @@ class Judged:
         """
         from glmclf.results.performance.validation import Resampled, validate
 
-        self._check_repeatable()
         rows = self._judged(None, None, None, None, None)
         self._all_classes(rows, "validate()")
         return validate(Resampled(self, rows.log_p, rows.outcomes), method, seed, reps, folds, groups)
-
-    def _check_repeatable(self) -> None:
-        """Refuse what cannot be repeated."""
 
 
 class JudgedRegression(Judged):
@@ -780,15 +786,6 @@ class JudgedRegression(Judged):
         options = {} if reduction is None else {"bias_reduction": reduction.kind, "flic": reduction.flic}
         start = self._finite_theta if reduction is None else None
         return model.fit(start_params=start, separation="raise", n_threads=1, **options)
-
-    def _check_repeatable(self) -> None:
-        if not self.converged:
-            raise ValueError("validate() repeats the fit, which did not converge")
-        if self.separation is not None:
-            raise ValueError(
-                f"validate() repeats the fit, whose estimate is infinite ({self.separation}), and so are those of "
-                'resamples: fit with bias_reduction="firth" or fit_regularized'
-            )
 
 
 def _bins(bins: Any) -> int:

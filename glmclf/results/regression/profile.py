@@ -21,6 +21,7 @@ from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.specification.hauck_donner import wald_derivatives
 from glmclf.results.regression.separation import spelled
+from glmclf.results.requires import Needs, check_needs, requires
 
 if TYPE_CHECKING:
     from glmclf.inference.profile.likelihood import Profile
@@ -42,6 +43,7 @@ class Profiles:
     _theta: ndarray
     _value: float
 
+    @requires()
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
         """Confidence intervals of the parameters.
 
@@ -100,8 +102,7 @@ class Profiles:
     def _check_profile(self) -> None:
         res: Any = self
         what = 'conf_int(method="profile")'
-        res._check_likelihood(what, 'conf_int(method="wald")')
-        res._check_penalised(what)
+        check_needs(self, what, Needs.LIKELIHOOD, Needs.OBJECTIVE)
         if self._reduction is not None and self._reduction.flic:
             raise NotImplementedError(
                 f"{what} with flic=True: the corrected intercept is no maximum. Fit with flic=False for the slopes"
@@ -203,6 +204,7 @@ class Profiles:
 
     # --------------------------------------------------------------------------------------- the Hauck-Donner effect
     @property
+    @requires(Needs.MAXIMUM, Needs.LIKELIHOOD, Needs.UNCONSTRAINED)
     def hauck_donner(self) -> pd.DataFrame:
         """Where the Hauck-Donner effect makes Wald tests useless, with the likelihood ratio tests to use instead.
 
@@ -243,9 +245,6 @@ class Profiles:
         x             -1.3136     True  0.0000  0.0
         """
         res: Any = self
-        res._check_likelihood("hauck_donner", "compare_lr_test of a model that has one")
-        if self._constraint is not None:
-            raise NotImplementedError("hauck_donner of a constrained fit: use constraint_test()")
         slope = self._wald_derivatives
         infinite = np.isinf(self._theta)
         present = (slope < 0) | infinite
