@@ -43,6 +43,7 @@ class Kind(Enum):
     PSEUDO_JOINT = "a joint pseudo-likelihood"
     UNCONVERGED = "a fit that did not converge"
     SHRUNK = "a regularised fit"
+    OF_SHRUNK = "the logit that a regularised fit implies"
     SMOOTHED = "a fit with a penalty or smoothing"
     REDUCED = "a bias-reduced fit"
     WITHOUT_OBJECTIVE = "a bias-reduced fit without a penalised likelihood"
@@ -86,6 +87,7 @@ _OF: Mapping[Kind, Callable[[Any], Any]] = {
     Kind.PSEUDO_JOINT: lambda res: res.model._pseudo and _joint(res),
     Kind.UNCONVERGED: lambda res: not res.converged,
     Kind.SHRUNK: lambda res: _joint(res) and res._regularised,
+    Kind.OF_SHRUNK: lambda res: getattr(res, "_parent", None) is not None and res._parent._regularised,
     Kind.SMOOTHED: lambda res: _joint(res) and not res._maximum,
     Kind.REDUCED: lambda res: _reduction(res) is not None,
     Kind.WITHOUT_OBJECTIVE: lambda res: _reduction(res) is not None and _reduction(res).penalised is None,
@@ -213,6 +215,12 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
             NotImplementedError,
             "{name} of a penalised fit: there are no Wald tests. A ridge has posterior_sd and conf_int(); after a "
             "lasso refit=True has tests, which ignore the selection",
+        ),
+        Refusal(
+            Kind.OF_SHRUNK,
+            ValueError,
+            "a regularised discriminant is biased: its standard deviations do not make a test. Fit without shrinkage= "
+            "and ridge=",
         ),
     ),
     Needs.SPREAD: (
@@ -399,5 +407,5 @@ def _said(refusal: Refusal, res: Any, what: str) -> str:
         why=refusal.of.get(_stem(what), refusal.why),
         res=res,
         model=type(res.model).__name__,
-        weights="a fractional response" if res.model._frequency else "sampling weights",
+        weights="a fractional response" if getattr(res.model, "_frequency", False) else "sampling weights",
     )

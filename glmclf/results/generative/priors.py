@@ -9,9 +9,9 @@ from numpy import ndarray
 
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.errors import DataError
+from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.results.requires import SPECIAL, kinds
 
-MODEL_BASED = ("nonrobust", "expected")
 KNOWN = (*MODEL_BASED, "HC0", "HC1")
 
 
