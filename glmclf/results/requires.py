@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from glmclf.core.rows.asked import begin, end, spelled
-from glmclf.core.rows.streamed import RowsElsewhereError, rows_gone
+from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -311,7 +311,7 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
         ),
         Refusal(Kind.SEPARATED, ValueError, "{what} of {model}: the estimate is infinite ({res.separation})"),
     ),
-    Needs.ROWS: (Refusal(Kind.STREAMED, RowsElsewhereError), Refusal(Kind.WITHOUT_ROWS, rows_gone)),
+    Needs.ROWS: (Refusal(Kind.STREAMED, RowsElsewhereError), Refusal(Kind.WITHOUT_ROWS, rows_removed)),
     Needs.REPEATABLE: (
         Refusal(Kind.UNCONVERGED, ValueError, "{what} repeats the fit, which did not converge"),
         Refusal(

@@ -61,7 +61,7 @@ def asked_for() -> tuple[str, Any]:
     return found if found[1] is not None else (asked.asked_for(), asked.method_asked_for())
 
 
-def rows_gone() -> DataError:
+def rows_removed() -> DataError:
     """What is asked for needs rows that nobody has any more."""
     return DataError(
         f"{asked_for()[0]} needs the rows of the fit, which were removed or not saved, or are in a stream, "
