@@ -13,6 +13,7 @@ from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification.vuong import vuong
 from glmclf.results.comparison.comparability import check_likelihoods, check_result, is_joint
+from glmclf.results.requires import Needs, check_needs
 
 COLUMNS = ("model", "likelihood", "llf", "parameters", "nobs", "aic", "bic")
 
@@ -21,7 +22,7 @@ def vuong_test(res: Any, other: Any) -> pd.DataFrame:
     """See `ModelComparison.compare_vuong`."""
     check_result(other, "compare_vuong()")
     for fit in (res, other):
-        _check_maximum(fit)
+        check_needs(fit, "compare_vuong()", Needs.MLE, Needs.FINITE)
     check_likelihoods(res, other, "compare_vuong()")
     larger = _nested(res, other)
     if larger:
@@ -35,17 +36,6 @@ def vuong_test(res: Any, other: Any) -> pd.DataFrame:
     found = vuong(first, second, weights, (float(res._k_counted), float(other._k_counted)))
     index = pd.Index(["uncorrected", "AIC", "BIC"], dtype=object)
     return pd.DataFrame({"statistic": found.statistic, "pvalue": found.pvalue}, index=index)
-
-
-def _check_maximum(res: Any) -> None:
-    """Refuse what is no maximum of a likelihood at finite parameters."""
-    name = type(res.model).__name__
-    reduced = getattr(res, "bias_reduction", None)
-    if res._regularised or reduced or not getattr(res, "_maximum", True):
-        how = f"bias_reduction={reduced!r}" if reduced else "a penalty or smoothing"
-        raise NotImplementedError(f"compare_vuong() of {name} with {how}: it compares maximum likelihood fits")
-    if getattr(res, "separation", None) is not None:
-        raise ValueError(f"compare_vuong() of {name}: the estimate is infinite ({res.separation})")
 
 
 def row_loglikelihoods(res: Any) -> ndarray:

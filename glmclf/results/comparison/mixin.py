@@ -6,10 +6,13 @@ from typing import Any
 
 import pandas as pd
 
+from glmclf.results.requires import Needs, requires
+
 
 class ModelComparison:
     """Mixin of results: tests against a fit of another model to the same rows."""
 
+    @requires(Needs.MAXIMUM)
     def compare_vuong(self, other: Any) -> pd.DataFrame:
         """Vuong's test of two models of which neither contains the other: which one is closer to the truth?
 

@@ -8,6 +8,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.rows.streamed import RowsElsewhereError
+from glmclf.results.requires import Needs, requires
 
 if TYPE_CHECKING:
     from glmclf.results.performance.calibration import Calibration
@@ -58,10 +59,8 @@ class Performance:
     def _check_row_options(self, options: RowOptions) -> None:
         """Refuse options that rows of this model do not have."""
 
-    def _check_repeatable(self) -> None:
-        """Refuse what cannot be repeated."""
-
     # ----------------------------------------------------------------------------------------------------------- tables
+    @requires()
     def pred_table(
         self, threshold=None, newdata=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> pd.DataFrame:
@@ -96,6 +95,7 @@ class Performance:
         options = RowOptions(newdata, endog, freq_weights, weights, offset)
         return pred_table(self, threshold, options)
 
+    @requires()
     def classification_report(
         self,
         threshold=None,
@@ -156,6 +156,7 @@ class Performance:
         return classification_report(self, threshold, alpha, options)
 
     # ----------------------------------------------------------------------------------------------------------- curves
+    @requires()
     def roc(
         self, newdata=None, event=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> RocCurve | MulticlassRoc:
@@ -203,6 +204,7 @@ class Performance:
         options = RowOptions(newdata, endog, freq_weights, weights, offset)
         return roc_curves(self, event, options)
 
+    @requires()
     def compare_roc(
         self,
         other,
@@ -249,6 +251,7 @@ class Performance:
         options = RowOptions(newdata, endog, freq_weights, weights, offset)
         return compare_roc(self, other, event, alpha, options)
 
+    @requires()
     def precision_recall(
         self, newdata=None, event=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> PrecisionRecall:
@@ -274,6 +277,7 @@ class Performance:
         options = RowOptions(newdata, endog, freq_weights, weights, offset)
         return precision_recall(self, event, options)
 
+    @requires()
     def decision_curve(
         self,
         thresholds=None,
@@ -315,6 +319,7 @@ class Performance:
         options = RowOptions(newdata, endog, freq_weights, weights, offset)
         return decision_curve(self, thresholds, event, alpha, options)
 
+    @requires()
     def lift(
         self, bins: int = 10, newdata=None, event=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> pd.DataFrame:
@@ -340,6 +345,7 @@ class Performance:
         return lift(self, bins, event, options)
 
     # --------------------------------------------------------------------------------------- calibration and validation
+    @requires()
     def calibration(
         self,
         bins: int = 10,
@@ -400,6 +406,7 @@ class Performance:
         options = RowOptions(newdata, endog, freq_weights, weights, offset)
         return calibrated(self, bins, method, options)
 
+    @requires(Needs.REPEATABLE)
     def validate(
         self, method: str = "bootstrap", *, seed=None, reps: int | None = None, folds: int | None = None, groups=None
     ) -> Validation:

@@ -127,7 +127,6 @@ def _reason(error: EstimationError) -> str:
 
 def validate(res: Any, method: str, seed: Any, reps: int | None, folds: int | None, groups: Any) -> Validation:
     """See `Performance.validate`."""
-    res._check_repeatable()
     rows = judged(res)
     all_classes(res, rows, "validate()")
     again = Resampled(res, rows.log_p, rows.outcomes)
