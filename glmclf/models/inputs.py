@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.core.design.columns import Columns, Dense, Sparse, from_pieces, some_columns
 from glmclf.core.fit.unique_rows import Distinct, distinct_rows
 from glmclf.core.rows.blocks import Blocks, linear
@@ -419,8 +420,8 @@ class Inputs:
         check(cov_type)
         if cov_type in self._no_covariances:
             raise NotImplementedError(
-                f'cov_type="{cov_type}" is for Logit, Probit, CLogLog and MNLogit; {type(self).__name__} has "HC0", '
-                '"HC1", "cluster" and "HAC"'
+                f'cov_type="{cov_type}" is for {registry.listed(registry.REGRESSIONS)}; '
+                f'{type(self).__name__} has "HC0", "HC1", "cluster" and "HAC"'
             )
         if cov_type in ("bootstrap", "jackknife") and self._rows.streamed:
             raise RowsElsewhereError(

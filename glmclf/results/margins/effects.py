@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.data.table.frame import as_frame, close_to, matched, quoted
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference.hypotheses import wald
@@ -278,7 +279,8 @@ class Settings:
         if not self.observed.fitted:  # of another sample: whatever the estimate's covariance is
             return
         if not hasattr(res.model, "_objective"):
-            raise NotImplementedError(f'vcov="unconditional" of {name}: it is for Logit, Probit, CLogLog and MNLogit')
+            some = registry.listed(registry.REGRESSIONS)
+            raise NotImplementedError(f'vcov="unconditional" of {name}: it is for {some}')
         known = (*MODEL_BASED, "HC0", "HC1", "cluster")
         cov, odd = res._cov.name, [w for w, f in _states(res) if f]
         if cov not in known or (odd and cov not in MODEL_BASED):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from glmclf import registry
+
 if TYPE_CHECKING:
     from glmclf.results.margins.effects import MarginalEffects
     from glmclf.results.margins.predictions import AdjustedPredictions, Contrasts
@@ -228,7 +230,7 @@ class Margins:
         alpha: float = 0.05,
         method: str = "fieller",
     ) -> Any:
-        """The value of a variable at which the event has probability p: of Logit, Probit and CLogLog.
+        """The value of a variable at which the event has probability p: of binary models.
 
         Parameters
         ----------
@@ -246,8 +248,8 @@ class Margins:
             Of other models, whose probabilities of a class need not rise or fall with a variable.
         """
         raise NotImplementedError(
-            f"inverse_predict() of {type(self.model).__name__}: it is for Logit, Probit and CLogLog. predictions() has "
-            "the probabilities at values of a variable"
+            f"inverse_predict() of {type(self.model).__name__}: it is for {registry.listed(['binary'])}. "
+            "predictions() has the probabilities at values of a variable"
         )
 
     def _check_margins(self, what: str) -> None:

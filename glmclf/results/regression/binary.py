@@ -46,7 +46,7 @@ class BinaryResults(
     StatsmodelsStyle,
     metaclass=NamesStatsmodels,
 ):
-    """Results of Logit, Probit and CLogLog."""
+    """Results of models of two outcomes, whatever the link."""
 
     _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")
 

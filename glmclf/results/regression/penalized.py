@@ -601,7 +601,7 @@ for _name in AFTER_REFIT:
 
 
 class RegularizedBinaryResults(RegularizedResults, BinaryResults):
-    """Results of `fit_regularized` of Logit, Probit and CLogLog; see `RegularizedResults`."""
+    """Results of `fit_regularized` of binary models; see `RegularizedResults`."""
 
     _facts = tuple(name for name in BinaryResults._facts if name not in NOT_KEPT)
 
