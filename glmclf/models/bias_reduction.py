@@ -11,12 +11,10 @@ from glmclf.core.fit.aliasing import columns_kept
 from glmclf.core.fit.estimate import Estimate, estimate
 from glmclf.core.likelihood.objective import MultinomialObjective, Objective
 from glmclf.errors import EstimationError
+from glmclf.inference.covariance.types import MODEL_BASED, REFITS
 
 if TYPE_CHECKING:
     from glmclf.core.fit.bias import ReducedEstimate
-
-MODEL_BASED = ("nonrobust", "expected")
-REFITS = ("bootstrap", "jackknife")
 
 
 def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> None:
@@ -73,7 +71,7 @@ def check_covariance(found: ReducedEstimate, cov_type: str, objective: Objective
         ml = estimate("irls", objective, start, maxiter=60)
     if not ml.vanished and ml.fit.message == "converged":
         return
-    from glmclf.core.separation.limit import find_cone
+    from glmclf.core.separation.search import find_cone
 
     if find_cone(objective, ml.theta)[0] is not None:
         raise EstimationError(

@@ -495,7 +495,7 @@ class Regularization(Inputs):
         self._refuse_separated(columns[free], "have no penalty")
 
     def _refuse_separated(self, columns: ndarray, why: str) -> None:
-        from glmclf.core.separation.limit import find_cone
+        from glmclf.core.separation.search import find_cone
 
         cone, _ = find_cone(self._objective(columns=columns))
         if cone is None:

@@ -16,6 +16,7 @@ from numpy import ndarray
 from glmclf import registry
 from glmclf.data.table.frame import as_frame, close_to, matched, quoted
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError, UnseenLevelError
+from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.margins import averages as margins
 from glmclf.inference.margins.averages import Average, Covariance
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 METHODS = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx": "d(lny)/dx"}
 TYPICAL = ("mean", "median", "zero")
 COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # as statsmodels spells them
-MODEL_BASED = ("nonrobust", "expected")
 T = TypeVar("T")
 
 

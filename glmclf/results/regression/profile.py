@@ -17,6 +17,7 @@ from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import InferenceWarning, warn
+from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.specification.hauck_donner import wald_derivatives
@@ -25,7 +26,6 @@ from glmclf.results.regression.separation import spelled
 if TYPE_CHECKING:
     from glmclf.inference.profile.likelihood import Profile
 
-MODEL_BASED = ("nonrobust", "expected")
 SHOWN = 8
 
 
@@ -183,7 +183,8 @@ class Profiles:
     def _profile_to_infinity(self, r: ndarray) -> Profile:
         """Directions that move r'theta are cut off where it is held; those that do not lead to a limit of their own."""
         from glmclf.core.separation.cone import cone_where
-        from glmclf.core.separation.limit import constraints_of, held_and_kept, limit_objective, ruled_out
+        from glmclf.core.separation.limit import held_and_kept, limit_objective
+        from glmclf.core.separation.search import constraints_of, ruled_out
         from glmclf.inference.profile.likelihood import Profile
 
         res: Any = self
@@ -356,7 +357,8 @@ class Profiles:
 
         if cone is None:
             return blocks.changed(both)
-        from glmclf.core.separation.limit import offset_of_all, outcomes_ruled_out
+        from glmclf.core.separation.limit import offset_of_all
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         return blocks.changed(left) if several else blocks.left(left, gone.left)
 
