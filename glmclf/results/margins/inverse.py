@@ -31,8 +31,6 @@ def inverse_predict(
             "predictions() has the probabilities at values of a variable"
         )
     check_word("method", method, ("fieller", "delta"))
-    if getattr(res, "_need_spread", None) is not None:
-        res._need_spread("inverse_predict()")
     values = _probabilities(p)
     source = res._margin_source()
     source.check(variable)
