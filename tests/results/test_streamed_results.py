@@ -19,6 +19,7 @@ from glmclf.core.rows import streamed
 from glmclf.data.source import base
 from glmclf.errors import DataError, DataWarning
 from glmclf.results.margins import parts as margin_parts
+from glmclf.results.performance import rows as judged_rows
 
 RTOL, ATOL = 1e-10, 1e-12  # sums in another order
 ENDS = [0, 90, 90, 91, 230, 300]
@@ -188,7 +189,7 @@ def test_comparing_curves():
 
 def test_too_many_rows_for_a_curve(monkeypatch):
     res = fits(Logit, "y ~ z")[1]
-    for module in (streamed, glmclf.models.rows, glmclf.results.performance.report):
+    for module in (streamed, glmclf.models.rows, judged_rows):
         monkeypatch.setattr(module, "MOST_GATHERED", 400)
     with pytest.raises(NotImplementedError, match=r"roc\(\) brings numbers of each row .* give it some of them"):
         res.roc()
