@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.estimate import Estimate
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning
 from glmclf.inference.covariance.constrained import free_form
 from glmclf.inference.covariance.influence import Influences
@@ -20,7 +19,7 @@ from glmclf.results.base import row_property
 from glmclf.results.regression.omitted import combination
 
 if TYPE_CHECKING:
-    from glmclf.core.fit.constraints import Constraint
+    pass
 
 TESTS = ("lr", "score", "wald")
 
@@ -29,12 +28,7 @@ class Constrained:
     """The part of a result that knows the constraints of its estimate."""
 
     model: Any
-    _constraint: Constraint | None = None
-    _fit: Any
-    _basis: ndarray | None
-    _theta: ndarray
-    _value: float
-    method: str
+    _state: Any
 
     @property
     def constraints(self) -> list[str]:
@@ -212,15 +206,6 @@ class Constrained:
             )
 
     @property
-    def _found(self) -> Estimate:
-        """The estimate in the coordinates of the fit."""
-        if self._constraint is None:
-            return super()._found  # type: ignore[misc]
-        from glmclf.core.fit.constraints import ConstrainedEstimate
-
-        return ConstrainedEstimate(self._fit, self._basis, constraint=self._constraint)
-
-    @property
     def _z(self) -> ndarray:
         """Estimates over their standard errors; NaN for parameters that the constraints fix."""
         z = super()._z  # type: ignore[misc]
@@ -262,20 +247,6 @@ class Constrained:
     def _constraint_notes(self) -> list[str]:
         """A line under the summary."""
         return [] if self._constraint is None else [f"Estimated under the constraints {self._constraint}."]
-
-    def _constraint_as_dict(self) -> dict[str, Any] | None:
-        c = self._constraint
-        return None if c is None else {**vars(c), "words": list(c.words)}
-
-    def _restore_constraint(self, stored: dict[str, Any] | None) -> None:
-        if stored is None:
-            return
-        from glmclf.core.fit.constraints import Constraint
-
-        p = len(self._theta)
-        arrays = {n: np.array(stored[n], dtype=float) for n in ("R", "q", "Q", "origin")}
-        arrays["Q"] = arrays["Q"].reshape(p, -1)
-        self._constraint = Constraint(**arrays, words=tuple(stored["words"]), null=bool(stored["null"]))
 
 
 def said(R: ndarray, q: ndarray, names: list[str]) -> tuple[str, ...]:

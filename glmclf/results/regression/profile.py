@@ -33,14 +33,8 @@ class Profiles:
     """The part of a result that profiles its likelihood."""
 
     model: Any
-    _cone: Any
-    _limit: Any
+    _state: Any
     _origin: Any
-    _reduction: Any
-    _constraint: Any
-    _omitted: ndarray | None
-    _theta: ndarray
-    _value: float
 
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
         """Confidence intervals of the parameters.
@@ -139,7 +133,7 @@ class Profiles:
             return self._origin._profile_of(r @ self._origin._change_of_base(self.model))
         if self._constraint is not None:
             return self._profile_within(r), 0.0
-        back = -float(r @ res._wide(res._shift))
+        back = -float(r @ res._state.wide_shift)
         if self._reduction is not None:
             objective, value = res._penalised_objective(), self._reduction.penalised
             return PenalisedProfile(objective, res._narrow_centred.fit.theta, value, self._narrow_row(r), back), 0.0
@@ -174,7 +168,7 @@ class Profiles:
         from glmclf.inference.profile.likelihood import Profile
 
         res: Any = self
-        back = -float(r @ res._wide(res._shift))
+        back = -float(r @ res._state.wide_shift)
         inner, objective, r = self._limit.inner, self._limit.objective, r[self._limit.kept]
         if inner.basis is not None:
             objective, r = objective.rotated(inner.basis), _row_into(inner.basis, r)
@@ -310,7 +304,7 @@ class Profiles:
         if self.model._likelihood.canonical and res.cov_type in MODEL_BASED:
             return res._cov.matrix
         keywords = self.model._cov_keywords("expected", None)
-        found = self._limit or res._centred(res._found)
+        found = res._state.centred
         return self.model._covariance(found, res._objective(), "expected", keywords)[0].matrix
 
     def _undecided_rows(self) -> Blocks:
