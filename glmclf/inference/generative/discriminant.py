@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
-from scipy.special import chdtrc, fdtrc, ndtr
+from scipy.special import chdtrc, fdtrc
 
 from glmclf.core.gaussian.fit import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
@@ -228,11 +228,6 @@ class ErrorRates:
         """Posterior estimate, 1 - mean largest posterior."""
         return float(1 - self.largest.sum() / self.n)
 
-    @property
-    def posterior_by_class(self) -> ndarray:
-        """Posterior estimate by class, 1 - (sum of the posteriors p_ik of rows decided as k)/(N prior_k), (K,)."""
-        return 1 - self.largest / (self.n * self.priors)
-
 
 @dataclass(frozen=True)
 class _Sums:
@@ -323,32 +318,6 @@ def decisions(log_posterior: ndarray, y: ndarray, f: ndarray) -> ErrorCounts:
     skipped = np.bincount(y[~known], f[~known], K)
     score = float(f[known] @ log_posterior[known, y[known]])
     return ErrorCounts(confusion, skipped, score)
-
-
-def plugin_error(gaussian: Gaussian) -> tuple[float, float, float]:
-    """Error rate of class 0, of class 1 and overall of two Gaussian classes that are as estimated.
-
-    Phi((-D^2/2 + log(pi_1/pi_0))/D) for class 0, with a minus for class 1: too small, as is resubstitution.
-
-    Raises
-    ------
-    ValueError
-        Not two classes, or not a common covariance.
-
-    References
-    ----------
-    McLachlan (1992), Discriminant Analysis and Statistical Pattern Recognition, section 10.6.
-    """
-    if gaussian.K != 2 or not gaussian.pooled:
-        raise ValueError("the plug-in error rate is for two classes with a common covariance")
-    D = math.sqrt(float(gaussian.distances(gaussian.means[1:])[0, 0]))
-    odds = float(gaussian.log_priors[1] - gaussian.log_priors[0])
-    if D == 0:
-        errors = (float(odds > 0), float(odds <= 0))
-    else:
-        errors = (float(ndtr(-D / 2 + odds / D)), float(ndtr(-D / 2 - odds / D)))
-    priors = np.exp(gaussian.log_priors)
-    return *errors, float(priors @ np.array(errors))
 
 
 # ---------------------------------------------------------------------------------------------------- against a logit

@@ -478,26 +478,6 @@ def _without(F: Any, lost: ndarray) -> Any:
     return F
 
 
-def standard_errors(J: ndarray, V: ndarray) -> ndarray:
-    """Square roots of the diagonal of J V J', (E,): NaN where it is negative or the gradient is not finite.
-
-    Parameters
-    ----------
-    J : (E, p) ndarray
-        Gradients of the estimates.
-    V : (p, p) ndarray
-        Covariance of the parameters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from glmclf.inference.margins.averages import standard_errors
-    >>> standard_errors(np.array([[1.0, 0.0], [3.0, 4.0]]), np.eye(2))
-    array([1., 5.])
-    """
-    return Covariance(J, V).errors
-
-
 def roots(variances: ndarray) -> ndarray:
     """Standard errors of variances; NaN of those below 0."""
     return np.sqrt(np.where(variances >= 0, variances, np.nan))

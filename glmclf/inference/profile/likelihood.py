@@ -187,8 +187,3 @@ def _inside(wanted: float, step: float, low: float, high: float, reach: float) -
     if np.isfinite(low + high):
         return 0.5 * (low + high), reach
     return (low + reach if np.isinf(high) else high - reach), 2.0 * reach
-
-
-def profile_interval(profile: Profile, alpha: float, se: float, centre: float) -> tuple[float, float]:
-    """Both ends of the profile interval of level 1 - alpha (Venzon & Moolgavkar 1988, Applied Statistics 37)."""
-    return profile.end(-1.0, alpha, se, centre), profile.end(1.0, alpha, se, centre)

@@ -15,6 +15,7 @@ from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
+from glmclf.results.regression.state import StateViews
 
 if TYPE_CHECKING:
     from glmclf.core.fit.bias import PenalisedLikelihood
@@ -23,11 +24,10 @@ SPANNED = 1e-9  # share of a shift that is rounding
 METHODS = {None: "MLE", "firth": "Mean BR (Firth)", "median": "Median BR"}
 
 
-class BiasReduction:
+class BiasReduction(StateViews):
     """The part of a result that knows whether, and how, its estimate was bias-reduced."""
 
     model: Any
-    _state: Any
 
     @property
     def bias_reduction(self) -> str | None:

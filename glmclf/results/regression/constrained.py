@@ -17,6 +17,7 @@ from glmclf.inference.covariance.types import Context
 from glmclf.inference.hypotheses import score, wald
 from glmclf.results.base import row_property
 from glmclf.results.regression.omitted import combination
+from glmclf.results.regression.state import StateViews
 
 if TYPE_CHECKING:
     pass
@@ -24,11 +25,10 @@ if TYPE_CHECKING:
 TESTS = ("lr", "score", "wald")
 
 
-class Constrained:
+class Constrained(StateViews):
     """The part of a result that knows the constraints of its estimate."""
 
     model: Any
-    _state: Any
 
     @property
     def constraints(self) -> list[str]:
@@ -88,7 +88,7 @@ class Constrained:
         if test == "lr" and cov_type is not None:
             raise NotImplementedError(f'constraint_test("lr") with cov_type={cov_type!r}: use test="wald"')
         robust = test == "score" and self._score_is_robust(cov_type)
-        if self._unconstrained._size == self._size:  # type: ignore[attr-defined]
+        if self._unconstrained._size == self._size:
             raise ValueError(
                 f"constraint_test: the constraints {self._constraint} restrict nothing. They tell collinear columns "
                 "apart, and the fit without them has the same likelihood"

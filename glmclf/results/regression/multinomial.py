@@ -41,16 +41,16 @@ from glmclf.results.regression.levels import (
     drawn_labels,
     times_of,
 )
-from glmclf.results.regression.results import Results, saturated_sum
+from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of_unknown
 
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
 
-class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, PartialResiduals, Results):
+class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, PartialResiduals, RegressionResults):
     """Results of MNLogit."""
 
-    _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_level_shares", "_saturated_value")
+    _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_level_shares", "_saturated_value")
 
     # ------------------------------------------------------------------------------------------------ numbers
     @cached_property
@@ -99,7 +99,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         rows = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, row_property)}
         other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in dropped and n not in rows}
         other.model = model
-        found = self._state.estimate.mapped(A, inverse, order)
+        found: Any = self._state.estimate.mapped(A, inverse, order)
         if self._constraint is not None:
             constraint = found.constraint
             words = said(constraint.R, constraint.q, model._param_names)
@@ -159,7 +159,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         z = np.column_stack([np.zeros(len(eta)), eta])
         if self._cone is None:
             return z
-        from glmclf.core.separation.limit import outcomes_ruled_out
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         return np.where(outcomes_ruled_out(self._cone, self.model.J, X), -np.inf, z)
 

@@ -21,6 +21,7 @@ from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.specification.hauck_donner import wald_derivatives
 from glmclf.results.regression.separation import spelled
+from glmclf.results.regression.state import StateViews
 
 if TYPE_CHECKING:
     from glmclf.inference.profile.likelihood import Profile
@@ -29,11 +30,10 @@ MODEL_BASED = ("nonrobust", "expected")
 SHOWN = 8
 
 
-class Profiles:
+class Profiles(StateViews):
     """The part of a result that profiles its likelihood."""
 
     model: Any
-    _state: Any
     _origin: Any
 
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
@@ -177,7 +177,8 @@ class Profiles:
     def _profile_to_infinity(self, r: ndarray) -> Profile:
         """Directions that move r'theta are cut off where it is held; those that do not lead to a limit of their own."""
         from glmclf.core.separation.cone import cone_where
-        from glmclf.core.separation.limit import constraints_of, held_and_kept, limit_objective, ruled_out
+        from glmclf.core.separation.limit import held_and_kept, limit_objective
+        from glmclf.core.separation.search import constraints_of, ruled_out
         from glmclf.inference.profile.likelihood import Profile
 
         res: Any = self
@@ -349,7 +350,8 @@ class Profiles:
 
         if cone is None:
             return blocks.changed(both)
-        from glmclf.core.separation.limit import offset_of_all, outcomes_ruled_out
+        from glmclf.core.separation.limit import offset_of_all
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         return blocks.changed(left) if several else blocks.left(left, gone.left)
 

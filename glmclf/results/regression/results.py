@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -15,10 +15,9 @@ from scipy.special import chdtrc
 
 from glmclf.core.design.columns import Dense, beside, expandable, reordered, some_columns
 from glmclf.core.fit.aliasing import not_estimable
-from glmclf.core.fit.estimate import Estimate, from_basis, into_basis
+from glmclf.core.fit.estimate import from_basis, into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies_in, independent, roundings, triangular_factor
-from glmclf.core.fit.solvers import Fit
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
 from glmclf.core.likelihood.objective import Factor
 from glmclf.core.rows.blocks import Blocks
@@ -29,7 +28,7 @@ from glmclf.inference.hypotheses import anova, score, wald
 from glmclf.inference.hypotheses.anova import Comparison
 from glmclf.inference.specification import gof
 from glmclf.results import saving
-from glmclf.results.base import Kept, row_property
+from glmclf.results.base import Results, row_property
 from glmclf.results.comparison import comparability as same_data
 from glmclf.results.comparison.compare import NonNested
 from glmclf.results.comparison.nesting import check_nested
@@ -45,14 +44,14 @@ from glmclf.results.regression.omitted import check_new_rows, combination, omitt
 from glmclf.results.regression.profile import Profiles
 from glmclf.results.regression.separation import Separation, as_dict, instead, renamed, separation_of
 from glmclf.results.regression.separation import from_dict as separation_from
-from glmclf.results.regression.state import FitState
+from glmclf.results.regression.state import FitState, StateViews
 
 if TYPE_CHECKING:
-    from glmclf.core.separation.cone import Cone
+    pass
 
 
-class Results(
-    Margins, FitTests, Inflation, Constrained, BiasReduction, Digits, Profiles, LinkTest, NonNested, Kept
+class RegressionResults(
+    Margins, FitTests, Inflation, Constrained, BiasReduction, Digits, Profiles, LinkTest, NonNested, StateViews, Results
 ):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
@@ -74,7 +73,7 @@ class Results(
         fit, omitted = state.estimate.fit, state.estimate.omitted
         if omitted:
             model._left_out = {**model._left_out, **omitted}
-        self._origin: Results | None = None  # the fit that a separated one was re-expressed from
+        self._origin: RegressionResults | None = None  # the fit that a separated one was re-expressed from
         self.separation: Separation | None = separation_of(model, state.estimate)
         self.converged = fit.converged
         self.mle_retvals = {
@@ -97,107 +96,6 @@ class Results(
             return float(np.sqrt(wald.quadratic_form(e.factor.solve(e.score), self._cov.matrix[at])))
         except (ValueError, np.linalg.LinAlgError):
             return np.inf
-
-    # ---------------------------------------------------------------------------------- what is in the state of the fit
-    @property
-    def _fit(self) -> Fit:
-        return self._state.estimate.fit
-
-    @property
-    def _basis(self) -> ndarray | None:
-        return self._state.estimate.basis
-
-    @property
-    def _exact(self) -> bool | None:
-        return self._state.estimate.exact
-
-    @property
-    def _combinations(self) -> Mapping[int, Mapping[int, float]]:
-        return self._state.estimate.omitted
-
-    @property
-    def _cone(self) -> Cone | None:
-        return getattr(self._state.estimate, "cone", None)
-
-    @property
-    def _limit(self) -> Any:
-        return self._state.estimate if getattr(self._state.estimate, "inner", None) is not None else None
-
-    @property
-    def _ruled_out(self) -> Any:
-        return getattr(self._state.estimate, "ruled_out", None)
-
-    @property
-    def _constraint(self) -> Any:
-        return getattr(self._state.estimate, "constraint", None)
-
-    @property
-    def _reduction(self) -> Any:
-        return getattr(self._state.estimate, "reduction", None)
-
-    @property
-    def _theta(self) -> ndarray:
-        return self._state.theta
-
-    @property
-    def _value(self) -> float:
-        return self._state.estimate.fit.evaluation.value
-
-    @property
-    def _cov(self) -> Covariance:
-        return self._state.covariance
-
-    @property
-    def _group_names(self) -> list[str]:
-        return self._state.groupings
-
-    @property
-    def _shift(self) -> ndarray:
-        return self._state.shift
-
-    @property
-    def _inner(self) -> ndarray:
-        return self._state.inner
-
-    @property
-    def _moved(self) -> ndarray:
-        return self._state.moved
-
-    @property
-    def _omitted(self) -> ndarray | None:
-        return self._state.omitted
-
-    @property
-    def _size(self) -> Any:
-        return self._state.free_count
-
-    @property
-    def _columns(self) -> ndarray:
-        return self._state.columns
-
-    @property
-    def _places(self) -> ndarray:
-        return self._state.places
-
-    @property
-    def _narrow(self) -> Estimate:
-        return self._state.narrow
-
-    @property
-    def _narrow_centred(self) -> Estimate:
-        return self._state.narrow_centred
-
-    @property
-    def _finite_theta(self) -> ndarray:
-        return self._state.finite_theta
-
-    @property
-    def _found(self) -> Estimate:
-        return self._state.estimate
-
-    @property
-    def _V(self) -> ndarray:
-        return self._state.V
 
     def _objective(self):
         """The objective of these columns in the coordinates of the fit, its offset centred."""
@@ -267,7 +165,7 @@ class Results(
         if not r.streamed:
             assert self._ruled_out is not None
             return self._ruled_out
-        from glmclf.core.separation.limit import outcomes_ruled_out
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         cone: Any = self._cone
         return r.blocks().gathered(lambda X, *_: outcomes_ruled_out(cone, K, X))
@@ -336,7 +234,7 @@ class Results(
         return self._size
 
     # ------------------------------------------------------------------------------------------------- tests
-    def compare_lr_test(self, restricted: Results) -> wald.LRTest:
+    def compare_lr_test(self, restricted: RegressionResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted model nested in this one.
 
         It takes the model to be right, whatever the covariance of the fits is: robust standard errors do not enter.
@@ -364,7 +262,7 @@ class Results(
         NotImplementedError
             A bias reduction without a penalised likelihood.
         """
-        if not isinstance(restricted, Results):
+        if not isinstance(restricted, RegressionResults):
             raise TypeError(f"compare_lr_test needs the result of another model, found {type(restricted).__name__}")
         if restricted._regularised:
             raise NotImplementedError(
@@ -376,7 +274,7 @@ class Results(
             return wald.lr_test(self._reduction.penalised, value, self._size - restricted._size)
         return wald.lr_test(self._value, restricted._value, self._size - restricted._size)
 
-    def _check_comparable(self, other: Results) -> None:
+    def _check_comparable(self, other: RegressionResults) -> None:
         alike = type(self.model) is type(other.model)
         if not alike and not same_data.same_link(self, other):
             self._refuse_other_class(other)
@@ -409,7 +307,7 @@ class Results(
             )
         check_nested(self, other)
 
-    def _refuse_other_class(self, other: Results) -> None:
+    def _refuse_other_class(self, other: RegressionResults) -> None:
         a, b = type(self.model).__name__, type(other.model).__name__
         if a == b == "CLogLog":
             raise ValueError(
@@ -984,7 +882,7 @@ class Results(
         }
 
     @classmethod
-    def _from_dict(cls, model, stored: dict[str, Any]) -> Results:
+    def _from_dict(cls, model, stored: dict[str, Any]) -> RegressionResults:
         f, separation, cone = stored["fit"], None, None
         if f.get("separation") is not None:
             separation, cone = separation_from(f["separation"], model)
