@@ -15,8 +15,8 @@ from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks, in_place, linear
 from glmclf.data.design.arrays import is_sparse
+from glmclf.data.reading.open_source import by_part
 from glmclf.data.response.priors import read_priors
-from glmclf.data.source.sources import by_part
 from glmclf.data.table.frame import align, as_frame
 from glmclf.errors import DataError
 from glmclf.inference.margins.prediction import Prediction, linear_se
@@ -24,11 +24,8 @@ from glmclf.inference.performance.accuracy import is_number
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.specification import gof
 from glmclf.results.base import row_property
-from glmclf.results.diagnostics.partial_residuals import PartialResiduals
-from glmclf.results.diagnostics.quantile_residuals import QuantileResiduals
 from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
-from glmclf.results.margins.inverse_mixin import InversePredictions
 from glmclf.results.performance.report import JudgedRegression
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
@@ -38,10 +35,7 @@ LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6
 
 
 class BinaryResults(
-    InversePredictions,
     JudgedRegression,
-    QuantileResiduals,
-    PartialResiduals,
     RegressionResults,
     StatsmodelsStyle,
     metaclass=NamesStatsmodels,

@@ -19,8 +19,8 @@ from glmclf.core.numerics import seeds
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
+from glmclf.data.reading.open_source import by_part
 from glmclf.data.response.priors import read_priors
-from glmclf.data.source.sources import by_part
 from glmclf.data.table.frame import align, as_frame
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference.covariance.influence import Influences
@@ -28,8 +28,6 @@ from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.inference.specification import gof, iia
 from glmclf.results import decisions
 from glmclf.results.base import row_property
-from glmclf.results.diagnostics.partial_residuals import PartialResiduals
-from glmclf.results.diagnostics.quantile_residuals import QuantileResiduals
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.performance.report import JudgedRegression
 from glmclf.results.regression.constrained import said
@@ -47,7 +45,7 @@ from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
 
-class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, PartialResiduals, RegressionResults):
+class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
     """Results of MNLogit."""
 
     _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_level_shares", "_saturated_value")
