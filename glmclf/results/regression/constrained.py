@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy import ndarray
@@ -18,9 +18,7 @@ from glmclf.inference.hypotheses import score, wald
 from glmclf.results.base import row_property
 from glmclf.results.regression.omitted import combination
 from glmclf.results.regression.state import StateViews
-
-if TYPE_CHECKING:
-    pass
+from glmclf.results.requires import Needs, check_needs, requires
 
 TESTS = ("lr", "score", "wald")
 
@@ -31,10 +29,12 @@ class Constrained(StateViews):
     model: Any
 
     @property
+    @requires()
     def constraints(self) -> list[str]:
         """The linear equations that the estimate obeys, of a fit by `fit_constrained`; else empty."""
         return [] if self._constraint is None else list(self._constraint.words)
 
+    @requires(Needs.MAXIMUM)
     def constraint_test(self, test: str = "lr", cov_type: str | None = None, cov_kwds: Any = None) -> Any:
         """Test of the constraints, against the fit without them.
 
@@ -99,7 +99,7 @@ class Constrained(StateViews):
 
     def _constraint_lr(self) -> wald.LRTest:
         res: Any = self
-        res._check_likelihood('constraint_test("lr")', 'constraint_test("wald")')
+        check_needs(self, 'constraint_test("lr")', Needs.LIKELIHOOD)
         full = self._unconstrained
         if not full.converged:
             raise ValueError("constraint_test: the fit without the constraints did not converge")
@@ -168,15 +168,6 @@ class Constrained(StateViews):
             for kind in (CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning):
                 warnings.simplefilter("ignore", kind)
             return self.model.fit()
-
-    def _refuse_constrained(self, what: str, instead: str = "constraint_test()") -> None:
-        """NotImplementedError for what only an estimate without constraints has."""
-        if self._constraint is not None:
-            raise NotImplementedError(f"{what} of a fit with the constraints {self._constraint}: use {instead}")
-
-    def _check_terms(self) -> None:
-        """In a constrained fit a term may have fewer free parameters than columns."""
-        self._refuse_constrained("wald_test_terms()", "wald_test of parameters that the constraints leave free")
 
     def _refuse_fixed(self, R: ndarray) -> None:
         """ValueError for hypotheses that the constraints decide."""
