@@ -305,7 +305,7 @@ class FitTests:
         if res._cone is not None or res._constraint is not None:
             n = moments.n_indicators(self._finite_parameters(), 1, False)
         link = getattr(self.model, "link", None)  # MNLogit has none
-        logit = q == 1 and (link is None or link.name == "logit")
+        logit = q == 1 and (link is None or link.canonical)
         return [
             "sum of squares",
             *(["Stukel"] if logit else []),

@@ -134,7 +134,7 @@ class LevelEstimates(WaldInference):
         DataFrame
             Indexed by (level, regressor).
         """
-        return frames.ratios(self, alpha, units, "relative risk ratio", method)
+        return frames.odds_ratios(self, alpha, units, method)
 
     def level_contrasts(self, alpha: float = 0.05) -> pd.DataFrame:
         """Coefficients of every level against every other, with tests and intervals.
