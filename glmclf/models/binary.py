@@ -17,6 +17,8 @@ from glmclf.data.response.response import BinaryResponse
 from glmclf.models.base import Model
 from glmclf.results.regression.binary import BinaryResults
 
+__all__ = ["Logit", "Probit", "CLogLog"]
+
 
 class BinaryModel(Model[BinaryResults]):
     """P(event) = F(x'b + offset), F given by the link of the subclass.
@@ -240,5 +242,5 @@ class CLogLog(BinaryModel):
 
 
 _PARAMETERS = str(BinaryModel.__doc__).split("\n", 2)[2].strip()
-for _model in (Logit, Probit, CLogLog):
+for _model in BinaryModel.__subclasses__():
     _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.core.design.columns import Dense, dense
 from glmclf.core.gaussian import fit as gaussian
 from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian
@@ -17,7 +18,7 @@ from glmclf.core.gaussian.moments import ClassMoments, class_ends, class_moments
 from glmclf.core.gaussian.singular import least_variances
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import of_one_float, read_arrays, rows_by_place
-from glmclf.data.design.design import read_formula
+from glmclf.data.reading.read import read_formula
 from glmclf.data.response.priors import numbers
 from glmclf.data.table.sample import Sample
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from glmclf.data.reading.streams import StreamSample
 
 KINDS = ("full", "diag", "spherical")
+__all__ = ["LDA", "QDA"]
 DIVISORS = ("mle", "unbiased")
 INTENSITIES = ("ledoit_wolf", "oas")
 TARGETS = ("diag", "identity")
@@ -293,7 +295,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         name = type(self).__name__
         if wanted in ("firth", "median"):
             raise NotImplementedError(
-                f'bias_reduction="{wanted}" is for Logit, Probit, CLogLog and MNLogit; LDA: "exact"'
+                f'bias_reduction="{wanted}" is for {registry.listed(registry.REGRESSIONS)}; LDA: "exact"'
             )
         if wanted != "exact":
             raise ValueError(f'bias_reduction={wanted!r}: choose "exact"')

@@ -17,6 +17,7 @@ from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, FormulaError
 from glmclf.inference.hypotheses import pooling, wald
 from glmclf.inference.hypotheses.pooling import Pooled, PooledWald
+from glmclf.results.requires import Needs, check_needs
 from glmclf.results.tables.frames import notebook
 from glmclf.results.wald import WaldInference
 
@@ -262,7 +263,7 @@ class PooledResults(WaldInference):
 
         if not use_f:
             raise NotImplementedError("wald_test_terms(use_f=False) of pooled fits: D1 is an F statistic")
-        self.results[0]._check_terms()
+        check_needs(self.results[0], "wald_test_terms", Needs.UNCONSTRAINED)
         rows = {}
         for name, where in self.model._terms.items():
             at = np.arange(len(self._theta))[where]
@@ -570,11 +571,11 @@ def _beside(model: Any) -> dict[str, dict[str, Any]]:
 
 def _states(design: Any) -> dict[str, str]:
     """What each factor memorised: levels, and the states of its transforms; and how they are coded."""
-    from glmclf.data.design.codec import _factor_record, _packed
+    from glmclf.data.design.codec import _packed
 
     parts: dict[str, list[Any]] = {}
     for code, factor in getattr(design, "factors", {}).items():
-        record = _factor_record(factor)
+        record = factor.to_record()
         parts[code] = [record["levels"], record["transforms"]]
     for subterm in getattr(design, "subterms", []):
         for code, matrix in subterm.contrasts.items():

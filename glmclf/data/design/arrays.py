@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.core.design.columns import Dense, Sparse
 from glmclf.data.table.frame import Column, as_frame, as_series, close_to, quoted, read_column, row_labels
 from glmclf.data.table.sample import (
@@ -25,6 +26,8 @@ from glmclf.data.table.sample import (
     weigh,
 )
 from glmclf.errors import DataError
+
+__all__ = ["ArrayDesign", "Dropped", "read_arrays"]
 
 
 class Dropped(NamedTuple):
@@ -43,6 +46,11 @@ class Dropped(NamedTuple):
     name: str
     place: int
     value: float
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Dropped | None:
+        """That of a stored design; None where none was left out."""
+        return cls(*record["dropped"]) if record.get("dropped") else None
 
 
 @dataclass
@@ -67,6 +75,22 @@ class ArrayDesign:
     formula: None = None
     levels: dict[str, list[Any]] = field(default_factory=dict)
     dropped: Dropped | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        """The design as plain Python objects."""
+        return {
+            "kind": "arrays",
+            "xnames": list(self.xnames),
+            "k_constant": self.k_constant,
+            "endog_name": self.endog_name,
+            "dropped": None if self.dropped is None else list(self.dropped),
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], borrowed: Mapping[str, Any], *, safe: bool) -> ArrayDesign:
+        """The design of which `to_record` gave the record; it borrows nothing."""
+        dropped = Dropped.of_record(record)
+        return cls(record["xnames"], record["k_constant"], record["endog_name"], dropped=dropped)
 
     @property
     def computed(self) -> list[bool]:
@@ -363,7 +387,7 @@ def numbers_of(values: Any, what: str) -> ndarray:
     """An array of floats: float64 and float32 as they are, other numbers as float64."""
     if is_sparse(values):
         raise NotImplementedError(
-            f"{what}: scipy.sparse is for Logit, Probit, CLogLog and MNLogit; pass an array, exog.toarray()."
+            f"{what}: scipy.sparse is for {registry.listed(registry.REGRESSIONS)}; pass an array, exog.toarray()."
         )
     if isinstance(values, pd.Series):
         return table_numbers(values.to_frame(name="x" if values.name is None else values.name))[:, 0]

@@ -15,10 +15,12 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.design.feature_design import MISSING_LEVEL, FeatureDesign, FeatureValues
-from glmclf.data.design.feature_terms import Builder, Families, Found, Term, choose_terms, raw_numbers
+from glmclf.data.design.feature_terms import Families, Found, Term, choose_terms
+from glmclf.data.formula.evaluate import scattered
 from glmclf.data.formula.factors import Expression, Value
 from glmclf.data.formula.parse import no_features, parse_formula
-from glmclf.data.reading.evaluate import Reading, scattered, settle
+from glmclf.data.reading.bind import Reading, settle
+from glmclf.data.reading.feature_builder import Builder, raw_numbers
 from glmclf.data.reading.features import (
     MISSING,
     check_names,
@@ -29,7 +31,7 @@ from glmclf.data.reading.features import (
     settled,
 )
 from glmclf.data.reading.streams import Reader, Seen, StreamSample, Survey, bound_to, surveyed, variables
-from glmclf.data.source.sources import Place, Source
+from glmclf.data.source.base import Place, Source
 from glmclf.data.table.frame import Column, of_one_type
 from glmclf.data.table.sample import Respond, Rows, check_missing_option
 
