@@ -321,9 +321,10 @@ class RegressionResults(
 
     def _refuse_other_class(self, other: RegressionResults) -> None:
         a, b = type(self.model).__name__, type(other.model).__name__
-        if a == b == "CLogLog":
+        link = getattr(self.model, "link", None)
+        if a == b and link is not None and not link.symmetric:
             raise ValueError(
-                "a CLogLog is not nested in one of the other event, as the two tails of its link differ. Fit both with "
+                f"a {a} is not nested in one of the other event, as the two tails of its link differ. Fit both with "
                 "the same event="
             )
         names = [same_data.coded_levels(res) for res in (self, other)]
