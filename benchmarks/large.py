@@ -90,7 +90,7 @@ def fitted(model: str, data: Any, passes: list[float]) -> Found:
 
 def memory(model: str, path: str, n: int) -> Found:
     """The frame is read whole."""
-    from glmclf.core.blocks import Blocks
+    from glmclf.core.rows.blocks import Blocks
 
     passes: list[float] = []
     timed(Blocks, "sum", passes, lambda blocks: blocks.n == n)
@@ -102,7 +102,7 @@ def memory(model: str, path: str, n: int) -> Found:
 
 def parquet(model: str, path: str, n: int) -> Found:
     """The path is passed."""
-    from glmclf.data.sources import Parquet
+    from glmclf.data.source.sources import Parquet
 
     passes: list[float] = []
     for name in ("sum", "sum_of_rows"):
@@ -112,7 +112,7 @@ def parquet(model: str, path: str, n: int) -> Found:
 
 def decoding(model: str, path: str, n: int) -> Found:
     """The file is read to Arrow's memory, part by part, and thrown away."""
-    from glmclf.data.sources import Parquet
+    from glmclf.data.source.sources import Parquet
 
     start = time.perf_counter()
     for _ in Parquet(path)._dataset.to_batches(batch_size=TOGETHER, batch_readahead=2, fragment_readahead=1):
@@ -138,7 +138,7 @@ def dask(model: str, path: str, n: int) -> Found:
     """A Dask DataFrame of the file, and a local cluster; its columns are read anew in each pass over the file alone."""
     import dask.dataframe as dd
 
-    from glmclf.data.dask import Dask
+    from glmclf.data.source.dask import Dask
 
     passes: list[float] = []
     timed(Dask, "_total", passes, lambda source: True)

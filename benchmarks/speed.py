@@ -28,8 +28,8 @@ import pandas as pd
 import report
 
 import glmclf
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
+from glmclf.core.design.columns import Dense
+from glmclf.core.rows.blocks import Blocks
 
 Program = Callable[[], tuple[Any, Any]]
 FORMULA = "y ~ x1 + x2 + x3 + a + b + c"

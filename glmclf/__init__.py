@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from glmclf import plots as plots
     from glmclf.models.discriminant import LDA, QDA
     from glmclf.models.naive_bayes import NaiveBayes
-    from glmclf.results.comparisons import compare
+    from glmclf.results.comparison.compare import compare
     from glmclf.results.pooling import pool
-    from glmclf.results.regression_table import regression_table
+    from glmclf.results.tables.regression_table import regression_table
 
 __version__ = "0.1.0"
 __all__ = ["LDA", "QDA", "CLogLog", "Logit", "MNLogit", "NaiveBayes", "Probit"]
 __all__ += ["compare", "detect_separation", "load", "pool", "regression_table"]
 _LATE = {
-    "compare": "glmclf.results.comparisons",
+    "compare": "glmclf.results.comparison.compare",
     "pool": "glmclf.results.pooling",
-    "regression_table": "glmclf.results.regression_table",
+    "regression_table": "glmclf.results.tables.regression_table",
 }
 _submodules = ("datasets", "formula", "plots", "sklearn")
 

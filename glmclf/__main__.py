@@ -161,7 +161,7 @@ def read(source: str) -> Any:
     import pandas as pd
 
     from glmclf import datasets
-    from glmclf.data.sources import Parquet, as_source, kind_of
+    from glmclf.data.source.sources import Parquet, as_source, kind_of
     from glmclf.errors import DataError
 
     if source in datasets.names():

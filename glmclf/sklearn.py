@@ -17,9 +17,9 @@ import pandas as pd
 from numpy import ndarray
 
 import glmclf
-from glmclf.data.features import code_of
-from glmclf.data.formula import parse_formula
-from glmclf.data.frame import as_frame
+from glmclf.data.formula.parse import parse_formula
+from glmclf.data.reading.features import code_of
+from glmclf.data.table.frame import as_frame
 from glmclf.errors import DataError
 from glmclf.models.binary import BinaryModel
 
@@ -268,7 +268,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
     def _left_side(self) -> set[str]:
         """Variables of the formula's left side."""
-        from glmclf.data import expressions
+        from glmclf.data.formula import expressions
 
         found = [expressions.names(code) for code in parse_formula(self.formula).left]
         return {name for names in found for name in (*names.quoted, *names.rooted, *names.used)}

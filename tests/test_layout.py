@@ -221,19 +221,19 @@ def test_what_import_glmclf_loads(loaded):
 
 def test_a_fit_and_its_summary_load_no_scipy_stats(loaded):
     found = loaded("a fit")
-    assert "glmclf.core.solvers" in found
+    assert "glmclf.core.fit.solvers" in found
     for name in ["scipy.stats", "matplotlib", "sklearn", "statsmodels.api"]:
         assert name not in found, f"a fit loads {name}"
 
 
 @pytest.mark.parametrize("fit", FITS)
 def test_an_ordinary_fit_loads_what_it_needs(loaded, fit):
-    others = ["core.gaussian", "core.families", "core.moments", "core.penalised", "core.bias", "core.limit",
-              "core.separation", "core.subspace", "data.codec", "data.features", "inference.manova",
-              "inference.profile", "inference.resampling", "models.constrained_fit", "models.discriminant",
-              "models.naive_bayes", "results.generative", "results.regularization", "results.regularized"]
+    others = ["core.gaussian", "core.naive_bayes", "core.penalised", "core.fit.bias", "core.separation",
+              "core.fit.constraints", "data.design.codec", "data.reading.features", "inference.generative",
+              "inference.profile", "inference.covariance.resampling", "models.constrained_fit", "models.discriminant",
+              "models.naive_bayes", "results.generative", "results.regression.path", "results.regression.penalized"]
     found = loaded(fit)
-    assert "glmclf.core.solvers" in found
+    assert "glmclf.core.fit.solvers" in found
     assert not {f"glmclf.{name}" for name in others} & found
 
 

@@ -1,0 +1,1 @@
+"""From tables and formulas to arrays, and from new tables to new arrays."""

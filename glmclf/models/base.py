@@ -11,13 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.blocks import Blocks, linear
-from glmclf.core.collapse import Distinct, of_counts
-from glmclf.core.columns import Columns, Dense, Sparse, some_columns
-from glmclf.core.estimation import Estimate, RankDeficiency, estimate, from_basis, rests_on_few_rows
-from glmclf.core.objective import Objective
-from glmclf.core.offsets import centred, restored
-from glmclf.core.omitted import (
+from glmclf.core.design.columns import Columns, Dense, Sparse, some_columns
+from glmclf.core.fit.aliasing import (
     columns_kept,
     merged,
     narrow,
@@ -27,11 +22,16 @@ from glmclf.core.omitted import (
     wide_cone,
     widened,
 )
-from glmclf.core.rank import dependencies_in, roundings
-from glmclf.core.solvers.sgd import RAW
-from glmclf.core.streamed import RowsElsewhereError
-from glmclf.data.arrays import is_sparse, sparse_rows
-from glmclf.data.frame import align
+from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate, from_basis, rests_on_few_rows
+from glmclf.core.fit.offsets import centred, restored
+from glmclf.core.fit.rank import dependencies_in, roundings
+from glmclf.core.fit.solvers.sgd import RAW
+from glmclf.core.fit.unique_rows import Distinct, of_counts
+from glmclf.core.likelihood.objective import Objective
+from glmclf.core.rows.blocks import Blocks, linear
+from glmclf.core.rows.streamed import RowsElsewhereError
+from glmclf.data.design.arrays import is_sparse, sparse_rows
+from glmclf.data.table.frame import align
 from glmclf.errors import (
     CollinearityError,
     CollinearityWarning,
@@ -42,21 +42,21 @@ from glmclf.errors import (
     SeparationWarning,
     warn,
 )
-from glmclf.inference.covariance import Context, Covariance
+from glmclf.inference.covariance.types import Context, Covariance
 from glmclf.models.bias_reduction import MODEL_BASED, check_covariance, check_reduction, with_flic
 from glmclf.models.constrained import ConstrainedFits, Fitted
-from glmclf.models.covariances import Keywords, row_covariance
+from glmclf.models.cov_keywords import Keywords, row_covariance
+from glmclf.models.fit_options import check_converged, check_options, check_refine, solver_options
 from glmclf.models.inputs import Inputs, Rows
+from glmclf.models.penalized import Regularization
 from glmclf.models.progress import shown
-from glmclf.models.regularized import Regularization
-from glmclf.models.solving import check_converged, check_options, check_refine, solver_options
-from glmclf.results.collinearity import SHOWN, check_new_rows, combination, empty_cell
-from glmclf.results.hypotheses import respelled
-from glmclf.results.separation import SHOWN as SHOWN_SIGNS
-from glmclf.results.separation import Separation, separation_report
+from glmclf.results.hypotheses.linear import respelled
+from glmclf.results.regression.omitted import SHOWN, check_new_rows, combination, empty_cell
+from glmclf.results.regression.separation import SHOWN as SHOWN_SIGNS
+from glmclf.results.regression.separation import Separation, separation_report
 
 if TYPE_CHECKING:
-    from glmclf.core.limit import LimitEstimate
+    from glmclf.core.separation.limit import LimitEstimate
 
 REFITS = ("bootstrap", "jackknife")  # covariances that say nothing of an estimate at infinity
 
@@ -416,7 +416,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         def maximum(objective, places, shift) -> Estimate:
             told = {**options, "callback": _of_the_model(reporter, shift)}
             if bias_reduction is not None:
-                from glmclf.core.bias import reduce_bias
+                from glmclf.core.fit.bias import reduce_bias
 
                 start = self._usual(places, shift) if start_params is None else self._flat(start_params)[places] + shift
                 return reduce_bias(bias_reduction, objective, start, **told)
@@ -527,7 +527,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """The estimate at infinity of a separated response; None where there is a finite one."""
         if not found.vanished and found.fit.message == "converged":
             return None
-        from glmclf.core.limit import limit_estimate, ruled_out
+        from glmclf.core.separation.limit import limit_estimate, ruled_out
 
         cone, constraints = self._cone(objective, found.theta, omitted)
         if cone is None:
@@ -544,11 +544,11 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     def _cone(self, objective: Objective, theta: ndarray | None, omitted) -> tuple[Any, Any]:
         """The cone of an objective, or None, and its constraints; an error of rows in a stream that leave it open."""
-        from glmclf.core.limit import find_cone, ruled_out
+        from glmclf.core.separation.limit import find_cone, ruled_out
 
         if not objective.blocks.streamed:
             return find_cone(objective, theta)
-        from glmclf.core.streamed_limit import ManyBoundsError, UndecidedError
+        from glmclf.core.separation.stream import ManyBoundsError, UndecidedError
 
         try:
             return find_cone(objective, theta)
@@ -568,7 +568,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     def _detect(self) -> Separation | None:
         """Whether, and how, the response is separated, without a fit."""
-        from glmclf.core.limit import ruled_out, started
+        from glmclf.core.separation.limit import ruled_out, started
 
         k = len(self.exog_names)
         omitted = merged({}, dependencies_in(self._rows.columns()), np.arange(k))
@@ -636,7 +636,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         self, found: LimitEstimate, cov_type: str, keywords: Keywords
     ) -> tuple[Covariance, list[str]]:
         """Covariance of the limit's parameters; rows that are decided have no score."""
-        from glmclf.inference.limit import LimitContext
+        from glmclf.inference.covariance.limit import LimitContext
 
         fit, p = found.inner.fit, len(found.fit.theta)
         if cov_type in REFITS:
@@ -678,7 +678,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             omitted = merged({}, deficiency.combinations, columns)
             raise CollinearityError(self._collinearity(omitted)) from None
         if found.vanished or not found.fit.converged:
-            from glmclf.core.limit import limit_estimate
+            from glmclf.core.separation.limit import limit_estimate
 
             absent: dict[int, dict[int, float]] = {j: {} for j in range(len(self.exog_names)) if j not in columns}
             cone, constraints = self._cone(objective, found.theta, absent)

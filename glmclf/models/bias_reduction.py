@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glmclf.core.estimation import Estimate, estimate
-from glmclf.core.objective import MultinomialObjective, Objective
-from glmclf.core.omitted import columns_kept
+from glmclf.core.fit.aliasing import columns_kept
+from glmclf.core.fit.estimate import Estimate, estimate
+from glmclf.core.likelihood.objective import MultinomialObjective, Objective
 from glmclf.errors import EstimationError
 
 if TYPE_CHECKING:
-    from glmclf.core.bias import ReducedEstimate
+    from glmclf.core.fit.bias import ReducedEstimate
 
 MODEL_BASED = ("nonrobust", "expected")
 REFITS = ("bootstrap", "jackknife")
@@ -46,7 +46,7 @@ def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> No
 
 def with_flic(model: Any, found: Any, objective: Objective, omitted: Any) -> Estimate:
     """The bias-reduced estimate with a corrected intercept."""
-    from glmclf.core.bias import with_corrected_intercept
+    from glmclf.core.fit.bias import with_corrected_intercept
 
     kept = columns_kept(omitted, len(model.exog_names)).tolist()
     if model._constant_column() not in kept:
@@ -71,7 +71,7 @@ def check_covariance(found: ReducedEstimate, cov_type: str, objective: Objective
         ml = estimate("irls", objective, start, maxiter=60)
     if not ml.vanished and ml.fit.message == "converged":
         return
-    from glmclf.core.limit import find_cone
+    from glmclf.core.separation.limit import find_cone
 
     if find_cone(objective, ml.theta)[0] is not None:
         raise EstimationError(

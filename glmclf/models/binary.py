@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core import links
-from glmclf.core.estimation import scalar_maximum
-from glmclf.core.likelihood import Binomial
-from glmclf.core.offsets import typical
-from glmclf.data.response import BinaryResponse
+from glmclf.core.fit.estimate import scalar_maximum
+from glmclf.core.fit.offsets import typical
+from glmclf.core.likelihood import links
+from glmclf.core.likelihood.pointwise import Binomial
+from glmclf.data.response.response import BinaryResponse
 from glmclf.models.base import Model
-from glmclf.results.binary import BinaryResults
+from glmclf.results.regression.binary import BinaryResults
 
 
 class BinaryModel(Model[BinaryResults]):

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.columns import some_columns
-from glmclf.core.estimation import into_basis, well_conditioned
-from glmclf.core.limit import constraints_of, ruled_out
-from glmclf.core.objective import Factor
-from glmclf.core.offsets import centred
-from glmclf.core.rank import dependencies, roundings, triangular_factor
-from glmclf.core.separation import cone_where
-from glmclf.core.subspace import ConstrainedEstimate, Constraint, Within, free_parameters, maximise_within
+from glmclf.core.design.columns import some_columns
+from glmclf.core.fit.constraints import ConstrainedEstimate, Constraint, Within, free_parameters, maximise_within
+from glmclf.core.fit.estimate import into_basis, well_conditioned
+from glmclf.core.fit.offsets import centred
+from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
+from glmclf.core.likelihood.objective import Factor
+from glmclf.core.separation.cone import cone_where
+from glmclf.core.separation.limit import constraints_of, ruled_out
 from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, PerfectSeparationError, warn
-from glmclf.inference.constrained import ConstrainedContext
-from glmclf.inference.covariance import Covariance
-from glmclf.inference.wald import linear_restrictions
+from glmclf.inference.covariance.constrained import ConstrainedContext
+from glmclf.inference.covariance.types import Covariance
+from glmclf.inference.hypotheses.wald import linear_restrictions
 from glmclf.models.bias_reduction import MODEL_BASED
-from glmclf.models.covariances import Keywords, row_covariance
-from glmclf.models.solving import check_converged, check_options
-from glmclf.results.collinearity import combination
-from glmclf.results.constrained import said
-from glmclf.results.hypotheses import constraints
+from glmclf.models.cov_keywords import Keywords, row_covariance
+from glmclf.models.fit_options import check_converged, check_options
+from glmclf.results.hypotheses.linear import constraints
+from glmclf.results.regression.constrained import said
+from glmclf.results.regression.omitted import combination
 
 METHODS = ("irls", "newton", "bfgs", "lbfgs")
 REFITS = ("bootstrap", "jackknife")

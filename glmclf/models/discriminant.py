@@ -10,22 +10,22 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core import gaussian
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense, dense
-from glmclf.core.gaussian import SingularDispersion, fit_gaussian
-from glmclf.core.moments import ClassMoments, class_ends, class_moments
-from glmclf.core.singular import least_variances
-from glmclf.data.arrays import of_one_float, read_arrays, rows_by_place
-from glmclf.data.design import read_formula
-from glmclf.data.priors import numbers
-from glmclf.data.sample import Sample
+from glmclf.core.design.columns import Dense, dense
+from glmclf.core.gaussian import fit as gaussian
+from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian
+from glmclf.core.gaussian.moments import ClassMoments, class_ends, class_moments
+from glmclf.core.gaussian.singular import least_variances
+from glmclf.core.rows.blocks import Blocks
+from glmclf.data.design.arrays import of_one_float, read_arrays, rows_by_place
+from glmclf.data.design.design import read_formula
+from glmclf.data.response.priors import numbers
+from glmclf.data.table.sample import Sample
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
-from glmclf.results.discriminant import DiscriminantResults, GaussianFit
+from glmclf.results.generative.discriminant import DiscriminantResults, GaussianFit
 
 if TYPE_CHECKING:
-    from glmclf.data.streams import StreamSample
+    from glmclf.data.reading.streams import StreamSample
 
 KINDS = ("full", "diag", "spherical")
 DIVISORS = ("mle", "unbiased")

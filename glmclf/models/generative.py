@@ -10,20 +10,20 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.moments import class_sizes
-from glmclf.data.arrays import is_sparse
-from glmclf.data.priors import read_priors
-from glmclf.data.response import MultinomialResponse
-from glmclf.data.sample import Sample
+from glmclf.core.gaussian.moments import class_sizes
+from glmclf.data.design.arrays import is_sparse
+from glmclf.data.response.priors import read_priors
+from glmclf.data.response.response import MultinomialResponse
+from glmclf.data.table.sample import Sample
 from glmclf.errors import DataError, DataWarning, warn
-from glmclf.inference.covariance import REGRESSIONS
+from glmclf.inference.covariance.types import REGRESSIONS
 from glmclf.models.inputs import Inputs
 from glmclf.models.progress import shown
-from glmclf.results.generative import GenerativeResults
-from glmclf.results.levels import Levels
+from glmclf.results.generative.results import GenerativeResults
+from glmclf.results.regression.levels import Levels
 
 if TYPE_CHECKING:
-    from glmclf.data.streams import StreamSample
+    from glmclf.data.reading.streams import StreamSample
 
 LEAST_WEIGHT = 1e-100
 LARGEST_SMOOTHING = 1e100

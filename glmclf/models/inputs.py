@@ -12,23 +12,23 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.blocks import Blocks, linear
-from glmclf.core.collapse import Distinct, distinct_rows
-from glmclf.core.columns import Columns, Dense, Sparse, from_pieces, some_columns
-from glmclf.core.streamed import RowsElsewhereError, asked_for
-from glmclf.data.arrays import constant, is_sparse, read_arrays
-from glmclf.data.frame import labels, read_column
-from glmclf.data.groups import label
-from glmclf.data.response import packed
-from glmclf.data.sample import Sample
-from glmclf.data.sources import as_source
+from glmclf.core.design.columns import Columns, Dense, Sparse, from_pieces, some_columns
+from glmclf.core.fit.unique_rows import Distinct, distinct_rows
+from glmclf.core.rows.blocks import Blocks, linear
+from glmclf.core.rows.streamed import RowsElsewhereError, asked_for
+from glmclf.data.design.arrays import constant, is_sparse, read_arrays
+from glmclf.data.response.response import packed
+from glmclf.data.source.sources import as_source
+from glmclf.data.table.frame import labels, read_column
+from glmclf.data.table.groups import label
+from glmclf.data.table.sample import Sample
 from glmclf.errors import DataError, InferenceWarning, warn
-from glmclf.inference.covariance import check
-from glmclf.models.covariances import Keywords, read_keywords
-from glmclf.models.streaming import StreamedRows
+from glmclf.inference.covariance.types import check
+from glmclf.models.cov_keywords import Keywords, read_keywords
+from glmclf.models.rows import StreamedRows
 
 if TYPE_CHECKING:
-    from glmclf.data.streams import StreamSample
+    from glmclf.data.reading.streams import StreamSample
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class ModelData:
         """The design of a formula as patsy describes it."""
         if not hasattr(self.design_info, "subterms"):
             raise AttributeError("a model of arrays has no model_spec: there is no formula")
-        from glmclf.data.formula import described
+        from glmclf.data.formula.parse import described
 
         return described(self.design_info)
 
@@ -261,12 +261,12 @@ class Inputs:
         return self
 
     def _read(self, formula, data, namespace, coding: dict[str, Any], **options) -> Sample:
-        from glmclf.data.design import read_formula
+        from glmclf.data.design.design import read_formula
 
         return read_formula(formula, data, namespace=namespace, response=self._coder(coding), **options)
 
     def _read_stream(self, formula, source, namespace, coding: dict[str, Any], **options) -> StreamSample:
-        from glmclf.data.streams import read_stream
+        from glmclf.data.reading.streams import read_stream
 
         return read_stream(formula, source, namespace=namespace, response=self._coder(coding), **options)
 
@@ -488,7 +488,7 @@ class Inputs:
         return other
 
     def _as_dict(self) -> dict[str, Any]:
-        from glmclf.data import codec
+        from glmclf.data.design import codec
 
         small = self._without_rows()
         kept = {name: getattr(small, name) for name in self._kept}
@@ -501,7 +501,7 @@ class Inputs:
 
     @classmethod
     def _rebuild(cls, stored: dict[str, Any], functions):
-        from glmclf.data import codec
+        from glmclf.data.design import codec
 
         self = object.__new__(cls)
         kept = {"_ranges": None, **stored["kept"]}  # files of format 1 have no ranges

@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.estimation import estimate
-from glmclf.core.likelihood import Multinomial
-from glmclf.core.objective import MultinomialObjective
-from glmclf.core.offsets import typical
-from glmclf.data.response import MultinomialResponse
+from glmclf.core.fit.estimate import estimate
+from glmclf.core.fit.offsets import typical
+from glmclf.core.likelihood.objective import MultinomialObjective
+from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError
 from glmclf.models.base import Model
 from glmclf.models.inputs import Rows
-from glmclf.results.levels import LevelLabels
-from glmclf.results.multinomial import MultinomialResults
+from glmclf.results.regression.levels import LevelLabels
+from glmclf.results.regression.multinomial import MultinomialResults
 
 
 class MNLogit(LevelLabels, Model[MultinomialResults]):

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.families import FAMILIES, Categorical, Defect, Family, Gaussian, Multinomial
-from glmclf.core.moments import class_ends
-from glmclf.core.naive_bayes import (
+from glmclf.core.gaussian.moments import class_ends
+from glmclf.core.naive_bayes.families import FAMILIES, Categorical, Defect, Family, Gaussian, Multinomial
+from glmclf.core.naive_bayes.fit import (
     NaiveBayesFit,
     Record,
     UnusableFeatures,
@@ -22,16 +21,17 @@ from glmclf.core.naive_bayes import (
     grouped,
     packed,
 )
-from glmclf.data.feature_design import FeatureValues
-from glmclf.data.feature_streams import read_feature_stream
-from glmclf.data.features import Feature, FeatureDesign, read_feature_arrays, read_features
-from glmclf.data.frame import quoted, row_labels
-from glmclf.data.sample import Sample
-from glmclf.data.streams import StreamSample
+from glmclf.core.rows.blocks import Blocks
+from glmclf.data.design.feature_design import FeatureValues
+from glmclf.data.reading.feature_streams import read_feature_stream
+from glmclf.data.reading.features import Feature, FeatureDesign, read_feature_arrays, read_features
+from glmclf.data.reading.streams import StreamSample
+from glmclf.data.table.frame import quoted, row_labels
+from glmclf.data.table.sample import Sample
 from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
 from glmclf.models.discriminant import LEAST_SD
 from glmclf.models.generative import LARGEST_SMOOTHING, GenerativeModel, _number
-from glmclf.results.naive_bayes import NaiveBayesResults
+from glmclf.results.generative.naive_bayes import NaiveBayesResults
 
 MOST_NAMED = 6  # zero cells, or features, that a message spells out
 ROUNDING = 1e-10  # share of a feature's standard deviation below which that within a class counts as 0

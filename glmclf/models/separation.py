@@ -8,7 +8,7 @@ from typing import Any
 from glmclf.models.base import Model
 from glmclf.models.binary import CLogLog, Logit, Probit
 from glmclf.models.multinomial import MNLogit
-from glmclf.results.separation import Separation
+from glmclf.results.regression.separation import Separation
 
 _MODELS: dict[str, type[Model]] = {m.__name__.lower(): m for m in (Logit, Probit, CLogLog, MNLogit)}
 

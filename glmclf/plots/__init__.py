@@ -9,14 +9,14 @@ from typing import Any
 _MODULES: dict[str, tuple[str, ...]] = {  # module: the functions in it
     "forest": ("coefficients", "margins"),
     "curves": ("roc", "precision_recall"),
-    "tables": ("confusion",),
+    "confusion_table": ("confusion",),
     "reliability": ("calibration",),
     "predicted": ("probabilities",),
     "paths": ("regularization",),
     "diagnostics": ("influence", "residuals", "partial_residuals"),
-    "decisions": ("regions",),
-    "space": ("ellipses", "canonical"),
-    "laws": ("densities", "ladder"),
+    "decision_regions": ("regions",),
+    "discriminant_space": ("ellipses", "canonical"),
+    "density_curves": ("densities", "ladder"),
 }
 _WHERE = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [*_WHERE]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glmclf.plots import canvas, subjects
-from glmclf.results.roc import MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
+from glmclf.plots import labelling, layout
+from glmclf.results.performance.roc import MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,17 +86,17 @@ def roc(
             curves = {str(level): found.curve(level) for level in found.table.index}
     said = {name: f"AUC {_with_ends(curve, alpha, method)}" for name, curve in curves.items()}
     labels = list(said.values()) if len(curves) == 1 else [f"{name}\n{auc}" for name, auc in said.items()]
-    axes = canvas.axes(ax, (SIZE[0] + canvas.beside(labels), SIZE[1]))
-    axes.plot([0, 1], [0, 1], color=canvas.GREY, linewidth=1, linestyle="--", zorder=1)
+    axes = layout.axes(ax, (SIZE[0] + layout.beside(labels), SIZE[1]))
+    axes.plot([0, 1], [0, 1], color=layout.GREY, linewidth=1, linestyle="--", zorder=1)
     for i, (label, curve) in enumerate(zip(labels, curves.values())):
         points = curve.curve
-        style: dict[str, Any] = {"color": canvas.colour(i), "linestyle": canvas.dashes(i)}
-        axes.plot(points["fpr"], points["tpr"], linewidth=1.8, label=canvas.named(label), zorder=2 + i, **style)
+        style: dict[str, Any] = {"color": layout.colour(i), "linestyle": layout.dashes(i)}
+        axes.plot(points["fpr"], points["tpr"], linewidth=1.8, label=layout.named(label), zorder=2 + i, **style)
         if cut is not None:
-            _mark(axes, curve, cut, canvas.colour(i), canvas.marker(i))
-    events = {repr(subjects.plain(curve.event)) for curve in curves.values()}
+            _mark(axes, curve, cut, layout.colour(i), layout.marker(i))
+    events = {repr(labelling.plain(curve.event)) for curve in curves.values()}
     of = f" of {events.pop()}" if len(events) == 1 else ""
-    canvas.caption(axes, title or _sizes(curves), "1 \N{MINUS SIGN} specificity", f"sensitivity{of}")
+    layout.caption(axes, title or _sizes(curves), "1 \N{MINUS SIGN} specificity", f"sensitivity{of}")
     return _square(axes, ax is None, "lower right")
 
 
@@ -139,31 +139,31 @@ def precision_recall(
     'precision of 1'
     """
     curves = _curves(res, newdata, event, names, rows, "precision_recall")
-    axes, shares = canvas.axes(ax, SIZE), dict.fromkeys(found.prevalence for found in curves.values())
+    axes, shares = layout.axes(ax, SIZE), dict.fromkeys(found.prevalence for found in curves.values())
     for i, (name, found) in enumerate(curves.items()):
         points, said = found.curve.dropna(), f"average precision {found.average_precision:.3f}"
         label = said if len(curves) == 1 else f"{name}\n{said}"
-        style: dict[str, Any] = {"color": canvas.colour(i), "linestyle": canvas.dashes(i), "drawstyle": "steps-pre"}
-        style |= {"linewidth": 1.8, "label": canvas.named(label), "zorder": 2 + i}
+        style: dict[str, Any] = {"color": layout.colour(i), "linestyle": layout.dashes(i), "drawstyle": "steps-pre"}
+        style |= {"linewidth": 1.8, "label": layout.named(label), "zorder": 2 + i}
         axes.plot(points["recall"], points["precision"], **style)
     for share in shares:
-        axes.axhline(share, color=canvas.GREY, linewidth=1, linestyle="--", zorder=1, label=f"chance {share:.3f}")
-    events = {repr(subjects.plain(found.event)) for found in curves.values()}
+        axes.axhline(share, color=layout.GREY, linewidth=1, linestyle="--", zorder=1, label=f"chance {share:.3f}")
+    events = {repr(labelling.plain(found.event)) for found in curves.values()}
     of = f" of {events.pop()}" if len(events) == 1 else ""
-    canvas.caption(axes, "", f"recall (sensitivity){of}", f"precision{of}")
+    layout.caption(axes, "", f"recall (sensitivity){of}", f"precision{of}")
     return _square(axes, ax is None, "best")
 
 
 def _curves(res: Any, newdata: Any, event: Any, names: Any, rows: dict[str, Any], plot: str) -> dict[str, Any]:
     """Curves by name: those given, or those that results have."""
-    subjects.check_keywords(rows, plot)
+    labelling.check_keywords(rows, plot)
     made = (RocCurve, MulticlassRoc) if plot == "roc" else (PrecisionRecall,)
     many = list(res.values()) if isinstance(res, Mapping) else res if isinstance(res, (list, tuple)) else [res]
     if many and all(isinstance(one, made) for one in many):
         if newdata is not None or event is not None or rows:
             raise TypeError(f"{plot}() of curves that are there takes no newdata=, event= or weights: give the result")
-        return subjects.results_of(res, names, plot, ("curve",))
-    found = subjects.results_of(res, names, plot, (plot,))
+        return labelling.results_of(res, names, plot, ("curve",))
+    found = labelling.results_of(res, names, plot, (plot,))
     return {name: getattr(one, plot)(newdata, event, **rows) for name, one in found.items()}
 
 
@@ -185,14 +185,14 @@ def _mark(ax: Axes, curve: RocCurve, rule: str, colour: str, mark: str) -> None:
     best = curve.cut_points().loc[rule]
     x, y = 1 - best["specificity"], best["sensitivity"]
     ax.plot([x], [y], mark, color=colour, markersize=7, markeredgecolor="white", zorder=20)
-    text = f"p > {canvas.number(best['threshold'])}"
-    ax.annotate(text, (x, y), xytext=(8, -4), textcoords="offset points", va="top", fontsize=canvas.small(ax))
+    text = f"p > {layout.number(best['threshold'])}"
+    ax.annotate(text, (x, y), xytext=(8, -4), textcoords="offset points", va="top", fontsize=layout.small(ax))
 
 
 def _square(ax: Axes, own: bool, inside: str) -> Figure:
     """Both axes from 0 to 1, at one scale."""
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set_aspect("equal", adjustable="box")
-    canvas.tidy(ax, "both")
-    canvas.legend(ax, own, inside)
-    return canvas.figure_of(ax)
+    layout.tidy(ax, "both")
+    layout.legend(ax, own, inside)
+    return layout.figure_of(ax)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.frame import as_frame
-from glmclf.plots import canvas, marks
+from glmclf.data.table.frame import as_frame
+from glmclf.plots import layout, marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,6 +81,6 @@ def draw_rows(ax: Axes, shown: Shown, x: str, y: str, levels: Sequence[Any]) -> 
 def _class_points(ax: Axes, a: ndarray, b: ndarray, places: ndarray, levels: Any, k: int, area: ndarray) -> None:
     """Points of one class, of their own areas."""
     ax.scatter(
-        a, b, s=area, facecolors="none", linewidths=1.2, edgecolors=canvas.colour(k),
+        a, b, s=area, facecolors="none", linewidths=1.2, edgecolors=layout.colour(k),
         marker=marks.look(k)["marker"], label=f"{marks.name(levels[k])} (area: count)", zorder=2.5,
     )  # fmt: skip

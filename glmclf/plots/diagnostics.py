@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.frame import close_to
+from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, InferenceWarning
-from glmclf.inference.quantile_residuals import order_statistics
-from glmclf.inference.smoothing import local_lines
-from glmclf.inference.wald import check_alpha
-from glmclf.plots import canvas, marks, subjects
-from glmclf.results.levels import times_of
-from glmclf.results.margin_sources import Source, design_parts
-from glmclf.results.marginal_effects import beside_rows
+from glmclf.inference.hypotheses.wald import check_alpha
+from glmclf.inference.performance.smoothing import local_lines
+from glmclf.inference.residuals.quantile import order_statistics
+from glmclf.plots import labelling, layout, marks
+from glmclf.results.margins.effects import beside_rows
+from glmclf.results.margins.predictors import Source, design_parts
+from glmclf.results.regression.levels import times_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,35 +89,35 @@ def influence(
             f"influence() of {type(res.model).__name__}: its estimates are means and covariances, of which "
             "leave_one_out() and typicality() tell; influence is of Logit, Probit, CLogLog and MNLogit"
         )
-    subjects.check(res, "influence", ["get_influence"])
+    labelling.check(res, "influence", ["get_influence"])
     if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or label < 0:
         raise ValueError(f"label={label!r}: how many points are labelled, 0 or more")
     if y is not None and y not in RESIDUALS:
         raise ValueError(f"y={y!r}: choose one of {', '.join(map(repr, RESIDUALS))}")
     found = res.get_influence(by=by)
-    y = y or ("delta_deviance" if subjects.levels(res) else "resid_studentized")
-    ax = canvas.axes(ax)
+    y = y or ("delta_deviance" if labelling.levels(res) else "resid_studentized")
+    ax = layout.axes(ax)
     h, r, cooks = found.hat_matrix_diag, getattr(found, y), found.cooks_distance[0]
     area = _bubbles(ax, h.to_numpy(), r.to_numpy(), cooks.to_numpy(), by)
     if y.startswith("resid"):
         for level in (-2, 0, 2):
-            ax.axhline(level, color=canvas.GREY, linewidth=0.8, linestyle=":" if level else "-", zorder=1)
-    reference: dict[str, Any] = {"color": canvas.GREY, "linewidth": 0.8, "zorder": 1}
+            ax.axhline(level, color=layout.GREY, linewidth=0.8, linestyle=":" if level else "-", zorder=1)
+    reference: dict[str, Any] = {"color": layout.GREY, "linewidth": 0.8, "zorder": 1}
     ax.axvline(2 * float(h.mean()), linestyle="--", label="twice the mean leverage", **reference)
     what = "rows" if by == "row" else "covariate patterns"
-    canvas.caption(ax, f"Influence of {len(h):,} {what}", "leverage", RESIDUALS[y])
-    canvas.tidy(ax)
+    layout.caption(ax, f"Influence of {len(h):,} {what}", "leverage", RESIDUALS[y])
+    layout.tidy(ax)
     largest = cooks.fillna(-1.0).to_numpy().argsort(kind="stable")[::-1][:label]
     largest = largest[np.isfinite(r.to_numpy() + cooks.to_numpy())[largest]]
     marks.key(ax, False)
     radius = np.sqrt(area[largest] / np.pi)
     marks.label_points(ax, h.to_numpy()[largest], r.to_numpy()[largest], h.index[largest], radius)
-    return canvas.figure_of(ax)
+    return layout.figure_of(ax)
 
 
 def _largest(ax: Axes) -> float:
     """Area in points squared of the largest Cook's distance."""
-    return LARGEST * min(1.0, min(canvas.inches(ax)) / 3.5) ** 2
+    return LARGEST * min(1.0, min(layout.inches(ax)) / 3.5) ** 2
 
 
 def _bubbles(ax: Axes, h: ndarray, r: ndarray, cooks: ndarray, by: str) -> ndarray:
@@ -126,8 +126,8 @@ def _bubbles(ax: Axes, h: ndarray, r: ndarray, cooks: ndarray, by: str) -> ndarr
     top = cooks[known].max(initial=0.0)
     area = np.maximum(_largest(ax) * cooks / top, 4.0) if top > 0 else np.full(len(cooks), 4.0)
     ax.margins(0.08)
-    look: dict[str, Any] = {"color": canvas.colour(0), "alpha": 0.5, "linewidths": 0.6, "edgecolors": "black"}
-    label = f"area: Cook's distance, up to {canvas.number(float(top))}"
+    look: dict[str, Any] = {"color": layout.colour(0), "alpha": 0.5, "linewidths": 0.6, "edgecolors": "black"}
+    label = f"area: Cook's distance, up to {layout.number(float(top))}"
     ax.scatter(h[known], r[known], s=area[known], label=label, **look)
     lost = int((~known).sum())
     if lost:
@@ -189,27 +189,27 @@ def residuals(
     >>> [ax.get_ylabel() for ax in fig.axes]
     ['quantile residual', 'quantile residual', 'observed − predicted']
     """
-    subjects.check(res, "residuals", ["resid_quantile"])
+    labelling.check(res, "residuals", ["resid_quantile"])
     check_alpha(alpha)
     z = res.resid_quantile(seed)
     x, name = _fitted(res) if against is None else _against(res, against)
     times = times_of(res.model._rows, res.model._frequency)
-    beside = canvas.beside([marks.name(level) for level in subjects.levels(res)], 0) if subjects.levels(res) else 0.0
-    first, second, third = canvas.several(ax, 3, (12.0 + beside, 4.2))
+    beside = layout.beside([marks.name(level) for level in labelling.levels(res)], 0) if labelling.levels(res) else 0.0
+    first, second, third = layout.several(ax, 3, (12.0 + beside, 4.2))
     _trend(first, x if isinstance(x, pd.DataFrame) else x.repeat(times), z, name, ax is None)
     _normal_plot(second, z, alpha, ax is None)
     _binned(third, res, bins, alpha, ax is None)
-    return canvas.figure_of(first)
+    return layout.figure_of(first)
 
 
 def _fitted(res: Any) -> tuple[Any, str]:
     """Fitted probabilities of the rows."""
     p = res.fittedvalues
     if isinstance(p, pd.Series):
-        return p, f"fitted {subjects.probability(res)}"
+        return p, f"fitted {labelling.probability(res)}"
     if isinstance(res.resid_quantile(0), pd.DataFrame):
         times = times_of(res.model._rows, res.model._frequency)
-        p = subjects.columns(p, res.levels).iloc[np.repeat(np.arange(len(p)), times)]
+        p = labelling.columns(p, res.levels).iloc[np.repeat(np.arange(len(p)), times)]
         return p, "fitted probability of the level"
     return p.max(axis=1), "fitted probability of the likeliest level"
 
@@ -247,10 +247,10 @@ def _trend(ax: Axes, x: Any, z: Any, name: str, own: bool) -> None:
     if isinstance(x, pd.Series):
         x, said = _times(x)
         name += said
-    canvas.caption(ax, f"Residuals of {len(z):,} rows", name, "quantile residual")
-    canvas.tidy(ax)
+    layout.caption(ax, f"Residuals of {len(z):,} rows", name, "quantile residual")
+    layout.tidy(ax)
     for level in (-2, 0, 2):
-        ax.axhline(level, color=canvas.GREY, linewidth=0.8, linestyle=":" if level else "-", zorder=1)
+        ax.axhline(level, color=layout.GREY, linewidth=0.8, linestyle=":" if level else "-", zorder=1)
     if isinstance(x, pd.DataFrame):
         for k, level in enumerate(x.columns):
             _cloud(ax, x[level].to_numpy(), z[level].to_numpy(), k, marks.name(level))
@@ -270,7 +270,7 @@ def _dates(ax: Axes, x: pd.Series, z: pd.Series) -> None:
 
     days = np.where(x.isna(), np.nan, dates.date2num(x.to_numpy(dtype="datetime64[us]")))
     _cloud(ax, days, z.to_numpy(), 0, None)
-    places = dates.AutoDateLocator(maxticks=max(3, int(canvas.inches(ax)[0] / 0.6)))
+    places = dates.AutoDateLocator(maxticks=max(3, int(layout.inches(ax)[0] / 0.6)))
     ax.xaxis.set_major_locator(places)
     ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(places))
 
@@ -281,7 +281,7 @@ def _cloud(ax: Axes, x: ndarray, z: ndarray, k: int, label: str | None) -> None:
     alpha = 0.7 if len(x) < 500 else 0.35 if len(x) < 5000 else 0.1
     ax.scatter(x, z, s=12, alpha=alpha, linewidths=0, label=label, **marks.look(k))
     if len(x) >= LEAST_ROWS:
-        _smooth(ax, x, z, None, canvas.colour(k) if label else canvas.COLOURS[5])
+        _smooth(ax, x, z, None, layout.colour(k) if label else layout.COLOURS[5])
 
 
 def _smooth(ax: Axes, x: ndarray, z: ndarray, weights: ndarray | None, colour: str) -> None:
@@ -298,10 +298,10 @@ def _boxes(ax: Axes, x: pd.Series, z: pd.Series, name: str) -> None:
     shown = np.sort(np.argsort(-np.bincount(codes[codes >= 0], minlength=len(every)), kind="stable")[:MOST_BOXES])
     found, values, n = every[shown], z.to_numpy(), len(shown)
     if len(every) > n:
-        canvas.caption(ax, "", f"{name} (the most frequent {n} of {len(every):,})")
+        layout.caption(ax, "", f"{name} (the most frequent {n} of {len(every):,})")
     groups = [values[(codes == k) & np.isfinite(values)] for k in shown]
-    ax.boxplot(groups, widths=0.6, medianprops={"color": canvas.COLOURS[5]}, flierprops={"markersize": 3})
-    canvas.categories(ax, range(1, n + 1), found)
+    ax.boxplot(groups, widths=0.6, medianprops={"color": layout.COLOURS[5]}, flierprops={"markersize": 3})
+    layout.categories(ax, range(1, n + 1), found)
 
 
 def _normal_plot(ax: Axes, z: Any, alpha: float, own: bool) -> None:
@@ -324,10 +324,10 @@ def _normal_plot(ax: Axes, z: Any, alpha: float, own: bool) -> None:
             label=None if own or columns is not z else marks.name(level), **marks.look(k),
         )  # fmt: skip
     if longest:
-        ax.fill_between(*band, color=canvas.PALE, zorder=0, label=f"{subjects.percent(alpha)} of each")
-        ax.axline((0, 0), slope=1, color=canvas.GREY, linewidth=0.8, zorder=1)
-    canvas.caption(ax, "Normal plot", "normal quantile", "quantile residual")
-    canvas.tidy(ax)
+        ax.fill_between(*band, color=layout.PALE, zorder=0, label=f"{labelling.percent(alpha)} of each")
+        ax.axline((0, 0), slope=1, color=layout.GREY, linewidth=0.8, zorder=1)
+    layout.caption(ax, "Normal plot", "normal quantile", "quantile residual")
+    layout.tidy(ax)
     marks.key(ax, False, "upper left")
 
 
@@ -342,11 +342,11 @@ def _binned(ax: Axes, res: Any, bins: int, alpha: float, own: bool) -> None:
             c.predicted, c.observed - c.predicted, [low.clip(lower=0), high.clip(lower=0)], markersize=4, linewidth=1,
             linestyle="none", label=None if level is None else marks.name(level), **marks.look(k),
         )  # fmt: skip
-    ax.axhline(0, color=canvas.GREY, linewidth=0.8, zorder=1)
-    what = subjects.probability(res) if len(levels) == 1 else "probability of the level"
-    title = f"Bins, with {subjects.percent(alpha)} intervals"
-    canvas.caption(ax, title, f"mean predicted {what}", "observed − predicted")
-    canvas.tidy(ax)
+    ax.axhline(0, color=layout.GREY, linewidth=0.8, zorder=1)
+    what = labelling.probability(res) if len(levels) == 1 else "probability of the level"
+    title = f"Bins, with {labelling.percent(alpha)} intervals"
+    layout.caption(ax, title, f"mean predicted {what}", "observed − predicted")
+    layout.tidy(ax)
     if len(levels) > 1:
         marks.key(ax, own, most=0)
 
@@ -407,13 +407,13 @@ def partial_residuals(
     """
     if hasattr(res, "discriminant"):
         raise NotImplementedError(f"partial_residuals() of {type(res.model).__name__}, which has no linear predictor")
-    subjects.check(res, "partial_residuals", ["resid_partial"])
+    labelling.check(res, "partial_residuals", ["resid_partial"])
     parts, points, weights = res.components(), res.resid_partial(), res._partial_weights()
     if isinstance(parts.columns, pd.MultiIndex):
         known = list(dict.fromkeys(parts.columns.get_level_values(0)))
         if level is None or level not in known:
             raise ValueError(f"level={level!r}: partial residuals are of one equation; choose one of {known}")
-        parts, points, weights = parts[level], points[level], subjects.columns(weights, [level])
+        parts, points, weights = parts[level], points[level], labelling.columns(weights, [level])
     elif level is not None:
         raise ValueError(f"level={level!r} is for several classes; {type(res.model).__name__} has one equation")
     source, variables = Source(res), _variables_of_terms(res)
@@ -421,15 +421,15 @@ def partial_residuals(
     columns = min(len(chosen), 3)
     size = (4.2 * columns, 3.8 * -(-len(chosen) // columns))
     w, table = weights.iloc[:, 0].to_numpy(), source.table()
-    all_axes = canvas.several(ax, len(chosen), size, columns)
+    all_axes = layout.several(ax, len(chosen), size, columns)
     for one, term in zip(all_axes, chosen):
         x, z = table[variables[term][0]], points[term].to_numpy()
         levels = source.levels_of(variables[term][0], table)
         name = "model (omitted)" if _left_out(res, term, level) else "model"
         _part(one, x, parts[term].to_numpy(), z, w, levels, smooth, name)
-        of = "" if level is None else f" of {subjects.plain(level)!r}"
-        canvas.caption(one, "", variables[term][0], f"what {term} adds to the linear predictor{of}")
-    return canvas.figure_of(all_axes[0])
+        of = "" if level is None else f" of {labelling.plain(level)!r}"
+        layout.caption(one, "", variables[term][0], f"what {term} adds to the linear predictor{of}")
+    return layout.figure_of(all_axes[0])
 
 
 def _variables_of_terms(res: Any) -> dict[str, list[str]]:
@@ -477,19 +477,19 @@ def _weighed(ax: Axes, x: ndarray, z: ndarray, weight: ndarray) -> None:
         own = size == s
         style: dict[str, Any] = {"marker": "o", "linestyle": "none", "markeredgewidth": 0}
         style["alpha"] = 0.6 if len(x) < 2000 else 0.2
-        ax.plot(x[own], z[own], markersize=np.sqrt(30 * s / 8), color=canvas.colour(0), **style)
+        ax.plot(x[own], z[own], markersize=np.sqrt(30 * s / 8), color=layout.colour(0), **style)
 
 
 def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels: Any, smooth: bool, name: str) -> None:
     """A term's part, its partial residuals, and their trend."""
-    canvas.tidy(ax)
+    layout.tidy(ax)
     if levels is None:
         at = x.to_numpy(dtype=float, na_value=np.nan)
         spread = at
     else:
         at = pd.Index(levels).get_indexer(pd.Index(x.astype(object))).astype(float)
         spread = at + marks.jitter(len(at), 0.25)
-        canvas.categories(ax, range(len(levels)), [subjects.plain(v) for v in levels])
+        layout.categories(ax, range(len(levels)), [labelling.plain(v) for v in levels])
         ax.set_xlim(-0.5, len(levels) - 0.5)
     known = np.isfinite(part) & np.isfinite(z) & np.isfinite(at) & (w > 0)
     if not known.any():
@@ -503,7 +503,7 @@ def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels:
     ax.plot(at[order], part[order], color="black", linewidth=1.5, label=name, **(style if levels else {}))
     lines = [part]
     if smooth and levels is None and len(np.unique(at)) >= 5:
-        _smooth(ax, at, z, w, canvas.COLOURS[5])
+        _smooth(ax, at, z, w, layout.COLOURS[5])
         ax.lines[-1].set(label="trend of the residuals", linestyle="--")
         lines.append(np.asarray(ax.lines[-1].get_ydata()))
     _view(ax, z, w, np.concatenate(lines))

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.frame import close_to
+from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
-from glmclf.inference.wald import check_alpha
-from glmclf.plots import canvas, subjects
-from glmclf.results.marginal_effects import MarginalEffects
+from glmclf.inference.hypotheses.wald import check_alpha
+from glmclf.plots import labelling, layout
+from glmclf.results.margins.effects import MarginalEffects
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,23 +106,23 @@ def coefficients(
     cov = {str(one.cov_type) for one in fits.values()}
     with_ends = any(ENDS[0] in t for t in tables.values())
     x = (
-        f"{heading}, {subjects.percent(alpha)} interval ({', '.join(sorted(cov))})"
+        f"{heading}, {labelling.percent(alpha)} interval ({', '.join(sorted(cov))})"
         if with_ends
         else f"{heading} (without intervals)"
     )
     axes = _draw([str(name) for name in shown], cells, panels, 1.0 if exponentiate else 0.0, x, _title(fits), ax)
-    return canvas.figure_of(axes[0])
+    return layout.figure_of(axes[0])
 
 
 def _fits(res: Any, names: Sequence[str] | None) -> dict[str, Any]:
     """Results that have coefficients by name, which tells what is modelled where that differs."""
-    found = subjects.results_of(res, names, "coefficients", ("summary_frame",))
+    found = labelling.results_of(res, names, "coefficients", ("summary_frame",))
     fits = {name: _with_params(one) for name, one in found.items()}
-    if len({bool(subjects.levels(one)) for one in fits.values()}) > 1:
+    if len({bool(labelling.levels(one)) for one in fits.values()}) > 1:
         raise ValueError(
             "coefficients() of a binary model and one of several levels: their coefficients differ in kind"
         )
-    said = {name: subjects.response(one).describe() for name, one in fits.items()}
+    said = {name: labelling.response(one).describe() for name, one in fits.items()}
     if len(set(said.values())) == 1:
         return fits
     return {f"{name}: {said[name]}": one for name, one in fits.items()}
@@ -200,7 +200,7 @@ def _heading(fits: list[Any], ratio: bool) -> str:
         return "coefficient"
     kinds = {
         "relative risk ratio"
-        if subjects.levels(one)
+        if labelling.levels(one)
         else {"logit": "odds ratio"}.get(one.model.link.name, "hazard ratio")
         for one in fits
     }
@@ -209,9 +209,10 @@ def _heading(fits: list[Any], ratio: bool) -> str:
 
 def _title(fits: Mapping[str, Any]) -> str:
     """What is modelled and how many observations, as far as all results agree."""
-    said = {subjects.response(one).describe() for one in fits.values()}
+    said = {labelling.response(one).describe() for one in fits.values()}
     sizes = {float(one.nobs) for one in fits.values()}
-    return ", ".join([*(said if len(said) == 1 else []), *map(subjects.observations, sizes if len(sizes) == 1 else [])])
+    counts = map(labelling.observations, sizes if len(sizes) == 1 else [])
+    return ", ".join([*(said if len(said) == 1 else []), *counts])
 
 
 # --------------------------------------------------------------------------------------------------------- margins
@@ -246,11 +247,11 @@ def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = No
     if isinstance(res, MarginalEffects) and options:
         raise TypeError(f"margins() of effects that are there takes no {', '.join(options)}=: give the result")
     if not isinstance(res, MarginalEffects):
-        subjects.check(res, "margins", ("get_margeff",))
-        subjects.check_keywords(options, "margins", list(signature(res.get_margeff).parameters))
+        labelling.check(res, "margins", ("get_margeff",))
+        labelling.check_keywords(options, "margins", list(signature(res.get_margeff).parameters))
     found = res if isinstance(res, MarginalEffects) else res.get_margeff(**options)
     table = found.summary_frame(check_alpha(alpha))
-    fit, several = found.results, bool(subjects.levels(found.results))
+    fit, several = found.results, bool(labelling.levels(found.results))
     parts = (
         {lv: table.xs(lv, level=0) for lv in dict.fromkeys(table.index.get_level_values(0))}
         if several
@@ -258,13 +259,13 @@ def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = No
     )
     cells = {level: _effects(part) for level, part in parts.items()}
     first = next(iter(parts.values()))
-    x = f"{table.columns[0]} on {subjects.probability(fit)}, {subjects.percent(alpha)} interval ({fit.cov_type})"
+    x = f"{table.columns[0]} on {labelling.probability(fit)}, {labelling.percent(alpha)} interval ({fit.cov_type})"
     title = "" if found._at == "overall" else f"at: {found._at}"
     rows, variables = _effect_names(first.index)
     if len(variables) == 1 < len(rows):
         title = f"effect of {variables[0]}" + (f", {title}" if title else "")
     axes = _draw(rows, {type(fit.model).__name__: cells}, panels, 0.0, x, title, ax)
-    return canvas.figure_of(axes[0])
+    return layout.figure_of(axes[0])
 
 
 def _effects(part: pd.DataFrame) -> Rows:
@@ -286,7 +287,7 @@ def _effect_names(index: pd.Index) -> tuple[list[str], list[str]]:
 
 
 def _value(v: Any) -> str:
-    return canvas.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
+    return layout.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
 
 
 # --------------------------------------------------------------------------------------------------------- drawing
@@ -301,26 +302,26 @@ def _draw(
 ) -> list[Axes]:
     """Rows of results and levels, in one panel or in one a level."""
     series, heads = _arranged(cells, panels)
-    labels = [canvas.wrapped(name) for name in rows]
-    places, total = canvas.stacked(labels, max(map(len, series)))
+    labels = [layout.wrapped(name) for name in rows]
+    places, total = layout.stacked(labels, max(map(len, series)))
     keys = list(dict.fromkeys(name for one in series for name in one))
     columns, wide = min(len(series), 4), 4.2 if len(series) == 1 else 2.7
-    gutter = canvas.LETTER * max(len(line) for label in labels for line in label.split("\n")) + 0.4
-    gutter += canvas.beside(keys, 0) if len(keys) > 1 else 0.0
-    axes = canvas.several(
+    gutter = layout.LETTER * max(len(line) for label in labels for line in label.split("\n")) + 0.4
+    gutter += layout.beside(keys, 0) if len(keys) > 1 else 0.0
+    axes = layout.several(
         ax, len(series), (gutter + wide * columns, (total + 1.2) * -(-len(series) // columns)), columns
     )
     for i, (one, panel) in enumerate(zip(series, axes)):
         _marks(panel, one, keys, places, reference)
-        canvas.row_labels(panel, labels, places, total, ax is None, shown=ax is not None or i % columns == 0)
-        canvas.caption(panel, heads[i] or title, x, width=wide if ax is None else None)
+        layout.row_labels(panel, labels, places, total, ax is None, shown=ax is not None or i % columns == 0)
+        layout.caption(panel, heads[i] or title, x, width=wide if ax is None else None)
     if heads[0] and title and ax is None:
-        head = canvas.wrapped(title, int(wide * columns / canvas.LETTER))
-        canvas.figure_of(axes[0]).suptitle(head, fontsize=11)
+        head = layout.wrapped(title, int(wide * columns / layout.LETTER))
+        layout.figure_of(axes[0]).suptitle(head, fontsize=11)
     if len(keys) > 1:
         for k, name in enumerate(keys):  # whether or not the last panel has it
-            axes[-1].plot([], [], canvas.marker(k), color=canvas.colour(k), linestyle="none", label=canvas.named(name))
-        canvas.legend(axes[-1], ax is None, most=0)
+            axes[-1].plot([], [], layout.marker(k), color=layout.colour(k), linestyle="none", label=layout.named(name))
+        layout.legend(axes[-1], ax is None, most=0)
     return axes
 
 
@@ -329,7 +330,7 @@ def _arranged(cells: dict[str, dict[Any, Rows]], panels: bool) -> tuple[list[dic
     levels = list(dict.fromkeys(level for by_level in cells.values() for level in by_level))
     if levels == [None]:
         return [{name: by_level[None] for name, by_level in cells.items()}], [""]
-    words = {level: str(subjects.plain(level)) for level in levels}
+    words = {level: str(labelling.plain(level)) for level in levels}
     if not panels and len(cells) == 1:
         return [{words[level]: rows for level, rows in next(iter(cells.values())).items()}], [""]
     series = [{name: by_level[level] for name, by_level in cells.items() if level in by_level} for level in levels]
@@ -342,12 +343,12 @@ def _marks(ax: Axes, series: dict[str, Rows], keys: list[str], places: ndarray, 
     low, high = _limits(list(series.values()), reference)
     if ratio:
         ax.set_xscale("log")
-        canvas.log_axis(ax.xaxis, low, high)
+        layout.log_axis(ax.xaxis, low, high)
     ax.set_xlim(low, high)
-    ax.axvline(reference, color=canvas.GREY, linewidth=1, linestyle="--", zorder=1)
+    ax.axvline(reference, color=layout.GREY, linewidth=1, linestyle="--", zorder=1)
     for i, (name, rows) in enumerate(series.items()):
         k = keys.index(name)
-        y, colour = places + canvas.DODGE * (i - (len(series) - 1) / 2), canvas.colour(k)
+        y, colour = places + layout.DODGE * (i - (len(series) - 1) / 2), layout.colour(k)
         ends = ~(np.isnan(rows.low) & np.isnan(rows.high))
         left = np.where(rows.low > (0 if ratio else -np.inf), rows.low, low)
         left = np.where(np.isnan(rows.low), rows.estimate, left)  # an end that is not known has no line
@@ -356,9 +357,9 @@ def _marks(ax: Axes, series: dict[str, Rows], keys: list[str], places: ndarray, 
         there = np.isfinite(rows.estimate) & ~((rows.estimate == 0) & ratio)
         style: dict[str, Any] = {"color": colour, "linestyle": "none", "markersize": 5.5, "zorder": 3}
         for some, face in ((there & ends, colour), (there & ~ends, "white")):
-            ax.plot(rows.estimate[some], y[some], canvas.marker(k), markerfacecolor=face, **style)
+            ax.plot(rows.estimate[some], y[some], layout.marker(k), markerfacecolor=face, **style)
         _at_edges(ax, rows, y, there, colour, ratio)
-    canvas.tidy(ax, "x")
+    layout.tidy(ax, "x")
 
 
 def _limits(series: list[Rows], reference: float) -> tuple[float, float]:
@@ -377,7 +378,7 @@ def _limits(series: list[Rows], reference: float) -> tuple[float, float]:
 
 def _at_edges(ax: Axes, rows: Rows, y: ndarray, there: ndarray, colour: str, ratio: bool) -> None:
     """Arrows where an interval or estimate goes on beyond the axis, and what is said of estimates that are no point."""
-    across, size = ax.get_yaxis_transform(), canvas.small(ax, 8.5)
+    across, size = ax.get_yaxis_transform(), layout.small(ax, 8.5)
     zero = 0.0 if ratio else -np.inf
     arrows = [
         (
@@ -414,6 +415,6 @@ def _at_edges(ax: Axes, rows: Rows, y: ndarray, there: ndarray, colour: str, rat
             ha=align,
             va="center",
             fontsize=size,
-            color=colour if side else canvas.GREY,
+            color=colour if side else layout.GREY,
             bbox=box,
         )

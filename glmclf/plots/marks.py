@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.plots import canvas, subjects
+from glmclf.plots import labelling, layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,18 +18,18 @@ AROUND = [(4, 4), (4, -11), (-4, 4), (-4, -11), (4, 14), (4, -21), (-4, 14), (-4
 
 def look(i: int) -> dict[str, Any]:
     """Colour and marker of a class: no two of the first 64 have both in common."""
-    turn = i // len(canvas.COLOURS)
-    return {"color": canvas.colour(i), "marker": canvas.marker(i + turn)}
+    turn = i // len(layout.COLOURS)
+    return {"color": layout.colour(i), "marker": layout.marker(i + turn)}
 
 
 def line(i: int) -> dict[str, Any]:
     """Colour and dashes of a class."""
-    return {"color": canvas.colour(i), "linestyle": canvas.dashes(i + i // len(canvas.COLOURS))}
+    return {"color": layout.colour(i), "linestyle": layout.dashes(i + i // len(layout.COLOURS))}
 
 
 def name(level: Any) -> str:
     """A level as the label of an artist."""
-    return canvas.named(subjects.plain(level))
+    return layout.named(labelling.plain(level))
 
 
 def points(
@@ -47,7 +47,7 @@ def points(
     alpha = 0.8 if len(x) < 500 else 0.5 if len(x) < 5000 else 0.2
     common = {"linewidths": 0.3 if len(x) < 5000 else 0.0, "edgecolors": "0.25", "alpha": alpha, "zorder": 2.5}
     if places is None:
-        ax.scatter(x, y, s=size, color=canvas.GREY, label=f"rows ({len(x):,})", **common)  # type: ignore[arg-type]
+        ax.scatter(x, y, s=size, color=layout.GREY, label=f"rows ({len(x):,})", **common)  # type: ignore[arg-type]
         return
     for k, level in enumerate(levels):
         own = places == k
@@ -57,11 +57,11 @@ def points(
 def label_points(ax: Axes, x: ndarray, y: ndarray, labels: Sequence[Any], radius: ndarray) -> None:
     """Labels beside points of a radius in points, where they neither cover each other nor leave the axes, if there is
     such a place."""
-    canvas.figure_of(ax).draw_without_rendering()  # the layout is settled
+    layout.figure_of(ax).draw_without_rendering()  # the layout is settled
     taken: list[Any] = []
-    size = canvas.small(ax, 8.0)
+    size = layout.small(ax, 8.0)
     for a, b, label, r in zip(x, y, labels, 0.7 * radius - 2):
-        text = ax.annotate(canvas.wrapped(label), (a, b), xytext=AROUND[0], textcoords="offset points", fontsize=size)
+        text = ax.annotate(layout.wrapped(label), (a, b), xytext=AROUND[0], textcoords="offset points", fontsize=size)
         text.set_in_layout(False)
         places = [(a + np.sign(a) * max(r, 0), b + np.sign(b) * max(r, 0)) for a, b in AROUND]
         covered = [_covered(text, place, taken, ax) for place in places]
@@ -86,18 +86,18 @@ def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    width, tall = canvas.inches(ax)
-    size = canvas.small(ax)
-    lines = sum(1 + canvas.wrapped(label).count("\n") for label in labels)
-    if not own and lines * canvas.LINE * size / 10 > 0.6 * tall:
-        words = shortened(labels, max(6, int(0.4 * width / (canvas.LETTER * size / 10))))
-        size = min(size, 0.7 * tall / len(words) / canvas.LINE * 10)
+    width, tall = layout.inches(ax)
+    size = layout.small(ax)
+    lines = sum(1 + layout.wrapped(label).count("\n") for label in labels)
+    if not own and lines * layout.LINE * size / 10 > 0.6 * tall:
+        words = shortened(labels, max(6, int(0.4 * width / (layout.LETTER * size / 10))))
+        size = min(size, 0.7 * tall / len(words) / layout.LINE * 10)
         options: dict[str, Any] = {"loc": inside, "fontsize": size}
-        found = canvas.key_of(ax, handles, [canvas.wrapped(w, len(w)) for w in words], **options)
+        found = layout.key_of(ax, handles, [layout.wrapped(w, len(w)) for w in words], **options)
         found.get_frame().set(alpha=0.8, linewidth=0)
         found.set_in_layout(False)
     else:
-        canvas.legend(ax, own, inside, most)
+        layout.legend(ax, own, inside, most)
     _clear(ax.get_legend())
 
 
@@ -109,10 +109,10 @@ def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
     handles: dict[str, Any] = {}
     for ax in all_axes:
         for handle, label in zip(*ax.get_legend_handles_labels()):
-            handles.setdefault(canvas.wrapped(label), handle)
+            handles.setdefault(layout.wrapped(label), handle)
     if handles:
         place = "outside right upper"
-        found = canvas.key_of(figure, [*handles.values()], [*handles], loc=place, frameon=False, fontsize=9)
+        found = layout.key_of(figure, [*handles.values()], [*handles], loc=place, frameon=False, fontsize=9)
         _clear(found)
 
 
@@ -145,7 +145,7 @@ def shortened(labels: Sequence[str], most: int) -> list[str]:
 
 def lines_of(levels: Sequence[Any]) -> float:
     """Inches that a legend of levels needs."""
-    return 0.5 + canvas.LINE * sum(1.25 + canvas.wrapped(name(level)).count("\n") for level in levels)
+    return 0.5 + layout.LINE * sum(1.25 + layout.wrapped(name(level)).count("\n") for level in levels)
 
 
 def grid(needs: Sequence[float], columns: int, width: float, least: float) -> list[Axes]:
@@ -161,7 +161,7 @@ def grid(needs: Sequence[float], columns: int, width: float, least: float) -> li
     least : float
         Height of the figure.
     """
-    canvas._check()
+    layout._check()
     from matplotlib import pyplot
 
     tall = [need > 2 * min(needs) for need in needs]

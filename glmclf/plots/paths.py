@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.frame import close_to
+from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
-from glmclf.plots import canvas, subjects
-from glmclf.results.regularization import RegularizationCV, RegularizationPath
+from glmclf.plots import labelling, layout
+from glmclf.results.regression.path import RegularizationCV, RegularizationPath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,14 +84,14 @@ def regularization(
     deviance = cv is not None and part != "coefficients"
     n = len(tables) + deviance
     columns = 1 if n < 3 else 2
-    axes = canvas.several(ax, n, ((WIDE + 1.2) * columns, TALL * -(-n // columns) + 0.3), columns)
+    axes = layout.several(ax, n, ((WIDE + 1.2) * columns, TALL * -(-n // columns) + 0.3), columns)
     if deviance and cv is not None:
         _deviance(axes[0], cv, ax is None)
     for panel, (level, table) in zip(axes[deviance:], tables.items()):
         _coefficients(panel, path, table, level, label)
         if cv is not None:
             _chosen(panel, cv)
-    return canvas.figure_of(axes[0])
+    return layout.figure_of(axes[0])
 
 
 def _tables(path: RegularizationPath, which: Any, drop: Any) -> dict[Any, pd.DataFrame]:
@@ -126,24 +126,24 @@ def _alpha_axis(ax: Axes, alphas: ndarray, title: str, y: str) -> None:
     low, high = (low / 2, high * 2) if low == high else (low, high)
     pad = (high / low) ** 0.03
     ax.set_xlim(high * pad, low / pad)
-    canvas.log_axis(ax.xaxis, low, high)
+    layout.log_axis(ax.xaxis, low, high)
     zero = "" if len(positive) == len(alphas) else " (0 is not shown)"
-    canvas.caption(ax, title, f"alpha, weight of the penalty{zero}", y)
+    layout.caption(ax, title, f"alpha, weight of the penalty{zero}", y)
 
 
 def _coefficients(ax: Axes, path: RegularizationPath, table: pd.DataFrame, level: Any, label: int) -> None:
     shown = path.alphas > 0
     alphas, b = path.alphas[shown], table.to_numpy()[shown]
-    ax.axhline(0, color=canvas.GREY, linewidth=1, linestyle="--", zorder=1)
+    ax.axhline(0, color=layout.GREY, linewidth=1, linestyle="--", zorder=1)
     for j, name in enumerate(table.columns):
-        style: dict[str, Any] = {"color": canvas.colour(j), "linestyle": canvas.dashes(j // len(canvas.COLOURS) + j)}
-        mark = canvas.marker(j) if len(alphas) < 3 else None
-        ax.plot(alphas, b[:, j], linewidth=1.5, label=canvas.named(name), marker=mark, **style)
-    title = subjects.probability(path) if level is None else str(subjects.plain(level))
+        style: dict[str, Any] = {"color": layout.colour(j), "linestyle": layout.dashes(j // len(layout.COLOURS) + j)}
+        mark = layout.marker(j) if len(alphas) < 3 else None
+        ax.plot(alphas, b[:, j], linewidth=1.5, label=layout.named(name), marker=mark, **style)
+    title = labelling.probability(path) if level is None else str(labelling.plain(level))
     _alpha_axis(ax, path.alphas, title, "coefficient")
     _sizes(ax, path)
     _names(ax, [str(name) for name in table.columns], b[np.argmin(alphas)], label)
-    canvas.tidy(ax, "y")
+    layout.tidy(ax, "y")
 
 
 def _sizes(ax: Axes, path: RegularizationPath) -> None:
@@ -153,13 +153,13 @@ def _sizes(ax: Axes, path: RegularizationPath) -> None:
     order = np.argsort(path.alphas)
     order = order[path.alphas[order] > 0]
     top = ax.secondary_xaxis("top")
-    most = int(np.clip(canvas.inches(ax)[0] / 0.6, 2, 6))
+    most = int(np.clip(layout.inches(ax)[0] / 0.6, 2, 6))
     few = order[np.unique(np.linspace(0, len(order) - 1, min(len(order), most)).astype(int))]
     top.set_xticks(path.alphas[few], [f"{sizes.iloc[i]:.3g}" for i in few])
-    top.tick_params(labelsize=canvas.small(ax, 8.5), length=2)
+    top.tick_params(labelsize=layout.small(ax, 8.5), length=2)
     top.minorticks_off()
     word = "slopes that are not 0" if lasso else "effective degrees of freedom"
-    top.set_xlabel(word, fontsize=canvas.small(ax, 8.5))
+    top.set_xlabel(word, fontsize=layout.small(ax, 8.5))
     top.spines["top"].set_visible(False)
 
 
@@ -170,10 +170,10 @@ def _names(ax: Axes, names: list[str], ends: ndarray, most: int) -> None:
         return
     low, high = ax.get_ylim()
     ax.set_ylim(low, high)
-    size = canvas.small(ax, 8.5)
-    labels = {j: canvas.wrapped(names[j], 24) for j in largest}
-    room = 0.8 * canvas.inches(ax)[1]  # the layout takes some for the labels
-    need = np.array([(1 + labels[j].count("\n")) * canvas.LINE * size / 10 for j in largest])
+    size = layout.small(ax, 8.5)
+    labels = {j: layout.wrapped(names[j], 24) for j in largest}
+    room = 0.8 * layout.inches(ax)[1]  # the layout takes some for the labels
+    need = np.array([(1 + labels[j].count("\n")) * layout.LINE * size / 10 for j in largest])
     size *= min(1.0, room / need.sum())
     need = need * min(1.0, room / need.sum())
     order = np.argsort(ends[largest], kind="stable")
@@ -181,7 +181,7 @@ def _names(ax: Axes, names: list[str], ends: ndarray, most: int) -> None:
     for j, place in zip(np.array(largest)[order], places):
         ax.annotate(
             labels[j], (1.01, place / room), xycoords="axes fraction", va="center", ha="left", fontsize=size,
-            color=canvas.colour(j), annotation_clip=False,
+            color=layout.colour(j), annotation_clip=False,
         )  # fmt: skip
 
 
@@ -202,19 +202,19 @@ def _deviance(ax: Axes, cv: RegularizationCV, own: bool) -> None:
     """Mean deviance with its standard error, and the alphas of both rules."""
     table = cv.cv[cv.cv.index > 0]
     alphas = table.index.to_numpy(dtype=float)
-    colour = canvas.COLOURS[0]
+    colour = layout.COLOURS[0]
     ends = table["deviance"] - table["se"], table["deviance"] + table["se"]
     ax.vlines(alphas, *ends, color=colour, linewidth=1.2, alpha=0.6)
     ax.plot(alphas, table["deviance"], "o-", color=colour, markersize=3.5, linewidth=1, label="mean, one se")
     _chosen(ax, cv)
-    folds = f"{len(cv.fold_sizes)} folds, {subjects.observations(cv.fold_sizes.sum())}"
+    folds = f"{len(cv.fold_sizes)} folds, {labelling.observations(cv.fold_sizes.sum())}"
     _alpha_axis(ax, cv.path.alphas, f"cross-validation, {folds}", "deviance per observation")
-    canvas.tidy(ax, "y")
-    canvas.legend(ax, own, most=99)
+    layout.tidy(ax, "y")
+    layout.legend(ax, own, most=99)
 
 
 def _chosen(ax: Axes, cv: RegularizationCV) -> None:
     for name, alpha, line in (("min", cv.alpha_min, "--"), ("1se", cv.alpha_1se, ":")):
         if alpha > 0:
             style: dict[str, Any] = {"color": "0.2", "linewidth": 1.1, "linestyle": line, "zorder": 1}
-            ax.axvline(alpha, label=f"alpha_{name} = {canvas.number(alpha)}", **style)
+            ax.axvline(alpha, label=f"alpha_{name} = {layout.number(alpha)}", **style)

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.frame import close_to, quoted
+from glmclf.data.table.frame import close_to, quoted
 from glmclf.errors import DataError
-from glmclf.inference.wald import check_alpha
-from glmclf.plots import canvas, subjects
-from glmclf.results.marginal_effects import _is_dummy
+from glmclf.inference.hypotheses.wald import check_alpha
+from glmclf.plots import labelling, layout
+from glmclf.results.margins.effects import _is_dummy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,8 +108,8 @@ def probabilities(
     >>> fig.axes[0].get_ylabel(), [text.get_text() for text in fig.axes[0].get_legend().get_texts()]
     ('P(GRADE = 1)', ['PSI = 0', 'PSI = 1'])
     """
-    subjects.check(res, "probabilities", ("predictions",))
-    several = subjects.levels(res)
+    labelling.check(res, "probabilities", ("predictions",))
+    several = labelling.levels(res)
     if stacked and not several:
         raise ValueError(f"stacked=True is for several levels: {type(res.model).__name__} has one event")
     found = _curves(res, x, by, at, values, points, check_alpha(alpha), newdata)
@@ -119,18 +119,18 @@ def probabilities(
     panels = [found] if not several else [_of_group(found, i) for i in range(len(titles))]
     columns = min(len(panels), 3)
     wide = SIDE + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
-    y = subjects.probability(res, None if len(found.levels) != 1 else found.levels[0])
-    names = titles if not several else [str(subjects.plain(level)) for level in found.levels]
+    y = labelling.probability(res, None if len(found.levels) != 1 else found.levels[0])
+    names = titles if not several else [str(labelling.plain(level)) for level in found.levels]
     most = 0 if stacked or found.points else 6  # bars and intervals leave no place
-    beside = canvas.beside(names, most) if any(names) else 0.0
+    beside = layout.beside(names, most) if any(names) else 0.0
     size = (wide * columns + beside, SIDE * -(-len(panels) // columns))
-    axes = canvas.several(ax, len(panels), size, columns)
+    axes = layout.several(ax, len(panels), size, columns)
     for i, (panel, part) in enumerate(zip(axes, panels)):
         _panel(panel, part, names if several or by is not None else [""], stacked)
-        canvas.caption(panel, titles[i] if several and titles[i] else _settings(at), x, y)
+        layout.caption(panel, titles[i] if several and titles[i] else _settings(at), x, y)
         if i == len(panels) - 1:
-            canvas.legend(panel, ax is None, most=most)
-    return canvas.figure_of(axes[0])
+            layout.legend(panel, ax is None, most=most)
+    return layout.figure_of(axes[0])
 
 
 # ----------------------------------------------------------------------------------------------------- the numbers
@@ -263,9 +263,9 @@ def _panel(ax: Axes, found: Curves, names: list[str], stacked: bool) -> None:
         ax.set_ylim(0, 1)
     else:
         ax.set_ylim(*_room(found))
-    canvas.tidy(ax, "y")
+    layout.tidy(ax, "y")
     if found.points:
-        canvas.categories(ax, x, [_value(v) for v in found.x])
+        layout.categories(ax, x, [_value(v) for v in found.x])
 
 
 def _room(found: Curves) -> tuple[float, float]:
@@ -278,20 +278,20 @@ def _room(found: Curves) -> tuple[float, float]:
 
 
 def _curve(ax: Axes, x: ndarray, found: Curves, i: int, name: str, of: int) -> None:
-    p, low, high, colour = found.p[0, i], found.low[0, i], found.high[0, i], canvas.colour(i)
-    label = canvas.named(name) or None
+    p, low, high, colour = found.p[0, i], found.low[0, i], found.high[0, i], layout.colour(i)
+    label = layout.named(name) or None
     if found.points:
         at = x + (i - (of - 1) / 2) * min(0.16, 0.7 / of)
         ax.vlines(at, low, high, color=colour, linewidth=1.6)
-        ax.plot(at, p, canvas.marker(i), color=colour, linestyle="none", markersize=6, label=label)
+        ax.plot(at, p, layout.marker(i), color=colour, linestyle="none", markersize=6, label=label)
         for place in at[np.isnan(p)] if not np.isnan(found.p).all() else ():
             ax.annotate(
                 "NaN", (place, 0.0), xycoords=ax.get_xaxis_transform(), xytext=(0, 3), textcoords="offset points",
-                color=colour, ha="center", rotation=90, fontsize=canvas.small(ax, 8.0),
+                color=colour, ha="center", rotation=90, fontsize=layout.small(ax, 8.0),
             )  # fmt: skip
         return
     ax.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
-    ax.plot(x, p, canvas.dashes(i), color=colour, linewidth=1.8, label=label)
+    ax.plot(x, p, layout.dashes(i), color=colour, linewidth=1.8, label=label)
 
 
 def _stack(ax: Axes, x: ndarray, found: Curves, names: list[str]) -> None:
@@ -299,8 +299,8 @@ def _stack(ax: Axes, x: ndarray, found: Curves, names: list[str]) -> None:
     tops = np.cumsum(found.p[0], axis=0)
     for i, name in enumerate(names):
         bottom = tops[i] - found.p[0, i]
-        style: dict[str, Any] = {"facecolor": canvas.colour(i), "edgecolor": "white", "linewidth": 0.8}
-        style["label"] = canvas.named(name)
+        style: dict[str, Any] = {"facecolor": layout.colour(i), "edgecolor": "white", "linewidth": 0.8}
+        style["label"] = layout.named(name)
         style["hatch"] = ("", "//", "\\\\", "..", "xx", "--", "++", "oo")[i % 8]
         if found.points:
             ax.bar(x, found.p[0, i], 0.8, bottom, **style)
@@ -309,7 +309,7 @@ def _stack(ax: Axes, x: ndarray, found: Curves, names: list[str]) -> None:
 
 
 def _value(v: Any) -> str:
-    return canvas.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
+    return layout.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
 
 
 def _settings(at: Any) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from glmclf.errors import DataError
-from glmclf.plots import canvas, subjects
-from glmclf.results.calibration import Calibration
-from glmclf.results.roc import check_alpha
+from glmclf.plots import labelling, layout
+from glmclf.results.performance.calibration import Calibration
+from glmclf.results.performance.roc import check_alpha
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,16 +75,16 @@ def calibration(
     'observed share of 1'
     """
     check_alpha(alpha)
-    subjects.check_keywords(rows, "calibration")
+    labelling.check_keywords(rows, "calibration")
     found = _found(res, bins, newdata, method, names, rows)
     levels = [_level(found, level)] if level is not None else _levels(found)
     columns, bars = min(len(levels), 3), histogram and len(found) == 1
     tall = SIDE + 0.5 + 0.8 * bars
     size = (SIDE * columns + 0.6, tall * -(-len(levels) // columns))
-    axes = canvas.several(ax, len(levels), size, columns)
+    axes = layout.several(ax, len(levels), size, columns)
     for lv, panel in zip(levels, axes):
         _panel(panel, found, lv, smooth, bars, alpha, ax is None)
-    return canvas.figure_of(axes[0])
+    return layout.figure_of(axes[0])
 
 
 def _found(res: Any, bins: int, newdata: Any, method: str, names: Any, rows: dict[str, Any]) -> dict[str, Calibration]:
@@ -92,8 +92,8 @@ def _found(res: Any, bins: int, newdata: Any, method: str, names: Any, rows: dic
     if many and all(isinstance(one, Calibration) for one in many):
         if newdata is not None or rows:
             raise TypeError("calibration() of one that is there takes no newdata= or weights: give the result")
-        return subjects.results_of(res, names, "calibration", ("curve_frame",))
-    fits = subjects.results_of(res, names, "calibration", ("calibration",))
+        return labelling.results_of(res, names, "calibration", ("curve_frame",))
+    fits = labelling.results_of(res, names, "calibration", ("calibration",))
     return {name: one.calibration(bins, newdata, method=method, **rows) for name, one in fits.items()}
 
 
@@ -120,29 +120,29 @@ def _of(table: pd.DataFrame, level: Any) -> pd.DataFrame:
 
 
 def _panel(ax: Axes, found: Mapping[str, Calibration], level: Any, smooth: bool, bars: bool, alpha: float, own: bool):
-    ax.plot([0, 1], [0, 1], color=canvas.GREY, linewidth=1, linestyle="--", zorder=1)
+    ax.plot([0, 1], [0, 1], color=layout.GREY, linewidth=1, linestyle="--", zorder=1)
     for i, (name, one) in enumerate(found.items()):
-        t, colour = _of(one.curve_frame(alpha), level), canvas.colour(i)
+        t, colour = _of(one.curve_frame(alpha), level), layout.colour(i)
         x, share = t["predicted"].to_numpy(), t["observed"].to_numpy()
-        label = f"observed, {subjects.percent(alpha)} interval" if len(found) == 1 else name
+        label = f"observed, {labelling.percent(alpha)} interval" if len(found) == 1 else name
         ax.vlines(x, t["lower"], t["upper"], color=colour, linewidth=1.4, zorder=3)
-        style: dict[str, Any] = {"markersize": 6, "linestyle": "none", "label": canvas.named(label), "zorder": 4}
-        ax.plot(x, share, canvas.marker(i), color=colour, **style)
+        style: dict[str, Any] = {"markersize": 6, "linestyle": "none", "label": layout.named(label), "zorder": 4}
+        ax.plot(x, share, layout.marker(i), color=colour, **style)
         if smooth:
             s = _of(one.smooth_frame(), level).dropna()
             word = "smoothed" if len(found) == 1 and len(s) else "_smoothed"
-            ax.plot(s["predicted"], s["smoothed"], canvas.dashes(i), color=colour, linewidth=1.3, label=word, alpha=0.8)
+            ax.plot(s["predicted"], s["smoothed"], layout.dashes(i), color=colour, linewidth=1.3, label=word, alpha=0.8)
     n = {t["n"].sum() for t in (_of(one.curve_frame(alpha), level) for one in found.values())}
     if bars:
         _bars(ax, _of(next(iter(found.values())).histogram(), level))
-    event, size = repr(subjects.plain(level)), f", {subjects.observations(n.pop())}" if len(n) == 1 else ""
+    event, size = repr(labelling.plain(level)), f", {labelling.observations(n.pop())}" if len(n) == 1 else ""
     title = _numbers(next(iter(found.values())), level) + size if len(found) == 1 else size[2:]
-    canvas.caption(ax, title, f"predicted probability of {event}", f"observed share of {event}")
+    layout.caption(ax, title, f"predicted probability of {event}", f"observed share of {event}")
     ax.set(xlim=(-0.02, 1.02), ylim=(BAND[0] - 0.02 if bars else -0.02, 1.02))
     ax.set_aspect("equal", adjustable="box")
     ax.set_yticks(np.arange(6) / 5)
-    canvas.tidy(ax, "both")
-    canvas.legend(ax, own, "upper left", most=99)
+    layout.tidy(ax, "both")
+    layout.legend(ax, own, "upper left", most=99)
 
 
 def _numbers(found: Calibration, level: Any) -> str:
@@ -158,8 +158,8 @@ def _bars(ax: Axes, table: pd.DataFrame) -> None:
     middle, half = sum(BAND) / 2, (BAND[1] - BAND[0]) / 2
     most = max(table["events"].max(), table["others"].max())
     width = table["right"] - table["left"]
-    for name, sign, colour in (("events", 1, canvas.COLOURS[1]), ("others", -1, "0.6")):
+    for name, sign, colour in (("events", 1, layout.COLOURS[1]), ("others", -1, "0.6")):
         tall = sign * half * table[name] / most
         said = f"{name} (up to {table[name].max():,.6g})"
         ax.bar(table["left"], tall, width, middle, align="edge", color=colour, linewidth=0, label=said, zorder=2)
-    ax.axhline(middle, color=canvas.GREY, linewidth=0.8, zorder=3)
+    ax.axhline(middle, color=layout.GREY, linewidth=0.8, zorder=3)

@@ -1,1042 +1,542 @@
-"""Results: everything that follows from the estimate, its covariance, the log-likelihood and the names."""
+"""Estimates: numbers with a covariance, and what follows from the two; what a result does with itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
+import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
-from scipy.special import chdtrc
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense, beside, expandable, reordered, some_columns, triangular_inverse
-from glmclf.core.estimation import Estimate, from_basis, into_basis
-from glmclf.core.objective import Evaluation, Factor
-from glmclf.core.offsets import centred
-from glmclf.core.omitted import columns_kept, narrow, not_estimable, places_kept
-from glmclf.core.rank import dependencies_in, independent, roundings, triangular_factor
-from glmclf.core.solvers import Fit
-from glmclf.core.solvers.sgd import RAW, remaining_error
-from glmclf.core.twofold import product
-from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, warn
-from glmclf.inference import anova, gof, score, wald
-from glmclf.inference.anova import Comparison
-from glmclf.inference.covariance import Context, Covariance
-from glmclf.inference.influence import Influences, influence, of_patterns
-from glmclf.results import same_data, saving
-from glmclf.results.bias_reduction import BiasReduction
-from glmclf.results.collinearity import check_new_rows, combination, omitted_note
-from glmclf.results.comparisons import NonNested
-from glmclf.results.constrained import Constrained
-from glmclf.results.digits import Digits
-from glmclf.results.estimates import Kept, row_property
-from glmclf.results.fit_tests import FitTests
-from glmclf.results.inflation import Inflation
-from glmclf.results.influence import Influence, PatternInfluence
-from glmclf.results.linktest import LinkTest
-from glmclf.results.margins import Margins
-from glmclf.results.nesting import check_nested
-from glmclf.results.profiles import Profiles
-from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_report
-from glmclf.results.separation import from_dict as separation_from
+from glmclf.inference.covariance.types import Covariance
+from glmclf.inference.hypotheses import wald
+from glmclf.results import saving
+from glmclf.results.hypotheses.linear import constraints
+from glmclf.results.hypotheses.nonlinear import NonlinearTests
+from glmclf.results.hypotheses.pairwise import PairwiseComparisons
+from glmclf.results.tables import frames
 
 if TYPE_CHECKING:
-    from glmclf.core.separation import Cone
+    from glmclf.results.tables.summary import Summary
+
+ENDS = pd.Index([0, 1])  # columns of intervals
 
 
-class Results(
-    Margins, FitTests, Inflation, Constrained, BiasReduction, Digits, Profiles, LinkTest, NonNested, Kept
-):
-    """What was estimated, with its inference. Made by `fit`, not by hand.
+class row_property(cached_property):
+    """A cached quantity with one entry a row; `remove_data` drops it."""
 
-    Attributes
-    ----------
-    model : Model
-    method : str
-        The solver.
-    converged : bool
-    mle_retvals : dict
-        Iterations, message, squared Newton decrement and gradient norm of the fit.
-    cov_type : str
-    use_t : bool
-        Always False: inference uses the normal distribution.
+
+class Estimates(NonlinearTests, PairwiseComparisons):
+    """Labelled estimates and their covariance: standard errors, Wald tests, intervals and tables.
+
+    Whoever builds one supplies `model`, which has the names of the parameters and what a table's head says, `_theta`,
+    `_V` and `_cov`.
     """
 
-    def __init__(
-        self, model, found: Any, cov: tuple[Covariance, list[str]], method: str, shift: ndarray | None = None
-    ):
-        fit = found.fit
-        self.model, self.method = model, method
-        self._fit, self._basis, self._exact = fit, found.basis, found.exact
-        self._cone: Cone | None = getattr(found, "cone", None)
-        self._limit = None if self._cone is None else found
-        self._ruled_out: ndarray | None = None  # outcomes of the rows of the fit
-        self._constraint: Any = getattr(found, "constraint", None)
-        self._origin: Results | None = None  # the fit that a separated one was re-expressed from
-        self.separation: Separation | None = None
-        if self._limit is not None:
-            self._ruled_out = self._limit.ruled_out
-            self.separation = separation_report(model, self._limit.cone, self._limit.cone.signs, self._limit.ruled_out)
-        self._combinations = dict(found.omitted)
-        if self._combinations:
-            model._left_out = {**model._left_out, **self._combinations}
-        self._reduction = getattr(found, "reduction", None)
-        self._theta, self._value = found.theta, fit.evaluation.value
-        if shift is not None and shift.any():
-            self._move_back(shift)
-        self._mark_omitted()
-        self._cov, self._group_names = cov  # in the coordinates of the fit, where it keeps its digits
-        self.converged = fit.converged
-        self.mle_retvals = {
-            "converged": fit.converged,
-            "iterations": fit.iterations,
-            "message": fit.message,
-            "decrement": fit.decrement,
-            "gradient_norm": float(np.linalg.norm(fit.evaluation.score)),
-            "method": method,
-        }
-        if fit.message == RAW:
-            self.mle_retvals["remaining_error"] = self._remaining_error()
-
-    def _move_back(self, shift: ndarray) -> None:
-        """From an estimate with a centred offset to one with the offset given; the former, with more digits, stays."""
-        self.__dict__ |= {"_shift": shift, "_inner": self._fit.theta}
-        self._fit = replace(self._fit, theta=self._inner - self._moved)
-        if self._limit is None:
-            self._theta = self._finite_theta
-        else:
-            self._limit = replace(self._limit, fit=self._fit)
-            self._theta = self._limit.theta
-
-    def _remaining_error(self) -> float:
-        """Distance to the maximum in standard errors: of the information; of a pseudo-likelihood, those reported."""
-        if not self.model._pseudo or self._limit is not None:
-            return remaining_error(self._fit, self.model._unit)
-        e, at = self._narrow.fit.evaluation, np.ix_(self._places, self._places)
-        try:
-            return float(np.sqrt(wald.quadratic_form(e.factor.solve(e.score), self._cov.matrix[at])))
-        except (ValueError, np.linalg.LinAlgError):
-            return np.inf
+    use_t = False
+    _omitted: ndarray | None = None  # parameters without an estimate, as their columns repeat others
+    _no_ratios: ClassVar[str] = ""  # why exponentials of the estimates have no meaning
+    model: Any
+    _theta: ndarray
+    _cov: Covariance
 
     @property
-    def _finite_theta(self) -> ndarray:
-        """The estimate, with zeros for columns that were left out and finite values for what is infinite."""
-        if not self._shift.any():
-            return from_basis(self._basis, self._fit.theta)
-        return from_basis(self._basis, self._inner) - self._wide(self._shift)
-
-    # large offsets: computations are about the centred one, whose parameters are larger by a shift
-    @cached_property
-    def _shift(self) -> ndarray:
-        """What `core.offsets.centred` adds to the parameters of the columns that are left, in the coordinates of X."""
-        if not self.model._has_offset or self.model._rows_ is None:
-            return np.zeros(len(self._places))
-        return centred(self.model._objective(columns=self._columns))[1]
-
-    def _wide(self, shift: ndarray) -> ndarray:
-        out = np.zeros(len(self._fit.theta))
-        out[self._places] = shift
-        return out
-
-    @property
-    def _moved(self) -> ndarray:
-        """The same of all parameters, in the coordinates of the fit."""
-        basis = self._narrow.basis
-        return self._wide(self._shift if basis is None or not self._shift.any() else into_basis(basis, self._shift))
-
-    @cached_property
-    def _inner(self) -> ndarray:
-        """The estimate in the coordinates of the fit, the offset centred."""
-        return self._fit.theta + self._moved
-
-    def _centred(self, found: Estimate) -> Estimate:
-        """The estimate of the centred offset."""
-        return replace(found, fit=replace(found.fit, theta=self._inner)) if self._shift.any() else found
-
-    def _mark_omitted(self) -> None:
-        """NaN for the parameters of columns that were left out."""
-        self._omitted: ndarray | None = None
-        if self._combinations:
-            self._omitted = np.ones(len(self._fit.theta), dtype=bool)
-            self._omitted[self._places] = False
-            self._theta = np.where(self._omitted, np.nan, self._theta)
-
-    # ------------------------------------------------------------------------------------- what is in the fit
-    @property
-    def _size(self) -> int:
-        """How many parameters the model has, less those left out and the constraints."""
-        less = 0 if self._constraint is None else len(self._constraint.q)
-        return len(self._theta) - less - (0 if self._omitted is None else int(self._omitted.sum()))
-
-    @property
-    def _columns(self) -> ndarray:
-        """Columns of the design that are no combinations of others."""
-        return columns_kept(self._combinations, len(self.model.exog_names))
-
-    @property
-    def _places(self) -> ndarray:
-        """Places of their parameters in all equations."""
-        return places_kept(self._combinations, len(self.model.exog_names), self.model._likelihood.n_eta)
-
-    @property
-    def _narrow(self) -> Estimate:
-        """The estimate of these parameters alone."""
-        return narrow(self._found, len(self.model.exog_names), self.model._likelihood.n_eta)
-
-    @property
-    def _narrow_centred(self) -> Estimate:
-        """The same in the coordinates of `_objective`."""
-        return narrow(self._centred(self._found), len(self.model.exog_names), self.model._likelihood.n_eta)
-
-    def _objective(self):
-        """The objective of these columns in the coordinates of the fit, its offset centred."""
-        objective, basis = centred(self.model._objective(columns=self._columns))[0], self._narrow.basis
-        return objective if basis is None else objective.rotated(basis, self._exact)
-
-    # ----------------------------------------------------------------------------------------------- numbers
-    @cached_property
     def _V(self) -> ndarray:
-        """Covariance of the parameters; NaN for infinite ones and for those left out."""
-        V = self._cov.matrix
-        if self._basis is not None:
-            V = from_basis(self._basis, from_basis(self._basis, V).T)
-            V = 0.5 * (V + V.T)
-        lost = np.zeros(len(V), dtype=bool) if self._omitted is None else self._omitted.copy()
-        if self._cone is not None:
-            lost |= self._cone.signs != 0
-        if lost.any():
-            V = V.copy()
-            V[lost] = V[:, lost] = np.nan
-        if self._constraint is not None:
-            fixed = self._constraint.fixed(np.eye(len(V)))[0]
-            V = np.where(fixed | fixed[:, None], 0.0, V)
-        return V
-
-    def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """Estimate, covariance and R in the fit's coordinates, where an ill-conditioned design keeps its digits."""
-        self._check_estimable(R)
-        return self._in_coordinates(R)
-
-    def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        if self._basis is not None:
-            k = len(self._basis)
-            parts = [R[:, i : i + k] for i in range(0, R.shape[1], k)]
-            T = triangular_inverse(self._basis)
-            R = np.hstack([product(p, T) for p in parts])
-        return self._fit.theta, self._cov.matrix, R
+        """Covariance of the parameters."""
+        raise NotImplementedError
 
     @property
-    def _rank(self) -> float:
-        # scores add up to 0 at a maximum
-        return self._cov.rank(centred=self._reduction is None and self.converged)
-
-    def _check_new_rows(self, X) -> None:
-        """Say which rows to predict disobey a combination that columns of the fit obeyed."""
-        if self._combinations:
-            check_new_rows(self._combinations, X, self.model.exog_names, self._units)
-
-    def _check_estimable(self, R: ndarray) -> None:
-        """Refuse combinations that are infinite or fixed, or that columns left out make arbitrary."""
-        self._refuse_fixed(R)
-        k = len(self.model.exog_names)
-        stray = not_estimable(self._combinations, R, k, self._units) if self._combinations else []
-        if stray:
-            names, what = self.model.exog_names, []
-            for j in stray:
-                what.append(f'"{names[j]}" (it equals {combination(self._combinations[j], names) or "0 in every row"})')
-            raise ValueError(
-                f"the hypothesis is not estimable: its value depends on the omitted coefficient of {', '.join(what)}. "
-                "Test combinations that are the same whichever of these columns is left out"
-            )
-        if self._touches_infinity(R):
-            raise ValueError(
-                f"the hypothesis is about coefficients that are infinite ({self.separation}), which have no Wald "
-                f"test: {instead(self.model._pseudo)}"
-            )
-
-    def _contrasts(self, R: ndarray) -> tuple[ndarray, ndarray]:
-        """Estimate and standard error of each combination, a row of R: inf, -inf or NaN where it is not finite."""
-        theta, V, rotated = self._in_coordinates(R)
-        estimate, se = wald.combine(rotated, theta), wald.standard_errors(rotated, V)
-        if self._cone is not None:
-            from glmclf.core.limit import at_infinity
-
-            signs = self._cone.sign_of(R)
-            estimate, se = at_infinity(estimate, signs), np.where(signs == 0, se, np.nan)
-        if self._combinations:
-            k = len(self.model.exog_names)
-            lost = [bool(not_estimable(self._combinations, row[None], k, self._units)) for row in R]
-            estimate, se = np.where(lost, np.nan, estimate), np.where(lost, np.nan, se)
-        if self._constraint is not None:
-            fixed, values = self._constraint.fixed(R)
-            estimate, se = np.where(fixed, values, estimate), np.where(fixed, 0.0, se)
-        return estimate, se
+    def _param_names(self) -> list[str]:
+        """Names of the flat parameters, as hypotheses spell them."""
+        return self.model._param_names
 
     @property
-    def _outcomes_gone(self) -> ndarray:
-        """Outcomes of the rows of a separated fit that are ruled out, (n, K) bool."""
-        r, K = self.model._rows, self.model._likelihood.n_eta + 1
-        if not r.streamed:
-            assert self._ruled_out is not None
-            return self._ruled_out
-        from glmclf.core.limit import outcomes_ruled_out
-
-        cone: Any = self._cone
-        return r.blocks().gathered(lambda X, *_: outcomes_ruled_out(cone, K, X))
-
-    @cached_property
-    def llf(self) -> float:
-        """Log-likelihood, with the binomial coefficients of counts; a pseudo-likelihood under sampling weights."""
-        return float(self._value + self.model._constant)
-
-    @cached_property
-    def llnull(self) -> float:
-        """Log-likelihood of the model without regressors, with the same offset and weights: the constant alone or, of a
-        model whose columns do not span a constant, eta = offset."""
-        return float(self._null_value + self.model._constant)
-
-    @cached_property
-    def _null_value(self) -> float:
-        return float(self.model._null_loglike())
-
-    @property
-    def llr(self) -> float:
-        """Likelihood ratio statistic against the model without regressors, 2 (llf - llnull).
-
-        Of a bias-reduced fit that of the penalised likelihood, both sides with the penalty of all parameters; NaN where
-        there is none. NaN of a constrained fit where that model does not obey the constraints, and of a fit that did
-        not converge.
-        """
-        if not self.converged or (self._constraint is not None and not self._constraint.null):
-            return np.nan
-        if self._reduction is not None:
-            value = self._reduction.penalised
-            return np.nan if value is None else 2.0 * (value - self._null_penalised)
-        return 2.0 * (self._value - self._null_value)
-
-    @property
-    def llr_pvalue(self) -> float:
-        """Its p-value, chi-squared with df_model degrees of freedom; NaN for a pseudo-likelihood."""
-        if self.model._pseudo or self.df_model == 0 or np.isnan(self.llr):
-            return np.nan
-        return float(chdtrc(self.df_model, max(self.llr, 0.0)))
-
-    @property
-    def prsquared(self) -> float:
-        """McFadden's pseudo-R-squared, 1 - llf/llnull, both without the binomial coefficients of counts; NaN of a fit
-        that did not converge."""
-        return np.nan if self._short else 1.0 - self._value / self._null_value
-
-    @property
-    def _short(self) -> bool:
-        """Whether the fit ended short of the maximum of the likelihood: what compares maxima is then NaN."""
-        return not self.converged and not self._regularised
-
-    @cached_property
-    def df_model(self) -> int:
-        """Parameters, the constant and columns left out not counted."""
-        counted = self.model.df_model - (len(self._theta) - self._size)
-        return counted if self._constraint is None else max(0, counted)  # they may fix the constant, too
+    def _param_index(self) -> pd.Index:
+        """Labels of the flat parameters in tables."""
+        return self.model._param_index
 
     @property
     def df_resid(self) -> float:
-        """Observations less parameters, columns left out not counted."""
-        return self.model.df_resid + (len(self._theta) - self._size)
+        """Observations less parameters."""
+        raise NotImplementedError
+
+    def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """Estimate, covariance and R in coordinates where they keep their digits."""
+        return self._theta, self._V, R
+
+    def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """The same of combinations that need no check."""
+        return self._theta, self._V, R
+
+    def _contrasts(self, R: ndarray) -> tuple[ndarray, ndarray]:
+        """Estimate and standard error of each combination, a row of R."""
+        theta, V, rotated = self._coordinates(R)
+        return wald.combine(rotated, theta), wald.standard_errors(rotated, V)
 
     @property
-    def _k_counted(self) -> float:
-        return self._size
+    def _rank(self) -> float:
+        """The most that the rank of the covariance can be."""
+        return self._cov.rank(False)
 
-    # ------------------------------------------------------------------------------------------------- tests
-    def compare_lr_test(self, restricted: Results) -> wald.LRTest:
-        """Likelihood ratio test of a restricted model nested in this one.
+    def _labelled(self, values) -> Any:
+        """Flat parameter-sized numbers with the parameters' labels."""
+        return pd.Series(np.array(values, dtype=float), index=self._param_index)
 
-        It takes the model to be right, whatever the covariance of the fits is: robust standard errors do not enter.
+    @property
+    def _se(self) -> ndarray:
+        return np.sqrt(self._variances())
 
-        Parameters
-        ----------
-        restricted : Results
-            A fit of the same model class to the same rows with the same weights. It is nested where this one can have
-            all its linear predictors: its columns, under constraints their free combinations, and what offsets and
-            constraints add are combinations of those of this one. Only the likelihood counts:
-            an MNLogit of two levels is a Logit, the event, the reference and the names of the classes may differ if the
-            classes are the same rows (a name that both have is of one class). With bias_reduction="firth" both are,
-            and the statistic is that of the penalised likelihood, the restricted one maximised again with the penalty
-            of all parameters of the larger model (Heinze & Schemper 2002; logistf).
+    def _variances(self) -> ndarray:
+        v = np.diag(self._V)
+        return np.where(v >= 0, v, np.nan)
 
-        Returns
-        -------
-        (statistic, pvalue, df_diff) namedtuple
+    @property
+    def params(self) -> pd.Series:
+        """The estimate."""
+        return self._labelled(self._theta)
 
-        Raises
-        ------
-        ValueError
-            Other rows, weights, offset, response, link or bias reduction; a pseudo-likelihood; a model that is not
-            nested, or of which that cannot be told, as rows were removed or not saved and names do not decide it.
-        NotImplementedError
-            A bias reduction without a penalised likelihood.
-        """
-        if not isinstance(restricted, Results):
-            raise TypeError(f"compare_lr_test needs the result of another model, found {type(restricted).__name__}")
-        if restricted._regularised:
-            raise NotImplementedError(
-                "compare_lr_test with a penalised fit: its log-likelihood is no maximum. Fit it by fit()"
-            )
-        self._check_comparable(restricted)
-        if self._reduction is not None and self._reduction.penalised is not None:
-            value = self._penalised_as(restricted)
-            return wald.lr_test(self._reduction.penalised, value, self._size - restricted._size)
-        return wald.lr_test(self._value, restricted._value, self._size - restricted._size)
+    @property
+    def bse(self) -> pd.Series:
+        """Standard errors."""
+        return self._labelled(self._se)
 
-    def _check_comparable(self, other: Results) -> None:
-        alike = type(self.model) is type(other.model)
-        if not alike and not same_data.same_link(self, other):
-            self._refuse_other_class(other)
-        self._check_penalised("compare_lr_test()")
-        if self.bias_reduction != other.bias_reduction:
-            a, b = (f"bias_reduction={r.bias_reduction!r}" for r in (self, other))
-            raise ValueError(f"compare_lr_test: this fit has {a}, the restricted one {b}: fit both alike")
-        if self.model._pseudo or other.model._pseudo:
-            raise ValueError(
-                "sampling weights or fractions make the log-likelihood a pseudo-likelihood, which has no likelihood "
-                "ratio test; use wald_test"
-            )
-        for which, res in (("this", self), ("the restricted", other)):
-            if not res.converged:
-                raise ValueError(f"{which} model's fit did not converge, so that its log-likelihood is no maximum")
-        differ = same_data.different_data(self, other)
-        if not differ and self.bias_reduction and not same_data.same_offset(self, other):
-            differ = ["offset"]  # the penalised likelihood is maximised again with the offset of this fit
-        if differ:
-            raise ValueError(
-                f"the two models were fitted to different data (their {', '.join(differ)} differ). Fit both to the "
-                "same rows: drop rows with missing values of either first, for example with data.dropna()"
-            )
-        if alike and not same_data.same_link(self, other):
-            self._refuse_other_class(other)
-        if self._size <= other._size:
-            raise ValueError(
-                f"the restricted model has {other._size} parameters, this one {self._size}: call compare_lr_test on "
-                "the larger model, with the smaller one as its argument"
-            )
-        check_nested(self, other)
+    @property
+    def _z(self) -> ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):  # a robust standard error may be 0
+            return self._theta / self._se
 
-    def _refuse_other_class(self, other: Results) -> None:
-        a, b = type(self.model).__name__, type(other.model).__name__
-        if a == b == "CLogLog":
-            raise ValueError(
-                "a CLogLog is not nested in one of the other event, as the two tails of its link differ. Fit both with "
-                "the same event="
-            )
-        names = [same_data.coded_levels(res) for res in (self, other)]
-        if len(names[0]) != len(names[1]):
-            raise ValueError(
-                f"the models are not nested: their levels differ, this one has {names[0]} and the restricted one "
-                f"{names[1]}. Fit both to the same response"
-            )
-        raise ValueError(f"a {b} is not nested in a {a}: a likelihood ratio test compares models of one class")
+    @property
+    def tvalues(self) -> pd.Series:
+        """Estimates over their standard errors."""
+        return self._labelled(self._z)
 
-    @cached_property
-    def _fingerprint(self) -> dict[str, Any]:
-        """A digest of each thing that models compared must share, and of the columns."""
-        found = same_data.fingerprint(self)
-        if self.model._rows.offset is not None:  # several equations: an offset is one against the reference
-            found["offset"] += f" {getattr(self.model, '_offset_base', '')}"
-        return found
+    @property
+    def pvalues(self) -> pd.Series:
+        """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution."""
+        return self._labelled(wald.z_pvalues(self._z))
 
-    def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
-        """Test of each term of the formula, all its columns at once and, with several classes, in all equations.
+    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+        """Confidence intervals of the parameters, estimate -/+ z se.
 
         Parameters
         ----------
-        type : {3, 2, 1}
-            3: each term against the model without its columns, as they are coded: with treatment coding the main effect
-            of an interaction is the effect at the base level. 2: each term against the model without it, both without
-            the terms that contain it. 1: each term added to those before it, in the order in which the formula has them
-            but interactions after what they are of (as R), and of arrays in the order of the columns.
-        test : {"LR", "wald", "score"}
-            Likelihood ratio, with a fit of each smaller model; Wald, with the covariance of the result; or Rao's score
-            test at the smaller model's estimate, with the expected information.
+        alpha : float
+            One minus the level, in (0, 1).
+        method : {"wald"}
+            "profile" is for Logit, Probit, CLogLog and MNLogit.
 
         Returns
         -------
         DataFrame
-            Index: the terms, without the intercept. Columns: statistic (chi-squared), df, pvalue.
-
-        Raises
-        ------
-        ValueError
-            A test of a pseudo-likelihood other than Wald's, a fit that did not converge, an unknown type or test.
-
-        Notes
-        -----
-        Rows, offset and weights of the smaller models are those of the fit. Degrees of freedom are differences of rank:
-        a term whose columns are combinations of those of the smaller model has none, its statistic is 0.
-
-        References
-        ----------
-        Fox (2016), Applied Regression Analysis and Generalized Linear Models, section 15.3.
-
-        Examples
-        --------
-        >>> from glmclf import Logit, datasets
-        >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
-        >>> res.anova().round(4)
-              statistic  df  pvalue
-        GPA      6.7842   1  0.0092
-        TUCE     0.4739   1  0.4912
-        PSI      6.2037   1  0.0127
+            Columns 0 and 1: the ends.
         """
-        if type not in anova.TYPES or isinstance(type, bool):
-            raise ValueError(f"type={type!r}: choose 1, 2 or 3")
-        if test not in anova.TESTS:
-            raise ValueError(f'test={test!r}: choose "LR", "wald" or "score"')
-        self._refuse_constrained("anova()", "constraint_test(), or wald_test of what the constraints leave free")
-        if test != "wald":
-            self._check_likelihood(f'anova(test="{test}")', 'anova(test="wald")')
-            self._check_penalised(f'anova(test="{test}")')
-        if test == "score":
-            self._refuse_reduced('anova(test="score")', "its score is not zero. Use test=\"LR\" or \"wald\"")
-        model, constant = self.model, self.model._constant_column()
-        columns = {name: np.arange(len(model.exog_names))[part] for name, part in model._design.terms.items()}
-        if type == 1 and model.formula is not None:
-            from glmclf.data.formula import written_order
+        if method == "profile":
+            raise NotImplementedError('conf_int(method="profile") is for Logit, Probit, CLogLog and MNLogit')
+        if method != "wald":
+            raise ValueError(f'method={method!r}: choose "wald" or, of Logit, Probit, CLogLog and MNLogit, "profile"')
+        ends = wald.intervals(self._theta, self._se, alpha)
+        return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
 
-            columns = {name: columns[name] for name in written_order(model.formula) if name in columns}
-        skip = next((name for name, c in columns.items() if len(c) == 1 and c[0] == constant), None)
-        compared = anova.comparisons(type, columns, model._term_factors, skip)
-        statistic = {"LR": self._lr_statistic, "wald": self._wald_statistic, "score": self._score_statistic}[test]
-        q = model._likelihood.n_eta
-        if self._combinations:
-            compared = [self._of_full_rank(c) for c in compared]
-        values = [statistic(c) for c in compared]
-        df = [len(c.tested) * q for c in compared]
-        pvalues = [float(chdtrc(d, v)) if d and not np.isnan(v) else np.nan for v, d in zip(values, df, strict=True)]
-        index = pd.Index([c.term for c in compared], dtype=object)
-        return pd.DataFrame({"statistic": values, "df": df, "pvalue": pvalues}, index=index)
+    def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
+        """Covariance matrix of the parameters, or of R params.
 
-    @cached_property
-    def _factor(self) -> ndarray:
-        """Triangular factor of all columns."""
-        return triangular_factor(self.model._rows.columns())
+        Parameters
+        ----------
+        r_matrix : (J, p) array_like, optional
 
-    @cached_property
-    def _units(self) -> list[float]:
-        """Units of rounding of the columns' numbers, where some of them were left out."""
-        return roundings(self.model._rows.columns()).tolist() if self._combinations else []
+        Returns
+        -------
+        DataFrame (p, p), or ndarray (J, J)
+        """
+        if r_matrix is not None:
+            R, _ = self._constraints(r_matrix)
+            _, V, R = self._coordinates(R)
+            return R @ V @ R.T
+        names = self._param_index
+        return pd.DataFrame(self._V.copy(), index=names, columns=names)
 
-    def _of_full_rank(self, c: Comparison) -> Comparison:
-        """The same two column spaces by columns that are no combinations of others."""
-        smaller = independent(self._factor, c.smaller, self._units)
-        return Comparison(c.term, independent(self._factor, np.r_[smaller, c.tested], self._units), smaller)
+    def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
+        """R and q of R theta = q: names and strings end here."""
+        base = getattr(self.model, "reference", None)
+        return constraints(r_matrix, self._param_names, self._param_index, base)
 
-    def _check_likelihood(self, what: str, instead: str) -> None:
-        """ValueError unless the fit is the maximum of a likelihood."""
-        if self.model._pseudo:
-            raise ValueError(
-                f"{what} needs a likelihood; sampling weights or fractions make it a pseudo-likelihood. Use {instead}"
-            )
-        if not self.converged:
-            raise ValueError(f"{what}: the fit did not converge, so that its log-likelihood is no maximum")
+    def _df(self, wanted: bool | None) -> float | None:
+        """Degrees of freedom of t and F tests: df_resid, or the clusters less one (as Stata and statsmodels)."""
+        if not wanted:
+            return None
+        return min(self._cov.clusters) - 1 if self._cov.clusters else self.df_resid
 
-    def _flat_columns(self, columns: ndarray) -> ndarray:
-        return anova.across_equations(columns, len(self.model.exog_names), self.model._likelihood.n_eta)
+    def t_test(self, r_matrix: Any, *, use_t: bool | None = None) -> Any:
+        """Wald test of each row of R theta = q.
 
-    def _maximum(self, columns: ndarray) -> tuple[float, ndarray]:
-        """Largest log-likelihood with some columns, from the estimate that the information predicts for it."""
-        if self._reduction is not None:
-            return self._penalised_with(columns)
-        everything = np.arange(len(self.model.exog_names))
-        if len(columns) == len(self._columns):
-            return self._value, self._theta[self._flat_columns(columns)]
-        kept = self._flat_columns(columns)
-        if self._cone is not None or self._combinations:
-            return self.model._maximum(columns, np.zeros(len(kept)))
-        start = self._theta[kept]
-        if self._basis is None and len(kept):
-            lost, information = self._flat_columns(np.setdiff1d(everything, columns)), self._fit.evaluation.information
-            shift = information[np.ix_(kept, lost)] @ self._theta[lost]
-            start = start + Factor(information[np.ix_(kept, kept)]).solve(shift)
-        return self.model._maximum(columns, start)
+        Parameters
+        ----------
+        r_matrix : str, list of str, array_like or (R, q)
+            ``"x1 = x2"``, ``"x1 = 0, x2 = 1"``; a (J, p) matrix with q = 0; or both.
+        use_t : bool, optional
+            Student's t instead of the normal distribution, with df_resid degrees of freedom, or clusters - 1.
 
-    def _lr_statistic(self, c: Comparison) -> float:
-        larger, smaller = self._maximum(c.larger)[0], self._maximum(c.smaller)[0]
-        return wald.lr_test(larger, smaller, 1).statistic
-
-    def _wald_statistic(self, c: Comparison) -> float:
-        if not len(c.tested):
-            return 0.0
-        if self._combinations:
-            return self._wald_of_spaces(c)
-        absent = np.setdiff1d(np.arange(len(self.model.exog_names)), c.larger)
-        tested, absent = self._flat_columns(c.tested), self._flat_columns(absent)
-        chosen = np.concatenate([absent, tested])
-        R = np.zeros((len(chosen), len(self._theta)))
-        R[np.arange(len(chosen)), chosen] = 1.0
-        place = np.arange(len(chosen))
-        return self._wald_given(R, place[len(absent) :], place[: len(absent)], c.term)
-
-    def _wald_of_spaces(self, c: Comparison) -> float:
-        """Wald statistic of two column spaces, in coordinates of which the first ones span the smaller and the next
-        ones the larger."""
-        columns = independent(self._factor, np.r_[c.smaller, c.tested, self._columns], self._units)
-        # X[:, kept] = X[:, columns] A, so that parameters of these columns are A b
-        A = np.linalg.lstsq(self._factor[:, columns], self._factor[:, self._columns], rcond=None)[0]
-        q = self.model._likelihood.n_eta
-        R = np.zeros((len(columns) * q, len(self._theta)))
-        R[:, self._places] = np.kron(np.eye(q), A)
-        tested = anova.across_equations(np.arange(len(c.smaller), len(c.larger)), len(columns), q)
-        absent = anova.across_equations(np.arange(len(c.larger), len(columns)), len(columns), q)
-        place = np.arange(len(absent) + len(tested))
-        R = R[np.concatenate([absent, tested])]
-        return self._wald_given(R, place[len(absent) :], place[: len(absent)], c.term)
-
-    def _wald_given(self, R: ndarray, tested: ndarray, absent: ndarray, term: str) -> float:
-        """Wald statistic of combinations R, the rows `absent` first, where those are 0; NaN where there is none."""
-
-        def form(z: ndarray, C: ndarray) -> float:
-            return anova.wald_statistic(z, C, tested, absent)
-
-        if self._touches_infinity(R):
-            return np.nan
+        Returns
+        -------
+        statsmodels ContrastResults
+        """
+        R, q = self._constraints(r_matrix)
         theta, V, R = self._coordinates(R)
-        try:
-            return wald.joint_statistic(theta, V, R, np.zeros(len(R)), form, self._rank)
-        except (ValueError, np.linalg.LinAlgError):
-            warn(wald.no_joint_test([term]), InferenceWarning)
+        return wald.t_test(theta, V, R, q, df=self._df(use_t))
+
+    def wald_test(self, r_matrix: Any, *, use_f: bool | None = None, scalar: bool = True) -> Any:
+        """Joint Wald test of R theta = q: chi-squared, or F with (J, df_resid) degrees of freedom;
+        clusters - 1 instead of df_resid where the covariance is clustered.
+
+        Parameters
+        ----------
+        r_matrix : str, list of str, array_like or (R, q)
+            As in `t_test`.
+        use_f : bool, optional
+            The F distribution.
+        scalar : bool
+            Whether the statistic is a number, or a (1, 1) array as statsmodels used to return.
+
+        Returns
+        -------
+        statsmodels ContrastResults
+        """
+        R, q = wald.linear_restrictions(*wald.constraints(*self._constraints(r_matrix), len(self._theta)))
+        self._check_joint(R)
+        theta, V, R = self._coordinates(R)
+        options: dict[str, Any] = {"use_f": bool(use_f), "df": self._df(use_f), "scalar": scalar, "rank": self._rank}
+        return wald.wald_test(theta, V, R, q, independent=True, **options)
+
+    def f_test(self, r_matrix: Any) -> Any:
+        """`wald_test` with the F distribution."""
+        return self.wald_test(r_matrix, use_f=True)
+
+    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
+        """Joint Wald test of each term of the formula: all columns of a factor, a spline or an interaction at once.
+
+        Parameters
+        ----------
+        skip_constant : bool
+            Whether to leave the intercept out.
+        use_f : bool
+            F instead of chi-squared.
+
+        Returns
+        -------
+        statsmodels WaldTestResults
+            With the numbers in ``.table``.
+
+        Raises
+        ------
+        NotImplementedError
+            A fit under constraints.
+        """
+        self._check_terms()
+        terms, df = self.model._terms, self._df(use_f)
+        tests = wald.term_tests(
+            *(self._theta, self._V, terms),
+            use_f=use_f,
+            df=df,
+            skip_constant=skip_constant,
+            omitted=self._omitted,
+            into=self._in_coordinates,
+            rank=self._rank,
+        )
+        return frames.term_table(tests)
+
+    def _check_terms(self) -> None:
+        """Refuse tests of terms that the fit does not have."""
+
+    def _check_joint(self, R: ndarray) -> None:
+        """Refuse joint tests that the fit does not have."""
+
+    def summary_frame(
+        self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
+    ) -> pd.DataFrame:
+        """The parameter table of the summary as a DataFrame.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, in (0, 1).
+        exponentiate : bool
+            Ratios exp(coef) with delta-method standard errors and exp of the intervals.
+        method : {"wald", "profile"}
+            Of the intervals, as in `conf_int`; "profile" is for Logit, Probit, CLogLog and MNLogit.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by coefficient: coef, std err, z, P>|z|, Conf. Int. Low, Conf. Int. Upp.
+        """
+        return frames.summary_frame(self, alpha=alpha, exponentiate=exponentiate, method=method)
+
+    def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
+        """One row a parameter, with the column names of R's broom: term, estimate, std_error, statistic, p_value,
+        conf_low, conf_high."""
+        return frames.tidy(self, alpha=alpha, exponentiate=exponentiate)
+
+
+class Kept(Estimates):
+    """Estimates of a model that print themselves, can be kept in a file, and let go of the data."""
+
+    _group_names: list[str]
+    _facts: ClassVar[tuple[str, ...]] = ()
+
+    def _as_dict(self) -> dict[str, Any]:
+        """What `save` writes."""
+        raise NotImplementedError
+
+    def _fit_header(self) -> list[tuple[str, str]]:
+        """Facts about the fit for the summary."""
+        raise NotImplementedError
+
+    @property
+    def llf(self) -> float:
+        """Log-likelihood."""
+        raise NotImplementedError
+
+    @property
+    def nobs(self) -> float:
+        """Rows, or the sum of the frequency weights."""
+        return self.model.nobs
+
+    @property
+    def _k_counted(self) -> float:
+        """How many parameters criteria count."""
+        raise NotImplementedError
+
+    @property
+    def _regularised(self) -> bool:
+        """Whether the estimate is drawn away from the maximum of the likelihood."""
+        return False
+
+    @property
+    def _short(self) -> bool:
+        """Whether the fit ended short of the maximum of the likelihood."""
+        return False
+
+    @property
+    def _has_bic(self) -> bool:
+        return not self._regularised
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood and a fit that did not converge. Of a
+        generative model that of the joint likelihood: it compares laws of the same features, never a generative model
+        with Logit or MNLogit."""
+        return self.info_criteria("aic")
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion, -2 llf + p log(nobs); NaN for a pseudo-likelihood, a regularised fit and one that did
+        not converge. Of a generative model that of the joint likelihood."""
+        return self.info_criteria("bic")
+
+    def info_criteria(self, crit: str, dk_params: float = 0) -> float:
+        """AIC or BIC with `dk_params` more parameters counted.
+
+        Parameters
+        ----------
+        crit : {"aic", "bic"}
+        dk_params : float
+
+        Returns
+        -------
+        float
+            NaN for a pseudo-likelihood, and where the fit ended short of the maximum; BIC also of a regularised fit of
+            a generative model. Of a penalised fit parameters are effective ones.
+        """
+        p = self._k_counted + dk_params
+        penalty = {"aic": 2.0 * p, "bic": p * np.log(float(self.nobs))}
+        if crit not in penalty:
+            raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
+        if self.model._pseudo or self._short or (crit == "bic" and not self._has_bic):
             return np.nan
+        return float(-2.0 * self.llf + penalty[crit])
 
-    def _touches_infinity(self, R: ndarray) -> bool:
-        """Whether one of these combinations is infinite."""
-        return self._cone is not None and bool((self._cone.sign_of(R) != 0).any())
+    @property
+    def cov_type(self) -> str:
+        """Name of the covariance type."""
+        return self._cov.name
 
-    def _score_statistic(self, c: Comparison) -> float:
-        if not len(c.tested):
-            return 0.0
-        q, k = self.model._likelihood.n_eta, len(c.larger)
-        kept = anova.across_equations(np.arange(len(c.smaller)), k, q)
-        theta = np.zeros(k * q)
-        theta[kept] = self._maximum(c.smaller)[1]
-        if not np.isfinite(theta).all():
-            return self._score_at_limit(c)
-        own = self.model._objective()
-        chosen = own.blocks.changed(lambda X, *rest: (reordered(X, c.smaller, c.tested), *rest))
-        # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
-        R = triangular_factor(chosen.changed(lambda X, *rest: (X,)))
-        blocks = chosen.changed(lambda X, *rest: (X.rotated(R), *rest))
-        e = type(own)(own.likelihood, blocks, own.unit)(into_basis(R, theta), True)
-        with suppress(np.linalg.LinAlgError):
-            return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic
-        warn(
-            f'anova(test="score"): {c.term} has no test, since the information of the model without it is singular to '
-            'rounding (fitted probabilities of 0 and 1). Use test="LR".',
-            InferenceWarning,
-        )
-        return np.nan
+    @property
+    def cov_kwds(self) -> dict[str, Any]:
+        """What the covariance type was told and found.
 
-    def _score_at_limit(self, c: Comparison) -> float:
-        """Score statistic where the smaller model is separated; NaN where its limit leaves no rows to tell."""
-        found: Any = self.model._estimate_with(c.smaller, np.zeros(len(c.smaller) * self.model._likelihood.n_eta))
-        if getattr(found, "cone", None) is not None and len(found.rows):
-            objective, theta, tested = found.with_columns(some_columns(self.model._rows.X, c.tested).toarray())
-            e = objective(theta, True)
-            with suppress(ValueError, np.linalg.LinAlgError):  # its columns are combinations of others on these rows
-                return score.score_test(e.score, e.information, tested).statistic
-        warn(
-            f'anova(test="score"): {c.term} has no test, since the model without it is separated and the rows left '
-            'say nothing about it. Use test="LR".',
-            InferenceWarning,
-        )
-        return np.nan
+        `groups` and `n_groups`: names of the groupings and how many clusters each has; `maxlags` of "HAC"; of
+        "bootstrap" `reps`, `used`, `left_out` (replications without an estimate, by reason) and `seed`, a whole
+        number that repeats these numbers, whatever was given. All of it may be given to `with_cov` again, if groups are
+        columns.
+        """
+        groups = {"groups": self._group_names, "n_groups": list(self._cov.clusters)} if self._group_names else {}
+        return {**groups, **self._cov.options}
 
-    def score_test(
-        self,
-        exog_extra=None,
-        params_constrained=None,
-        k_constraints: int | None = None,
-        cov_type: str | None = None,
-        observed: bool = False,
-    ) -> score.ScoreTest:
-        """Score (Lagrange multiplier) test of regressors that the model does not have, or of a constrained estimate.
+    def with_cov(self, cov_type: str, **kwds) -> Self:
+        """The same estimate with another covariance, without a new fit.
+
+        Of a generative model it is that of the implied logit and of predictions: standard errors of `params`, the
+        classes' own parameters, stay those of the inverse information.
 
         Parameters
         ----------
-        exog_extra : str, list of str, Series, DataFrame or array_like, optional
-            Regressors to add to every equation: columns of the model's table by name, or values beside it or beside the
-            rows of the fit.
-        params_constrained : array_like, optional
-            An estimate of this model under constraints, in place of `exog_extra`: the test is of the constraints.
-        k_constraints : int, optional
-            How many independent constraints `params_constrained` obeys.
-        cov_type : {"nonrobust", "HC0"}, optional
-            Whether the covariance of the score is the information, or that of outer products of scores, which holds if
-            the model is not right (`exog_extra` only). Default "nonrobust", for a pseudo-likelihood "HC0".
-        observed : bool
-            Whether to use the observed information instead of the expected one; for logits they are the same.
+        cov_type : {"nonrobust", "expected", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC", "bootstrap", "jackknife"}
+            With A the observed information, s_i the score of row i, n the observations and p the parameters:
+
+            - "nonrobust" A^-1; "expected" the inverse expected information
+            - "HC0" A^-1 (sum s_i s_i') A^-1; "HC1" that times n/(n-p); "HC2" with s_i / sqrt(1 - h_i), "HC3" with
+              s_i / (1 - h_i), h_i the leverage of reweighted least squares, of several classes a matrix
+            - "cluster" with sums of s_i over clusters, times G/(G-1) (n-1)/(n-p); two groupings as Cameron, Gelbach &
+              Miller
+            - "HAC" sum_l (1 - l/(L+1)) (G_l + G_l') between the A^-1, G_l = sum s_i s_(i-l)': Newey-West, rows in their
+              order in the table, one step of time apart; those left out in between are not counted as time, with a
+              warning
+            - "bootstrap" the covariance of estimates on observations, or clusters, drawn with replacement
+            - "jackknife" (n-1)/n times the squares, about their mean, of the estimates without each observation
+
+            Counts are one observation a row, a row of frequency weight f is f equal ones. Generative models do not have
+            "HC2", "HC3", "bootstrap" and "jackknife", separated fits (of which the finite coefficients have a
+            covariance) and bias-reduced ones no refits.
+        **kwds
+            `groups` of "cluster" and "bootstrap": one variable, of "cluster" also two, by column name or value;
+            `maxlags`, L, of "HAC": by default the whole part of 4 (n/100)^(2/9); of "bootstrap" `reps`, replications,
+            by default 999, and `seed`: a whole number, SeedSequence or Generator. Without a seed the numbers differ
+            from call to call; `cov_kwds` of the result has the one that was drawn.
 
         Returns
         -------
-        (statistic, pvalue, df) namedtuple
-            Chi-squared.
+        Results
+            A new object.
 
         Raises
         ------
-        ValueError
-            Both or none of the two given, values that do not fit the rows, a fit that did not converge.
-        CollinearityError
-            A column of `exog_extra` is a combination of others.
+        TypeError
+            A keyword that the type does not take.
+        EstimationError
+            "HC2" and "HC3": rows of leverage one; "jackknife": rows without which there is no estimate; "bootstrap":
+            more than half of the replications have none.
         NotImplementedError
-            Another `cov_type`.
-
-        References
-        ----------
-        Rao (1948), Proc. Cambridge Philosophical Society 44, 50-57. Boos (1992), The American Statistician 46, 327-333.
-        """
-        if (exog_extra is None) == (params_constrained is None):
-            raise ValueError("score_test needs one of exog_extra= and params_constrained=")
-        self._refuse_reduced("score_test()", "its score is not zero. Use compare_lr_test or wald_test")
-        self._refuse_constrained("score_test()", 'constraint_test("score")')
-        robust = self._robust_score(cov_type, params_constrained is not None)
-        if params_constrained is not None:
-            if k_constraints is None or not 0 < k_constraints <= self._size:
-                raise ValueError(f"k_constraints={k_constraints!r}: how many constraints params_constrained obeys")
-            objective, shift = centred(self.model._objective(columns=self._columns))
-            e = objective(self.model._flat(params_constrained)[self._places] + shift, not observed)
-            statistic = float(e.score @ e.factor.solve(e.score))
-            return score.ScoreTest(statistic, float(chdtrc(k_constraints, statistic)), int(k_constraints))
-        if k_constraints is not None:
-            raise ValueError("k_constraints= goes with params_constrained=; exog_extra has its columns as constraints")
-        if not self.converged:
-            raise ValueError("score_test: the fit did not converge, so that its score is not zero")
-        objective, theta, tested = self._with_extra(self.model._beside_the_rows(exog_extra, "exog_extra"))
-        e = objective(theta, not observed)
-        if not robust:
-            return score.score_test(e.score, e.information, tested)
-        # outer products of scores are in the objective's unit
-        meat = Context(objective, theta, e, self.nobs, self.model._frequency).sum_of_outer_scores()
-        return score.score_test(e.score / objective.unit, e.information / objective.unit, tested, meat)
-
-    def _robust_score(self, cov_type: str | None, constrained: bool) -> bool:
-        wanted = cov_type or ("HC0" if self.model._pseudo else "nonrobust")
-        if wanted not in ("nonrobust", "HC0"):
-            raise NotImplementedError(f'score_test(cov_type={cov_type!r}): there are "nonrobust" and "HC0"')
-        if wanted == "HC0" and constrained:
-            raise NotImplementedError(
-                'score_test(params_constrained=...) has no cov_type="HC0", which a pseudo-likelihood needs; '
-                "use wald_test"
-            )
-        return wanted == "HC0"
-
-    def _with_extra(self, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
-        """Objective with more columns, the estimate with zeros for them, and the places of these zeros."""
-        k, q, Z = len(self.model.exog_names), self.model._likelihood.n_eta, extra.to_numpy()
-        X = self.model._rows.X
-        found = dependencies_in(Blocks(X, Dense(Z)))
-        stray = [repr(name) for j, name in enumerate(extra.columns) if k + j in found]
-        if stray:
-            raise CollinearityError(f"exog_extra: {', '.join(stray)} is a combination of other columns of the design")
-        if self._limit is not None:
-            return self._extra_at_limit(extra)
-        columns, basis = self._columns, self._narrow.basis
-        X = some_columns(X, columns) if self._combinations else X
-        r = len(columns)
-        kept = anova.across_equations(np.arange(r), r + Z.shape[1], q)
-        theta = np.zeros((r + Z.shape[1]) * q)
-        theta[kept] = self._narrow_centred.fit.theta
-        own = self._objective()
-        if basis is None:
-            wider = beside(X, Z)
-        else:  # expanded, as it is seldom that a large design needs a basis
-            wider = Dense(np.column_stack([X.rotated(basis, self._exact)[:].toarray(), Z]))
-        blocks = Blocks(wider, *own.blocks.arrays[1:], size=own.blocks.size)
-        objective = type(own)(own.likelihood, blocks, own.unit)
-        return objective, theta, np.setdiff1d(np.arange(len(theta)), kept)
-
-    def _extra_at_limit(self, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
-        """The same of a separated fit, where only the rows left can say something."""
-        assert self._limit is not None
-        rows, q = self._limit.rows, self.model._likelihood.n_eta
-        kept = self._limit.kept % len(self.model.exog_names)
-        columns = [j for j in np.unique(kept) if (kept == j).sum() == q]
-        X = some_columns(self.model._rows.X, np.array(columns, dtype=np.intp))
-        blocks = Blocks(X[rows], Dense(extra.to_numpy()[rows])) if len(rows) else None
-        lost = {} if blocks is None else dependencies_in(blocks)
-        stray = [repr(name) for j, name in enumerate(extra.columns) if blocks is None or len(columns) + j in lost]
-        if stray:
-            raise EstimationError(
-                f"score_test: {', '.join(stray)} is a combination of other columns on the {len(rows)} rows that are "
-                f"not predicted perfectly ({self.separation}), which alone could tell"
-                + ("" if self.model._pseudo else ". Use compare_lr_test")
-            )
-        return self._limit.with_columns(extra.to_numpy())
-
-    def pseudo_rsquared(self) -> pd.Series:
-        """Coefficients that resemble R-squared: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke, Tjur, Efron; of
-        binary models also McKelvey-Zavoina, which needs one latent variable.
-
-        Returns
-        -------
-        Series
-            Weights and counts are as of single observations: a row of frequency weight or of trials f counts f times,
-            so that the numbers are those of the expanded rows. NaN where a coefficient has no meaning: adjusted
-            McFadden of a pseudo-likelihood, Tjur of a fractional response.
-
-        Notes
-        -----
-        With l and l0 the log-likelihoods of the model and of that without regressors, n observations, p parameters:
-        McFadden 1 - l/l0, adjusted 1 - (l - p)/l0, Cox-Snell R = 1 - exp(2 (l0 - l)/n), Nagelkerke R/(1 - exp(2 l0/n)).
-        With y_k the indicator of class k: Tjur sum_k Cov(y_k, p_k) / sum_k Var(y_k), of two classes the mean fitted
-        probability of the events less that of the others; Efron 1 - sum (y_k - p_k)^2 / sum (y_k - mean y_k)^2.
-        McKelvey-Zavoina Var(eta) / (Var(eta) + v), v the variance of the latent error.
-        """
-        n = float(self.model._sums[:-1].sum())
-        found = gof.from_loglikelihoods(self._value, self._null_value, n, self._size)
-        if self.model._pseudo:
-            found["adjusted McFadden"] = np.nan
-        if self._short:
-            found = dict.fromkeys(found, np.nan)
-        return pd.Series(found | self._rsquared_of_rows())
-
-    def _rsquared_of_rows(self) -> dict[str, float]:
-        """Coefficients that only some models have."""
-        return {}
-
-    def get_influence(self, by: str = "row") -> Influence:
-        """Leverage, residuals, Cook's distance and the change of the estimate without each row or covariate pattern.
-
-        Parameters
-        ----------
-        by : {"row", "pattern"}
-            What goes: a row (one of those that a frequency weight stands for), or all observations that agree in every
-            regressor and the offset, added up as Hosmer & Lemeshow do.
-
-        Returns
-        -------
-        Influence
-            `hat_matrix_diag`, `cooks_distance`, `d_params`, `dfbetas`, `d_fittedvalues`, `resid_studentized`,
-            `delta_chi2`, `delta_deviance`, `summary_frame()`; by pattern also `patterns`.
-
-        Raises
-        ------
-        NotImplementedError
-            A separated fit of several classes.
+            A type that the model or the fit does not have; a bootstrap by two groupings.
         DataError
             The rows were removed, or not saved.
 
+        Warns
+        -----
+        InferenceWarning
+            Fewer than 20 clusters, rows missing in a series, replications without an estimate.
+
         References
         ----------
-        Pregibon (1981), Annals of Statistics 9, 705-724. Lesaffre & Albert (1989), Applied Statistics 38, 425-440.
-        Hosmer & Lemeshow (2000), Applied Logistic Regression, section 5.3.
+        White (1982); MacKinnon & White (1985); Newey & West (1987); Efron & Tibshirani (1993), chapter 6; Cameron,
+        Gelbach & Miller (2011); Cameron & Miller (2015).
 
         Examples
         --------
         >>> from glmclf import Logit, datasets
         >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
-        >>> found = res.get_influence()
-        >>> found.delta_deviance.nlargest(2).round(2)
-        31    5.24
-        13    4.02
+        >>> res.with_cov("HC3").bse.round(3)
+        Intercept    4.903
+        GPA          1.459
+        PSI          1.037
         dtype: float64
         """
-        if by not in ("row", "pattern"):
-            raise ValueError(f'by={by!r}: choose "row" or "pattern"')
-        if by == "row":
-            return Influence(self)
-        return PatternInfluence(self, self._patterns())
+        self.model._check_covariance(cov_type)
+        keywords = self.model._cov_keywords(cov_type, kwds)
+        other = copy.copy(self)
+        other._set_covariance(cov_type, keywords)
+        return other
 
-    def _margin_source(self):
-        from glmclf.results.margin_sources import Regression
-
-        return Regression(self)
-
-    def _influence_on(self, J: ndarray) -> ndarray:
-        """What a row of weight one does to estimates of gradient J (E, p) through the parameters, (n, E)."""
-        objective, fit = self._objective(), self._narrow_centred.fit
-        half = fit.evaluation.factor.inverse @ J[:, self._places].T
-        parts = []
-        for X, y, m, offset, _ in expandable(objective.blocks):
-            u = objective.score_factor(fit.theta, X, y, m, offset)
-            u = u.reshape(len(u), -1)
-            parts.append(np.einsum("nq,nk,qke->ne", u, X.toarray(), half.reshape(u.shape[1], -1, half.shape[1])))
-        return np.concatenate(parts)
-
-    @row_property
-    def _influences(self):
-        return self._influences_by(None)
-
-    def _influences_by(self, pattern: ndarray | None) -> Influences:
-        """Influence of each row, or of all rows of each pattern."""
-        if self._cone is not None:
-            return self._influences_at_the_limit(pattern)
-        frequency = self.model._frequency
-        objective, fit = self._objective(), self._narrow_centred.fit
-        evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
-        if pattern is not None:
-            objective = of_patterns(objective, pattern)
-        if self._constraint is not None:
-            return self._constrained_influences(objective, fit.theta, evaluation)
-        found = influence(objective, fit.theta, evaluation, frequency)
-        if not self._combinations:
-            return found
-        change = np.zeros((len(found.change), len(self._theta)))
-        change[:, self._places] = found.change
-        return found._replace(change=change)
-
-    def _influences_at_the_limit(self, pattern: ndarray | None):
-        """Influence on the finite parameters; rows that are decided have none."""
-        if self._limit is None or self.model._likelihood.n_eta > 1:
-            raise NotImplementedError(
-                "influence of rows on a separated fit of several classes, whose outcomes are in part ruled out: use "
-                'bias_reduction="firth"'
-            )
-        limit, p = self._limit, len(self._theta)
-        of_rows = np.arange(len(self.model._rows)) if pattern is None else pattern
-        n = int(of_rows.max()) + 1
-        full = Influences(np.zeros(n), np.zeros(n), np.zeros((n, p)), np.zeros(n))
-        if not len(limit.kept) or not len(limit.rows):
-            return full
-        basis, fit = limit.inner.basis, limit.inner.fit
-        objective = limit.objective if basis is None else limit.objective.rotated(basis)
-        evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
-        at, inner = np.unique(of_rows[limit.rows], return_inverse=True)
-        if pattern is not None:
-            objective = of_patterns(objective, inner)
-        found = influence(objective, fit.theta, evaluation, self.model._frequency)
-        full.leverage[at], full.cooks[at], full.gain[at] = found.leverage, found.cooks, found.gain
-        full.change[np.ix_(at, limit.kept)] = from_basis(basis, found.change.T).T
-        return full
-
-    # ------------------------------------------------------------------------------------------- covariance
     def _set_covariance(self, cov_type: str, keywords) -> None:
-        self.__dict__.pop("_V", None)
-        found = self._limit or self._centred(self._found)
-        self._cov, self._group_names = self.model._covariance(found, self._objective(), cov_type, keywords)
-        if self._constraint is not None:
-            self.__dict__["_keywords"] = keywords
+        """Replace the covariance, and forget what came of it."""
+        raise NotImplementedError
 
-    # ---------------------------------------------------------------------------------------- presentation
-    # ------------------------------------------------------------------------------------------- for the summary
-    def _fit_header(self) -> list[tuple[str, str]]:
-        n = self.mle_retvals["iterations"]
-        facts = [("Solver:", f"{self.method}, {n} iteration{'' if n == 1 else 's'}")]
-        if self._group_names:
-            pairs = zip(self._group_names, self._cov.clusters, strict=True)
-            facts.append(("Clusters:", ", ".join(f"{count} ({name})" for name, count in pairs)))
-        return facts
+    def _covariance_notes(self) -> list[str]:
+        doubt = self.model._doubt(self._cov.name)
+        return [self._cov.description, *([doubt] if doubt else [])]
 
-    def _notes(self) -> list[str]:
-        """Lines under the summary."""
-        notes = [*self._covariance_notes(), *self.model._summary_notes(), *self._reduction_notes()]
-        if self.separation is not None:
-            some = not np.isinf(self._theta).all()
-            notes.append(
-                f"The estimate is infinite: {self.separation}. {'Finite coefficients are the limit estimates; ' * some}"
-                f"llf is the supremum. For tests of infinite ones {instead(self.model._pseudo)}."
-            )
-        if self._combinations:
-            notes.append(omitted_note(self._combinations, self.model.exog_names))
-        notes += [*self._constraint_notes(), *self._hauck_donner_notes()]
-        notes += self._digit_notes()
-        if not self.converged:
-            notes.append(
-                f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}. What compares "
-                "maxima is NaN: the likelihood ratio, AIC, BIC and pseudo R-squared."
-            )
-        if (np.diag(self._V) < 0).any():
-            notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
-        return notes
+    def summary(
+        self, yname: Any = None, xname: Any = None, title: Any = None, alpha: float = 0.05, exponentiate: bool = False
+    ) -> Summary:
+        """The fit in one table, in statsmodels' layout, with what was modelled.
 
-    def _short_of_it(self) -> str:
-        away = self.mle_retvals.get("remaining_error")
-        if away is None:
-            return ""
-        return f", expected remaining error {away:.2g} standard errors; those are from the information at this point"
+        Parameters
+        ----------
+        yname : str, optional
+            Name of the response.
+        xname : list of str, optional
+            Names of the parameters.
+        title : str, optional
+        alpha : float
+            One minus the level of the intervals.
+        exponentiate : bool
+            Whether to show exp(params), their delta-method standard errors and exp of the intervals.
 
-    # ---------------------------------------------------------------------------------------- keeping, moving
-    _facts: ClassVar[tuple[str, ...]] = (
-        *("llf", "_null_value", "df_model", "_fingerprint", "_flagged"),
-        *Digits._digit_facts,
-        "_units",
-    )
+        Returns
+        -------
+        Summary
+            `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`.
+        """
+        from glmclf.results.tables.summary import summary
 
-    def _remember(self) -> None:
-        _ = self._null_penalised
-        super()._remember()
+        return summary(self, yname=yname, xname=xname, title=title, alpha=alpha, exponentiate=exponentiate)
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit, with the column names of R's broom."""
+        return frames.glance(self)
+
+    def _header(self) -> list[tuple[str, str]]:
+        """Facts for the summary's table beyond statsmodels'."""
+        return self.model._header() + self._fit_header()
 
     def __getstate__(self) -> dict[str, Any]:
-        """A limit over a stream is one of rows that stay behind."""
-        state, rows = super().__getstate__(), self.model._rows_
-        if rows is None or not rows.streamed:
-            return state
-        return {**state, "_limit": None, "_ruled_out": None, "_origin": None}
+        """What a pickle holds: of a fit to a stream, whose rows stay behind, all that needs them."""
+        rows = self.model._rows_
+        if rows is not None and rows.streamed:
+            self._remember()
+        return self.__dict__
+
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def remove_data(self) -> None:
+        """Drop every array with one entry a row, and the table: predictions and inference remain."""
+        self._remember()
+        self._drop_rows()
 
     def _drop_rows(self) -> None:
-        super()._drop_rows()
-        self._limit = self._ruled_out = self._origin = None
-        if self.separation is not None and self._cone is not None:
-            self._cone = replace(self._cone, facets=self._cone.extreme, decided=np.zeros(0, dtype=bool))
-            self.separation = renamed(self.separation, self.model, self._cone)
+        for cls in type(self).__mro__:
+            for name, value in vars(cls).items():
+                if isinstance(value, row_property):
+                    self.__dict__.pop(name, None)
+        self.model = self.model._without_rows()
 
-    def _as_dict(self) -> dict[str, Any]:
-        e = self._fit.evaluation
-        return {
-            "format": "glmclf",
-            "version": saving.FORMAT,
-            "model": self.model._as_dict(),
-            "fit": {
-                "theta": self._finite_theta,
-                "gamma": self._fit.theta,
-                "shift": self._shift,
-                "inner": self._inner,
-                "basis": self._basis,
-                "value": self._value,
-                "score": e.score,
-                "information": e.information,
-                **{k: getattr(self._fit, k) for k in ("iterations", "converged", "message", "decrement")},
-                "method": self.method,
-                "exact": self._exact,
-                "omitted": {str(j): [list(t) for t in terms.items()] for j, terms in self._combinations.items()},
-                "separation": self._separation_as_dict(),
-                "reduction": self._reduction_as_dict(),
-                "constraint": self._constraint_as_dict(),
-            },
-            "covariance": {**vars(self._cov), "groups": self._group_names},
-            "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._facts},
-        }
+    def _remember(self) -> None:
+        """Compute what needs the rows while they are there."""
+        for name in self._facts:
+            getattr(self, name)
 
-    def _separation_as_dict(self) -> dict[str, Any] | None:
-        return None if self.separation is None or self._cone is None else as_dict(self.separation, self._cone)
+    def save(self, path) -> None:
+        """Write the result as JSON: formula, levels, transforms, estimate and covariance, no row of the data.
 
-    @classmethod
-    def _from_dict(cls, model, stored: dict[str, Any]) -> Results:
-        f: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["fit"].items()}
-        evaluation = Evaluation(f["value"], f["score"], f["information"])
-        fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
-        cov, groups = Covariance.of(stored["covariance"])
-        omitted = {int(j): {int(i): v for i, v in terms} for j, terms in stored["fit"].get("omitted", {}).items()}
-        found = Estimate(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
-        self = cls(model, found, (cov, groups), f["method"])
-        self._theta = f["theta"]
-        if "shift" in f:
-            self.__dict__ |= {"_shift": f["shift"], "_inner": f["inner"]}
-        if f.get("separation") is not None:
-            from glmclf.core.limit import at_infinity
+        Of each variable that is a number a file of a model of an event holds the least and the largest value, from
+        which `inverse_predict` starts.
 
-            self.separation, self._cone = separation_from(f["separation"], model)
-            self._theta = at_infinity(self._theta, self._cone.signs)
-        self._mark_omitted()
-        self._restore_reduction(stored["fit"].get("reduction"))
-        self._restore_constraint(stored["fit"].get("constraint"))
-        self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
-        return self
+        Parameters
+        ----------
+        path : str, path or open text or binary file
+            Where; read it back with `glmclf.load`.
+        """
+        self._remember()
+        saving.write(path, self._as_dict())
 
-
-def saturated_sum(saturated: Callable, X: Any, y: ndarray, trials: Any, offset: Any, weights: ndarray | None) -> float:
-    """Log-likelihood of the saturated model, without the coefficients of counts."""
-    found = saturated(y, trials)
-    return float(np.sum(found if weights is None else weights * found))
+    @staticmethod
+    def load(path, functions=None) -> Kept:
+        """Read a result that `save` wrote; see `glmclf.load`."""
+        return saving.load(path, functions)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.priors import numbers
+from glmclf.data.response.priors import numbers
 
 COSTS = "a row for each truth and a column for each decision"
 EM_TOL = 1e-12
@@ -17,7 +17,7 @@ EM_MOST = 10_000
 
 def posterior(joint: ndarray) -> ndarray:
     """p(k | x) from log p(k, x), (n, K); NaN where every class has probability 0."""
-    from glmclf.core.gaussian import softmax
+    from glmclf.core.gaussian.fit import softmax
 
     with np.errstate(invalid="ignore"):
         return softmax(joint)

@@ -13,15 +13,15 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import stdtrit
 
-from glmclf.data.frame import quoted
+from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, FormulaError
-from glmclf.inference import pooling, wald
-from glmclf.inference.pooling import Pooled, PooledWald
-from glmclf.results.estimates import Estimates
-from glmclf.results.frames import notebook
+from glmclf.inference.hypotheses import pooling, wald
+from glmclf.inference.hypotheses.pooling import Pooled, PooledWald
+from glmclf.results.base import Estimates
+from glmclf.results.tables.frames import notebook
 
 if TYPE_CHECKING:
-    from glmclf.results.summary import Summary
+    from glmclf.results.tables.summary import Summary
 
 
 class PooledTests:
@@ -298,7 +298,7 @@ class PooledResults(Estimates):
         Summary
             `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`.
         """
-        from glmclf.results import summary as layout
+        from glmclf.results.tables import summary as layout
 
         names, result = [str(name) for name in self.model.exog_names], layout._classes()["Summary"]()
         result.tables.append(self._header_table(layout))
@@ -329,7 +329,7 @@ class PooledResults(Estimates):
         return table
 
     def _table_cells(self, alpha: float, exponentiate: bool) -> tuple[list[str], list[tuple[str, ...]]]:
-        from glmclf.results.summary import _table_cells
+        from glmclf.results.tables.summary import _table_cells
 
         heads, rows = _table_cells(self, alpha, exponentiate)
         more = [(f"{df:9.2f}", f"{fmi:7.4f}") for df, fmi in zip(self._own.df, self._own.fmi, strict=True)]
@@ -491,8 +491,8 @@ def _expressions(model: Any) -> dict[str, Any]:
     frame = model.data.frame
     if model.formula is None or frame is None:
         return found
-    from glmclf.data.factors import resolve
-    from glmclf.data.formula import parse_formula
+    from glmclf.data.formula.factors import resolve
+    from glmclf.data.formula.parse import parse_formula
 
     for code in parse_formula(model.formula).left:
         with suppress(FormulaError):  # names of the caller's, which are no longer at hand
@@ -509,7 +509,7 @@ def _columns_of(model: Any, e: Any) -> dict[str, pd.Series] | None:
 
 
 def _across(e: Any, table: dict[str, pd.Series]) -> bool:
-    from glmclf.data.across import code_looks_across
+    from glmclf.data.formula.across import code_looks_across
 
     return code_looks_across(e, pd.DataFrame(table))
 
@@ -570,7 +570,7 @@ def _beside(model: Any) -> dict[str, dict[str, Any]]:
 
 def _states(design: Any) -> dict[str, str]:
     """What each factor memorised: levels, and the states of its transforms; and how they are coded."""
-    from glmclf.data.codec import _factor_record, _packed
+    from glmclf.data.design.codec import _factor_record, _packed
 
     parts: dict[str, list[Any]] = {}
     for code, factor in getattr(design, "factors", {}).items():

@@ -412,7 +412,7 @@ def test_audit_of_a_number_by_a_category():
         total = ((own.g - own.g.mean()) ** 2).sum()
         found = table.loc[(level, "c", "g")]
         assert found.statistic == pytest.approx(len(own) * np.log(total / within)) and found.df == own.c.nunique() - 1
-    assert "SST/SSW" in glmclf.results.naive_bayes.NaiveBayesResults.independence_audit.__doc__
+    assert "SST/SSW" in glmclf.results.generative.naive_bayes.NaiveBayesResults.independence_audit.__doc__
 
 
 def test_audit_of_many_features():

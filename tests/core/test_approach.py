@@ -4,14 +4,14 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from glmclf.core import approach as way
-from glmclf.core import objective as objectives
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.estimation import RankDeficiency, estimate
-from glmclf.core.likelihood import Multinomial
-from glmclf.core.objective import MultinomialObjective
-from glmclf.core.solvers.kronecker import Kronecker, lbfgs
+from glmclf.core.design.columns import Dense
+from glmclf.core.fit import warm_start as way
+from glmclf.core.fit.estimate import RankDeficiency, estimate
+from glmclf.core.fit.solvers.kronecker import Kronecker, lbfgs
+from glmclf.core.likelihood import objective as objectives
+from glmclf.core.likelihood.objective import MultinomialObjective
+from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.rows.blocks import Blocks
 
 K, k = 4, 5
 P = k * (K - 1)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from glmclf.core import links
-from glmclf.core.bias import AdjustedScore, PenalisedLikelihood, penalised_maximum, reduce_bias
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.likelihood import Binomial, Multinomial
-from glmclf.core.objective import MultinomialObjective, Objective
-from glmclf.core.solvers.quasi_scoring import Point, solve_adjusted
-from glmclf.inference.profile import Profile, profile_interval
+from glmclf.core.design.columns import Dense
+from glmclf.core.fit.bias import AdjustedScore, PenalisedLikelihood, penalised_maximum, reduce_bias
+from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted
+from glmclf.core.likelihood import links
+from glmclf.core.likelihood.objective import MultinomialObjective, Objective
+from glmclf.core.likelihood.pointwise import Binomial, Multinomial
+from glmclf.core.rows.blocks import Blocks
+from glmclf.inference.profile.likelihood import Profile
 
 LINKS = [links.Logit(), links.Probit(), links.CLogLog()]
 
@@ -233,7 +233,7 @@ def test_profile_of_the_penalised_likelihood():
     found = reduce_bias("firth", objective, np.zeros(1))
     likelihood = PenalisedLikelihood(objective)
     profile = Profile(likelihood, found.theta, found.reduction.penalised, np.ones(1))
-    low, high = profile_interval(profile, 0.05, 1.5, float(found.theta[0]))
+    low, high = (profile.end(sign, 0.05, 1.5, float(found.theta[0])) for sign in (-1.0, 1.0))
 
     def penalised(b):
         p = expit(b)

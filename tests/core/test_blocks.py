@@ -5,11 +5,11 @@ import threading
 import numpy as np
 import pytest
 
-from glmclf.core import links
-from glmclf.core.blocks import RUN, Blocks, alone, one_blas_thread
-from glmclf.core.columns import Dense
-from glmclf.core.likelihood import Binomial
-from glmclf.core.objective import Objective
+from glmclf.core.design.columns import Dense
+from glmclf.core.likelihood import links
+from glmclf.core.likelihood.objective import Objective
+from glmclf.core.likelihood.pointwise import Binomial
+from glmclf.core.rows.blocks import RUN, Blocks, alone, one_blas_thread
 
 # sums of n terms in another order differ by roundings, about sqrt(n) of them
 RTOL = 1e-12

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from glmclf.core import collapse
-from glmclf.core.collapse import distinct_rows
-from glmclf.core.columns import Cells, Dense, Piece
-from glmclf.core.likelihood import Binomial, Multinomial
-from glmclf.core.links import Logit
+from glmclf.core.design.columns import Cells, Dense, Piece
+from glmclf.core.fit import unique_rows as collapse
+from glmclf.core.fit.unique_rows import distinct_rows
+from glmclf.core.likelihood.links import Logit
+from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 
 N = 4_000
 BINARY, COUNTS, CLASSES = Binomial(Logit(), binary=True), Binomial(Logit()), Multinomial(3)

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from glmclf import CLogLog, Logit, Probit
-from glmclf.core import columns
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Cells, Dense, Piece, dense, from_pieces
-from glmclf.core.likelihood import Binomial
-from glmclf.core.links import Probit as ProbitLink
-from glmclf.core.objective import Objective
+from glmclf.core.design import columns
+from glmclf.core.design.columns import Cells, Dense, Piece, dense, from_pieces
+from glmclf.core.likelihood.links import Probit as ProbitLink
+from glmclf.core.likelihood.objective import Objective
+from glmclf.core.likelihood.pointwise import Binomial
+from glmclf.core.rows.blocks import Blocks
 
 # sums of n terms in another order
 RTOL = 1e-11

@@ -13,9 +13,9 @@ import pytest
 import references
 from numpy.testing import assert_allclose
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.discriminant import (
+from glmclf.core.design.columns import Dense
+from glmclf.core.discriminant.influence import influence
+from glmclf.core.discriminant.logit import (
     DiscriminantCovariance,
     coefficients,
     exact_bias_reduction,
@@ -25,10 +25,10 @@ from glmclf.core.discriminant import (
     size,
     to_raw,
 )
-from glmclf.core.discriminant_influence import influence
-from glmclf.core.dispersion import Dispersion
-from glmclf.core.gaussian import Gaussian, fit_gaussian
-from glmclf.core.moments import class_moments
+from glmclf.core.gaussian.dispersion import Dispersion
+from glmclf.core.gaussian.fit import Gaussian, fit_gaussian
+from glmclf.core.gaussian.moments import class_moments
+from glmclf.core.rows.blocks import Blocks
 
 RTOL = 1e-9  # the reference values have twelve digits
 STEP = 1e-30  # of a complex step, whose error is its square
@@ -406,7 +406,7 @@ def test_log_odds_in_chunks(kind, pooled, monkeypatch):
     X, y = simulated()
     g = fit_gaussian(moments_of(X, y), kind, pooled)
     whole = log_odds_covariance(g, X)
-    monkeypatch.setattr("glmclf.core.discriminant.CHUNK", 100)
+    monkeypatch.setattr("glmclf.core.discriminant.logit.CHUNK", 100)
     assert_allclose(log_odds_covariance(g, X), whole, rtol=1e-13)
     assert log_odds_covariance(g, X[:0]).shape == (0, 2, 2)
 

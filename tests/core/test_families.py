@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from glmclf.core import gammas
-from glmclf.core.families import (
+from glmclf.core.naive_bayes.families import (
     FAMILIES,
     Bernoulli,
     Categorical,
@@ -17,7 +16,8 @@ from glmclf.core.families import (
     Poisson,
     ZeroCell,
 )
-from glmclf.core.family_gaussian import chunk
+from glmclf.core.naive_bayes.gaussian import chunk
+from glmclf.core.numerics import special as gammas
 
 # a density is as exact as the few roundings of its largest term
 RTOL = 1e-13
@@ -211,7 +211,7 @@ def test_nothing_is_modified(case):
 
 
 def gaussian_fit(mean, sd, n=1000.0):
-    from glmclf.core.families import FittedGaussian
+    from glmclf.core.naive_bayes.families import FittedGaussian
 
     mean, sd = np.array(mean, float), np.array(sd, float)
     return FittedGaussian(Gaussian(mean.shape[1]), np.full(mean.shape, n), mean, sd**2, mean.mean(axis=0))
@@ -256,7 +256,7 @@ def test_poisson_tails():
 
 
 def test_gamma_tails():
-    from glmclf.core.families import FittedGamma
+    from glmclf.core.naive_bayes.families import FittedGamma
 
     shapes, means = np.array([1e-3, 0.4, 15.9, 16.1, 1e7]), np.array([1.0, 1e-5, 3.0, 3.0, 1e4])
     fit = FittedGamma(Gamma(), np.full((5, 1), 100.0), means, shapes)

@@ -12,12 +12,12 @@ import pytest
 import references
 from scipy.special import logsumexp
 
-from glmclf.core import gaussian as core
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.dispersion import Dispersion
-from glmclf.core.gaussian import SingularDispersion, fit_gaussian
-from glmclf.core.moments import class_moments
+from glmclf.core.design.columns import Dense
+from glmclf.core.gaussian import fit as core
+from glmclf.core.gaussian.dispersion import Dispersion
+from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian
+from glmclf.core.gaussian.moments import class_moments
+from glmclf.core.rows.blocks import Blocks
 
 RTOL = 1e-9  # the numbers are given to twelve digits; some are differences of larger ones
 KINDS = ("full", "diag", "spherical")
@@ -409,7 +409,7 @@ def test_far_from_the_data_the_posterior_is_a_probability():
 def test_blocks_and_threads_change_no_bit(monkeypatch):
     X, y, _ = arrays("crabs")
     law = fit(X, y, pooled=False)[2]
-    monkeypatch.setattr("glmclf.core.gaussian_law.CHUNK", 300)
+    monkeypatch.setattr("glmclf.core.gaussian.law.CHUNK", 300)
     X = np.tile(X, (10, 1))
     np.testing.assert_array_equal(law.log_joint(X, n_threads=1), law.log_joint(X, n_threads=3))
     assert law.posterior(X[:0]).shape == (0, 4)
@@ -633,7 +633,7 @@ def test_a_constant_stays_singular_when_shrunk_to_its_own_variance():
 
 def test_covariances_by_class_need_scatters_by_class(monkeypatch):
     X, y = simulated()
-    monkeypatch.setattr("glmclf.core.moments.MANY", 1)
+    monkeypatch.setattr("glmclf.core.gaussian.moments.MANY", 1)
     assert fit(X, y)[2].pooled
     with pytest.raises(ValueError, match="not kept"):
         fit(X, y, pooled=False)

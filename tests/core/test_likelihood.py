@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from core import exact
 
-from glmclf.core import links
-from glmclf.core.likelihood import Binomial
+from glmclf.core.likelihood import links
+from glmclf.core.likelihood.pointwise import Binomial
 
 # y log F + (m - y) log(1-F) adds two terms of one sign: it is as exact as its parts; so is the weight. The score is a
 # difference, and its error is measured against the larger of its two terms.

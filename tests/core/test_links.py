@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from core import exact
 
-from glmclf.core import links
+from glmclf.core.likelihood import links
 
 # the promise of the package; eta itself is exact, so that all but the last three digits are the functions' own to keep
 RTOL = 1e-12

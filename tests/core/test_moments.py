@@ -4,9 +4,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.moments import ClassMoments, class_moments
+from glmclf.core.design.columns import Dense
+from glmclf.core.gaussian.moments import ClassMoments, class_moments
+from glmclf.core.rows.blocks import Blocks
 
 N, P, K = 400, 3, 4
 
@@ -150,7 +150,7 @@ def test_a_constant_has_no_scatter(value):
 def test_many_features_keep_only_the_sum_of_the_scatters(data, monkeypatch):
     X, y, w = data
     whole = moments(X, y, w, size=64)
-    monkeypatch.setattr("glmclf.core.moments.MANY", K * P * P - 1)
+    monkeypatch.setattr("glmclf.core.gaussian.moments.MANY", K * P * P - 1)
     found = moments(X, y, w, size=64)
     assert not found.by_class and found.scatter.shape == (P, P)
     np.testing.assert_allclose(found.within, whole.within, rtol=1e-12)

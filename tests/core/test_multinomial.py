@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from glmclf.core.blocks import RUN, Blocks
-from glmclf.core.columns import Cells, Dense, Piece, dense
-from glmclf.core.likelihood import Multinomial
-from glmclf.core.objective import MultinomialObjective
+from glmclf.core.design.columns import Cells, Dense, Piece, dense
+from glmclf.core.likelihood.objective import MultinomialObjective
+from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.rows.blocks import RUN, Blocks
 
 SMALLEST = np.finfo(float).tiny
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy import optimize
 
 import glmclf
-from glmclf.core.families import (
+from glmclf.core.naive_bayes.families import (
     Bernoulli,
     Categorical,
     Exponential,
@@ -21,7 +21,7 @@ from glmclf.core.families import (
     Poisson,
     ZeroCell,
 )
-from glmclf.core.naive_bayes import (
+from glmclf.core.naive_bayes.fit import (
     Record,
     Stacked,
     UnusableFeatures,

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
-from glmclf.core import approach, penalised
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.folds import deal
-from glmclf.core.likelihood import Binomial, Multinomial
-from glmclf.core.links import CLogLog, Logit, Probit
-from glmclf.core.objective import Deferred, Factor, MultinomialObjective, Objective
-from glmclf.core.penalised import Coding, Penalty, Problem, Spread
-from glmclf.core.penalties import Ridge, kkt_residual, largest_lasso, proximal_newton
+from glmclf.core.design.columns import Dense
+from glmclf.core.fit import warm_start as approach
+from glmclf.core.likelihood.links import CLogLog, Logit, Probit
+from glmclf.core.likelihood.objective import Deferred, Factor, MultinomialObjective, Objective
+from glmclf.core.likelihood.pointwise import Binomial, Multinomial
+from glmclf.core.numerics.folds import deal
+from glmclf.core.penalised import problem as penalised
+from glmclf.core.penalised.problem import Coding, Penalty, Problem, Spread
+from glmclf.core.penalised.proximal import Ridge, kkt_residual, largest_lasso, proximal_newton
+from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
 
 N = 80
@@ -280,7 +281,7 @@ def test_a_ridge_may_be_a_matrix():
 @pytest.mark.parametrize("L1_wt", [0.0, 1.0])
 @pytest.mark.parametrize("off", [0.0, 1e-10, 1e-6, 1e-2])
 def test_a_fit_has_converged_only_where_the_conditions_hold(monkeypatch, L1_wt, off):
-    from glmclf.core import penalised
+    from glmclf.core.penalised import problem as penalised
 
     def says_so(objective, lasso, start, **options):
         found = proximal_newton(objective, lasso, start, **options)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense, Piece, from_pieces
-from glmclf.core.likelihood import Binomial
-from glmclf.core.links import Logit
-from glmclf.core.objective import Objective
-from glmclf.core.projected import Frame, enough
+from glmclf.core.design.columns import Dense, Piece, from_pieces
+from glmclf.core.likelihood.links import Logit
+from glmclf.core.likelihood.objective import Objective
+from glmclf.core.likelihood.pointwise import Binomial
+from glmclf.core.penalised.projection import Frame, enough
+from glmclf.core.rows.blocks import Blocks
 
 RNG = np.random.default_rng(5)
 N = 50

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import references
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.objective import Factor
-from glmclf.core.rank import dependencies, dependencies_in, roundings, triangular_factor
+from glmclf.core.design.columns import Dense
+from glmclf.core.fit.rank import dependencies, dependencies_in, roundings, triangular_factor
+from glmclf.core.likelihood.objective import Factor
+from glmclf.core.rows.blocks import Blocks
 
 # coefficients of a dependency come from a triangular solve of a well-conditioned basis
 RTOL = 1e-8

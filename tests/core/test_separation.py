@@ -8,9 +8,9 @@ import pytest
 import references
 
 import glmclf
-from glmclf.core import separation
-from glmclf.core.limit import find_cone
-from glmclf.core.separation import BinaryConstraints, Hint, MultinomialConstraints, recession_cone
+from glmclf.core.separation import cone as separation
+from glmclf.core.separation.cone import BinaryConstraints, Hint, MultinomialConstraints, recession_cone
+from glmclf.core.separation.limit import find_cone
 from glmclf.errors import SeparationWarning
 
 # the linear program's own feasibility tolerance is 1e-7, in units of the largest entry of a column; what it finds is
@@ -262,7 +262,7 @@ def test_signs_by_the_extreme_facets_alone():
     cone = recession_cone(binary(X, y))
     assert cone is not None and len(cone.extreme) < 20
     new = np.column_stack([np.ones(50), generator.normal(size=(50, 2))])
-    by_all = glmclf.core.separation.Cone(cone.basis, cone.facets, cone.decided)
+    by_all = glmclf.core.separation.cone.Cone(cone.basis, cone.facets, cone.decided)
     by_all.__dict__["extreme"] = cone.facets
     np.testing.assert_array_equal(cone.sign_of(new), by_all.sign_of(new))
     np.testing.assert_array_equal(cone.sign_of(X[::4]), np.where(y[::4] == 1, 1.0, -1.0))
@@ -422,7 +422,7 @@ def test_levels_separated_each_by_itself_ask_no_program(monkeypatch):
     c = np.column_stack([R[:, 0] - R[:, 1:].sum(axis=1), R[:, 1:]]) * s
     up, down = (c > 0).any(axis=1), (c < 0).any(axis=1)
     expected = np.where(up & down, np.nan, up.astype(float) - down)
-    monkeypatch.delattr(glmclf.core.separation.Cone, "_reaches")
+    monkeypatch.delattr(glmclf.core.separation.cone.Cone, "_reaches")
     np.testing.assert_array_equal(cone.sign_of(R), expected)
 
 
@@ -496,7 +496,7 @@ def test_first_signs_asks_no_further(monkeypatch):
 
 
 def test_a_wide_fit_stops_where_outcomes_are_told_apart(monkeypatch):
-    from glmclf.core import estimation
+    from glmclf.core.fit import estimate as estimation
 
     rng = np.random.default_rng(23)
     X = np.column_stack([np.ones(90), rng.standard_normal((90, 29))])
@@ -519,12 +519,12 @@ def test_a_wide_fit_stops_where_outcomes_are_told_apart(monkeypatch):
 
 def test_shares_near_0_and_1_are_not_told_apart(monkeypatch):
     """Their log-likelihood is near 0 at a finite maximum."""
-    from glmclf.core import estimation
-    from glmclf.core.blocks import Blocks
-    from glmclf.core.columns import Dense
-    from glmclf.core.likelihood import Binomial
-    from glmclf.core.links import Logit
-    from glmclf.core.objective import Objective
+    from glmclf.core.design.columns import Dense
+    from glmclf.core.fit import estimate as estimation
+    from glmclf.core.likelihood.links import Logit
+    from glmclf.core.likelihood.objective import Objective
+    from glmclf.core.likelihood.pointwise import Binomial
+    from glmclf.core.rows.blocks import Blocks
 
     monkeypatch.setattr(estimation, "DEAR", 0.0)
     X = np.ones((4, 1))
@@ -536,8 +536,8 @@ def test_shares_near_0_and_1_are_not_told_apart(monkeypatch):
 
 
 def test_twofold_rows_are_made_once_and_alike_in_any_company():
-    from glmclf.core.columns import Dense
-    from glmclf.core.twofold import product
+    from glmclf.core.design.columns import Dense
+    from glmclf.core.numerics.double_double import product
 
     rng = np.random.default_rng(24)
     A, B = rng.standard_normal((70, 90)) * 10.0 ** rng.integers(-8, 8, 90), np.triu(rng.standard_normal((90, 90)))

@@ -10,8 +10,8 @@ from core.test_solvers import IN_ERRORS, KINDS, LINKS, distance, objective
 
 import glmclf
 from glmclf import CLogLog, Logit, MNLogit, Probit
-from glmclf.core.solvers import solve
-from glmclf.core.solvers.sgd import RAW, sgd
+from glmclf.core.fit.solvers import solve
+from glmclf.core.fit.solvers.sgd import RAW, sgd
 from glmclf.errors import ConvergenceWarning, PerfectSeparationError, SeparationWarning
 
 MODELS = {"Logit": Logit, "Probit": Probit, "CLogLog": CLogLog, "MNLogit": MNLogit}

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from core import exact
 
-from glmclf.core import links
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.estimation import RankDeficiency, estimate, from_basis
-from glmclf.core.likelihood import Binomial
-from glmclf.core.objective import Factor, Objective
-from glmclf.core.solvers import solve
+from glmclf.core.design.columns import Dense
+from glmclf.core.fit.estimate import RankDeficiency, estimate, from_basis
+from glmclf.core.fit.solvers import solve
+from glmclf.core.likelihood import links
+from glmclf.core.likelihood.objective import Factor, Objective
+from glmclf.core.likelihood.pointwise import Binomial
+from glmclf.core.rows.blocks import Blocks
 
 SOLVERS = ["irls", "newton", "bfgs", "lbfgs"]
 LINKS = {"logit": links.Logit(), "probit": links.Probit(), "cloglog": links.CLogLog()}

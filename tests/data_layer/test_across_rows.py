@@ -165,14 +165,14 @@ def part():
 
 def across(code, table):
     """Whether a factor is found to look across rows, as over a stream."""
-    from glmclf.data.across import code_looks_across, looks_across
-    from glmclf.data.factors import resolve
-    from glmclf.data.frame import read_column
+    from glmclf.data.formula.across import code_looks_across, looks_across
+    from glmclf.data.formula.factors import resolve
+    from glmclf.data.table.frame import read_column
 
     e = resolve(code, table.columns, {**HERE, "pd": pd})
     if e.remembers:
         e.prepare()
-        from glmclf.data.memory import memorise
+        from glmclf.data.transforms.memory import memorise
 
         memorise(e, {name: read_column(table[name], name) for name in e.columns})
     columns = {name: read_column(table[name], name) for name in e.columns}
@@ -203,16 +203,16 @@ ASKING_ALONE = (
 
 @pytest.mark.parametrize("query", [*ASKING, *ASKING_ALONE])
 def test_queries_that_look_across_rows(query, part):
-    from glmclf.data.across import Query
+    from glmclf.data.formula.across import Query
 
     assert Query(query, HERE).code_looks_across(part) == (query in ASKING)
     if query in ASKING_ALONE:
-        assert glmclf.data.reading.queried(query, part, HERE).dtype == bool
+        assert glmclf.data.reading.evaluate.queried(query, part, HERE).dtype == bool
 
 
 def bound(code, table):
     """A factor with its names, its transforms before they have seen rows."""
-    from glmclf.data.factors import resolve
+    from glmclf.data.formula.factors import resolve
 
     return resolve(code, table.columns, {**HERE, "pd": pd})
 
@@ -226,20 +226,20 @@ def void(part):
 
 @pytest.mark.parametrize("code", [c for c in LOOKING if "filled" not in c and "capped" not in c and "c < 9" not in c])
 def test_code_looks_across_rows_whatever_the_first_part_holds(code, void):
-    from glmclf.data.across import code_looks_across
+    from glmclf.data.formula.across import code_looks_across
 
     assert [code_looks_across(bound(code, first), first) for first in void] == [True, True]
 
 
 @pytest.mark.parametrize("code", ALONE)
 def test_code_of_each_row_alone_whatever_the_first_part_holds(code, void):
-    from glmclf.data.across import code_looks_across
+    from glmclf.data.formula.across import code_looks_across
 
     assert not code_looks_across(bound(code, void[0]), void[0])
 
 
 def test_queries_about_a_first_part_without_values(void):
-    from glmclf.data.across import Query
+    from glmclf.data.formula.across import Query
 
     for query in ("@filled(x) > 0", "c in id", "x.fillna(w.mean()) > 0"):
         assert all(Query(query, HERE).code_looks_across(first) for first in void), query
@@ -296,7 +296,7 @@ OFF_THE_LIST = (
 
 
 def test_the_list_of_code_of_each_row_alone():
-    from glmclf.data.expressions import alone
+    from glmclf.data.formula.expressions import alone
 
     caller = {"named": {"a": 1}, "limit": 0.5, "array": np.arange(3.0), "f": filled}
     known = [code for code in (*LISTED, *OFF_THE_LIST) if alone(code, ["x", "z", "g", "d"], caller)]
@@ -313,7 +313,7 @@ def test_code_on_the_list_is_not_tried_and_other_code_less_in_later_parts(part, 
     source = lambda: (part[i % 10 : i % 10 + 30] for i in range(50))
     glmclf.Logit.from_formula("y ~ seen(x)", source)
     assert sum(n == 1 for n in calls) <= 20 * (20 + 6) and len(calls) < 900
-    from glmclf.data import across
+    from glmclf.data.formula import across
 
     monkeypatch.setattr(across, "_shown", lambda *_: pytest.fail("it was tried"))
     glmclf.Logit.from_formula("y ~ x.clip(0, 1) + g.str.upper()", source, subset="g.isin(['a', 'b-c']) and c > 0")

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf.data import codec, expressions
-from glmclf.data.design import read_arrays, read_formula
-from glmclf.data.response import BinaryResponse
+from glmclf.data.design import codec
+from glmclf.data.design.design import read_arrays, read_formula
+from glmclf.data.formula import expressions
+from glmclf.data.response.response import BinaryResponse
 from glmclf.errors import DataError, FormulaError, UnseenLevelError
 
 

@@ -20,7 +20,7 @@ from glmclf.errors import DataError, MissingDataError, SeparationWarning, Unseen
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 
-from glmclf.data import dask as sums  # noqa: E402
+from glmclf.data.source import dask as sums  # noqa: E402
 
 EQUAL = 1e-10  # of the same sums, added in another order
 PARTS = 9
@@ -165,7 +165,7 @@ def test_the_tree_pairs_neighbours_level_by_level(n):
 def test_a_task_is_alone_in_its_thread(table):
     from threadpoolctl import threadpool_info
 
-    from glmclf.core.blocks import Blocks
+    from glmclf.core.rows.blocks import Blocks
 
     source, found = sums.Dask(parted(table)), []
 

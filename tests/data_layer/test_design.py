@@ -9,11 +9,11 @@ import patsy
 import pytest
 
 import glmclf
-from glmclf.core import columns
-from glmclf.core.columns import Cells, dense
-from glmclf.data import design as design_module
-from glmclf.data.design import read_arrays, read_formula
-from glmclf.data.formula import parse_formula
+from glmclf.core.design import columns
+from glmclf.core.design.columns import Cells, dense
+from glmclf.data.design import design as design_module
+from glmclf.data.design.design import read_arrays, read_formula
+from glmclf.data.formula.parse import parse_formula
 from glmclf.errors import DataError, DataWarning, FormulaError, MissingDataError, UnseenLevelError
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf.data.digests import Digest
-from glmclf.data.frame import read_column
+from glmclf.data.source.digests import Digest
+from glmclf.data.table.frame import read_column
 
 
 def alike(a, b, places=True):

@@ -10,11 +10,11 @@ import pandas as pd
 import patsy
 import pytest
 
-from glmclf.data import codec
-from glmclf.data.arrays import Dropped
-from glmclf.data.design import read_formula
-from glmclf.data.features import FAMILIES, MISSING_LEVEL, FeatureDesign, read_feature_arrays, read_features
-from glmclf.data.response import MultinomialResponse
+from glmclf.data.design import codec
+from glmclf.data.design.arrays import Dropped
+from glmclf.data.design.design import read_formula
+from glmclf.data.reading.features import FAMILIES, MISSING_LEVEL, FeatureDesign, read_feature_arrays, read_features
+from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, FormulaError, MissingDataError, UnseenLevelError
 
 build = functools.partial(MultinomialResponse.build, reference=None)

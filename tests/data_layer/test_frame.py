@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from glmclf import Logit, MNLogit
-from glmclf.data.frame import align, as_frame, labels, plain, read_column
+from glmclf.data.table.frame import align, as_frame, labels, plain, read_column
 from glmclf.errors import DataError
 
 # ----------------------------------------------------------------------------------------------------- plain

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf.core.columns import dense
-from glmclf.data import codec
-from glmclf.data.arrays import Dropped
-from glmclf.data.design import read_arrays, read_formula
+from glmclf.core.design.columns import dense
+from glmclf.data.design import codec
+from glmclf.data.design.arrays import Dropped
+from glmclf.data.design.design import read_arrays, read_formula
 from glmclf.errors import DataError, FormulaError, UnseenLevelError
 
 

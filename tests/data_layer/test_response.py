@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf.data import response as response_module
-from glmclf.data.response import BinaryResponse
+from glmclf.data.response import response as response_module
+from glmclf.data.response.response import BinaryResponse
 from glmclf.errors import DataError
 
 build = BinaryResponse.build

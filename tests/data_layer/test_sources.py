@@ -8,7 +8,7 @@ import pytest
 
 import glmclf
 from glmclf import Logit, MNLogit
-from glmclf.data import sources
+from glmclf.data.source import sources
 from glmclf.errors import DataError
 
 N = 300

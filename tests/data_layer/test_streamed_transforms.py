@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 from patsy.state import stateful_transform
 
-from glmclf.data import memory, values
-from glmclf.data.factors import resolve
-from glmclf.data.frame import read_column
-from glmclf.data.memory import memorise, memorise_all
+from glmclf.data.formula.factors import resolve
+from glmclf.data.table.frame import read_column
+from glmclf.data.transforms import memory, values
+from glmclf.data.transforms.memory import memorise, memorise_all
 from glmclf.errors import DataError
 
 ORDER = [  # these take no sums

@@ -10,8 +10,8 @@ import pickle
 import numpy as np
 import pytest
 
-from glmclf.data import values
-from glmclf.data.values import InMemory, Moments, Streamed, together
+from glmclf.data.transforms import values
+from glmclf.data.transforms.values import InMemory, Moments, Streamed, together
 
 PROBS = np.array([0.0, 1e-9, 0.1, 1 / 3, 0.5, 0.7, 0.999, 1.0])
 

@@ -7,7 +7,7 @@ import references
 from numpy.testing import assert_allclose
 
 import glmclf
-from glmclf.inference import anova
+from glmclf.inference.hypotheses import anova
 
 DIGITS = 10  # the certified statistics are differences of log-likelihoods that are right to fifteen
 CASES = references.names("anova", (*references.BINARY, "MNLogit"))

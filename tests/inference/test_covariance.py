@@ -18,7 +18,7 @@ from references import digits, fitted, reference
 import glmclf
 from glmclf import Logit, MNLogit, datasets
 from glmclf.errors import CollinearityWarning, EstimationError, InferenceWarning, SeparationWarning
-from glmclf.inference.resampling import drawn
+from glmclf.inference.covariance.resampling import drawn
 
 TYPES = {"HC2": {}, "HC3": {}, "HAC": {"maxlags": 3}, "bootstrap": {"reps": 12, "seed": 5}, "jackknife": {}}
 BOOTSTRAP = {"reps": 12, "seed": 5}
@@ -385,7 +385,7 @@ def test_draws():
 
 
 def test_many_repeated_rows_are_drawn_by_their_law(monkeypatch):
-    monkeypatch.setattr("glmclf.inference.resampling.EXPANDED", 5)
+    monkeypatch.setattr("glmclf.inference.covariance.resampling.EXPANDED", 5)
     w = drawn(3, np.array([4.0, 0, 9]), None, np.random.default_rng(1))
     assert w.sum() == 13 and w[1] == 0
 

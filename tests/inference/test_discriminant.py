@@ -12,11 +12,11 @@ from inference.test_manova import case, data, small, summary
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.gaussian import fit_gaussian
+from glmclf.core.design.columns import Dense
+from glmclf.core.gaussian.fit import fit_gaussian
+from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
-from glmclf.inference import discriminant as da
+from glmclf.inference.generative import discriminant as da
 
 RTOL = 1e-9
 STRUCTURES = [(kind, pooled) for kind in ("full", "diag", "spherical") for pooled in (True, False)]
@@ -264,8 +264,8 @@ def test_error_counts_written_out():
     assert_allclose(found.resubstitution.weighted(np.full(4, 0.25)), found.resubstitution.rate)
     assert_allclose(found.posterior, 1 - posterior.max(axis=1).mean())
     by_class = [1 - posterior[best == k, k].sum() / (len(y) * 0.25) for k in range(4)]
-    assert_allclose(found.posterior_by_class, by_class, rtol=1e-10)
-    assert_allclose(found.posterior_by_class.mean(), found.posterior)
+    assert_allclose(1 - found.largest / (found.n * found.priors), by_class, rtol=1e-10)
+    assert_allclose(np.mean(by_class), found.posterior)
 
 
 @pytest.mark.parametrize("divisor, key", [("mle", "mle"), ("unbiased", "moment")])
@@ -284,34 +284,6 @@ def test_reference_files(name, quantity, divisor, key):
 def test_ties_go_to_the_first_class():
     counts = da.decisions(np.log(np.array([[0.5, 0.5], [0.5, 0.5]])), np.array([0, 1]), np.array([1.0, 3.0]))
     assert counts.confusion.tolist() == [[1, 0], [3, 0]]
-
-
-@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
-def test_plugin_error(kind):
-    """The rate of the rule in the fitted population, along the only direction that matters."""
-    X, y = data("pima_tr")
-    g = model(X, y, kind)
-    e0, e1, total = da.plugin_error(g)
-    b = np.linalg.solve(g.dispersion(0).matrix, g.means[1] - g.means[0])
-    cut = b @ (g.means[0] + g.means[1]) / 2 - (g.log_priors[1] - g.log_priors[0])
-    sd = np.sqrt(b @ g.dispersion(0).matrix @ b)
-    assert_allclose(
-        [e0, e1], [stats.norm.sf(cut, b @ g.means[0], sd), stats.norm.cdf(cut, b @ g.means[1], sd)], rtol=1e-9
-    )
-    assert_allclose(total, np.exp(g.log_priors) @ [e0, e1])
-
-
-def test_plugin_error_of_equal_means():
-    X = np.array([[1.0], [2.0], [3.0], [1.0], [2.0], [3.0]])
-    assert da.plugin_error(model(X, np.repeat([0, 1], 3), priors=np.array([0.3, 0.7]))) == (1.0, 0.0, 0.3)
-    X = np.array([[1.0], [3.0], [1.0], [3.0]])
-    assert da.plugin_error(model(X, np.repeat([0, 1], 2))) == (0.0, 1.0, 0.5)
-
-
-def test_plugin_error_needs_two_classes_and_one_covariance():
-    for g in (model(*data("iris")), model(*data("pima_tr"), pooled=False)):
-        with pytest.raises(ValueError, match="two classes"):
-            da.plugin_error(g)
 
 
 # ---------------------------------------------------------------------------------------------- distances, typicality

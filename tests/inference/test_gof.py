@@ -9,7 +9,7 @@ from scipy.special import chdtrc
 
 import glmclf
 from glmclf.errors import InferenceWarning
-from glmclf.inference import gof
+from glmclf.inference.specification import gof
 
 
 @pytest.mark.parametrize("name", references.names("hosmer_lemeshow"))

@@ -11,11 +11,11 @@ from references import model_keywords, reference
 
 import glmclf
 from glmclf import Logit, datasets
-from glmclf.core import links
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.likelihood import Binomial
-from glmclf.inference.hauck_donner import wald_derivatives
+from glmclf.core.design.columns import Dense
+from glmclf.core.likelihood import links
+from glmclf.core.likelihood.pointwise import Binomial
+from glmclf.core.rows.blocks import Blocks
+from glmclf.inference.specification.hauck_donner import wald_derivatives
 
 # R 4.2.2, VGAM 1.1-7: hdeff(vglm(GRADE ~ GPA + TUCE + PSI, binomialff(link), spector, epsilon = 1e-14), derivative = 1)
 HDEFF = {

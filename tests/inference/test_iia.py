@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import glmclf
-from glmclf.inference import iia
+from glmclf.inference.specification import iia
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import references
 from numpy.testing import assert_allclose
 
 import glmclf
-from glmclf.core import folds
-from glmclf.core.folds import deal
-from glmclf.inference import accuracy, calibration, roc, validation
-from glmclf.inference.accuracy import Outcomes
-from glmclf.inference.recalibration import in_the_large, recalibrate
+from glmclf.core.numerics import folds
+from glmclf.core.numerics.folds import deal
+from glmclf.inference.performance import accuracy, calibration, roc, validation
+from glmclf.inference.performance.accuracy import Outcomes
+from glmclf.inference.performance.recalibration import in_the_large, recalibrate
 
 
 def fit(case, data):

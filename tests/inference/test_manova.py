@@ -11,11 +11,11 @@ import references
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.moments import class_moments
+from glmclf.core.design.columns import Dense
+from glmclf.core.gaussian.moments import class_moments
+from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
-from glmclf.inference import manova as mv
+from glmclf.inference.generative import manova as mv
 
 RTOL = 1e-9
 FEATURES = {

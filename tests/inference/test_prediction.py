@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import references
 
-from glmclf.core.links import CLogLog, Logit, Probit
-from glmclf.inference.prediction import Prediction, linear_se
+from glmclf.core.likelihood.links import CLogLog, Logit, Probit
+from glmclf.inference.margins.prediction import Prediction, linear_se
 
 LINKS = {"Logit": Logit(), "Probit": Probit(), "CLogLog": CLogLog()}
 # linear predictors and their standard errors are certified to 15 digits; F and f are good to a few units in the last

@@ -315,7 +315,7 @@ def test_penalised_likelihood_with_several_maxima():
 
 
 def test_an_end_that_is_not_found_is_nan(monkeypatch):
-    from glmclf.inference import penalised_profile
+    from glmclf.inference.profile import penalised as penalised_profile
 
     monkeypatch.setattr(penalised_profile, "POINTS", 1)
     res = Logit.from_formula("y ~ 1", SEVERAL).fit(bias_reduction="firth")

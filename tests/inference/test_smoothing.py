@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from glmclf.inference.quantile_residuals import order_statistics
-from glmclf.inference.smoothing import local_lines
+from glmclf.inference.performance.smoothing import local_lines
+from glmclf.inference.residuals.quantile import order_statistics
 
 
 @pytest.mark.parametrize("span", [0.3, 2 / 3, 1.0])

@@ -13,7 +13,7 @@ from properties.toys import close, fit
 import glmclf
 from glmclf import Logit
 from glmclf.errors import InferenceWarning
-from glmclf.inference.wald import (
+from glmclf.inference.hypotheses.wald import (
     critical_value,
     intervals,
     linear_restrictions,

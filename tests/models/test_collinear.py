@@ -12,6 +12,7 @@ import references
 from properties.toys import FRAMES, MODELS, NUMBERS, close, make, toy
 
 import glmclf
+from glmclf.core.design.columns import Dense
 from glmclf.errors import CollinearityError, CollinearityWarning, DataWarning, SeparationWarning
 
 every = pytest.mark.parametrize("model", [*MODELS, "MNLogit"])
@@ -505,7 +506,7 @@ def test_many_levels_with_empty_cells_stay_cells():
     with pytest.warns(CollinearityWarning, match="no row has g ="):
         res = make("Logit", "y ~ x + C(g) * C(h)", t).fit()
     cells = t.groupby(["g", "h"]).ngroups
-    assert res.converged and res.df_model == cells and not isinstance(res.model._rows.X, glmclf.core.columns.Dense)
+    assert res.converged and res.df_model == cells and not isinstance(res.model._rows.X, Dense)
 
 
 # ------------------------------------------------------------------------------------------ what a second fit does

@@ -11,7 +11,7 @@ from core import exact
 
 import glmclf
 from glmclf import CLogLog, Logit, MNLogit, Probit
-from glmclf.core import columns
+from glmclf.core.design import columns
 
 MODELS = {"Logit": Logit, "Probit": Probit, "CLogLog": CLogLog}
 PARAMS, BSE = 12, 10  # correct digits aimed at

@@ -6,7 +6,8 @@ import pytest
 from scipy import sparse
 
 import glmclf
-from glmclf.core import collapse, columns
+from glmclf.core.design import columns
+from glmclf.core.fit import unique_rows as collapse
 from glmclf.errors import SeparationWarning
 
 N = 40_000

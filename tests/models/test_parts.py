@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from glmclf import Logit, MNLogit
-from glmclf.core.subsample import Subsample
+from glmclf.core.fit.surrogate import Subsample
 
 N = 60_000
 

@@ -12,13 +12,14 @@ from properties.toys import MODELS, close, make, toy
 
 import glmclf
 from glmclf import Logit, MNLogit
-from glmclf.core import approach, penalised
-from glmclf.core.objective import MultinomialObjective
+from glmclf.core.fit import warm_start as approach
+from glmclf.core.likelihood.objective import MultinomialObjective
+from glmclf.core.penalised import problem as penalised
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, EstimationError, InferenceWarning
-from glmclf.models import regularized
-from glmclf.results.binary import BinaryResults
-from glmclf.results.multinomial import MultinomialResults
-from glmclf.results.regularized import AFTER_REFIT, REFUSED, REFUSED_OF_REFIT, RegularizedResults
+from glmclf.models import penalized as regularized
+from glmclf.results.regression.binary import BinaryResults
+from glmclf.results.regression.multinomial import MultinomialResults
+from glmclf.results.regression.penalized import AFTER_REFIT, REFUSED, REFUSED_OF_REFIT, RegularizedResults
 
 # The reference has 15 digits. A coefficient that is small beside its posterior sd (skin: 0.03 of it) keeps 11.
 DIGITS = 11

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import glmclf
-from glmclf.core import collapse, columns
+from glmclf.core.design import columns
+from glmclf.core.fit import unique_rows as collapse
 
 MODELS = ["Logit", "Probit", "CLogLog", "MNLogit"]
 every = pytest.mark.parametrize("model", MODELS)

@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 import glmclf
-from glmclf.core import columns
-from glmclf.core.columns import Dense, Sparse
+from glmclf.core.design import columns
+from glmclf.core.design.columns import Dense, Sparse
 from glmclf.errors import CollinearityWarning, DataError, MissingDataError, SeparationWarning
 
 MODELS = ["Logit", "Probit", "CLogLog", "MNLogit"]

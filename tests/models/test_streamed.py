@@ -1,5 +1,6 @@
 """Fits over data in parts equal those to the same rows in memory: estimates, covariances, likelihoods, names, notes."""
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -8,12 +9,13 @@ import pandas as pd
 import pytest
 
 from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit, detect_separation
-from glmclf.core import links, streamed_limit
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.likelihood import Binomial
-from glmclf.core.objective import Objective
-from glmclf.data import kept, sources
+from glmclf.core.design.columns import Dense
+from glmclf.core.likelihood import links
+from glmclf.core.likelihood.objective import Objective
+from glmclf.core.likelihood.pointwise import Binomial
+from glmclf.core.rows.blocks import Blocks
+from glmclf.core.separation import stream as streamed_limit
+from glmclf.data.source import kept, sources
 from glmclf.errors import (
     CollinearityWarning,
     DataError,
@@ -634,7 +636,8 @@ def test_a_pickle_has_what_needs_the_rows(tmp_path):
     for formula, fit in (("y ~ x + g", {}), ("s + t ~ x", {}), ("y ~ x", {"bias_reduction": "firth"})):
         res = Logit.from_formula(formula, few).fit(**fit)
         other = pickle.loads(pickle.dumps(Logit.from_formula(formula, few).fit(**fit)))
-        assert str(other.summary()) == str(res.summary()) and other.llnull == res.llnull
+        texts = [re.sub(r"\d\d:\d\d:\d\d", "", str(r.summary())) for r in (other, res)]
+        assert texts[0] == texts[1] and other.llnull == res.llnull
         res.save(tmp_path / "r.json")
 
 

@@ -11,9 +11,9 @@ from pandas.testing import assert_frame_equal
 
 import glmclf
 from glmclf import LDA, QDA, MNLogit, NaiveBayes
-from glmclf.core.streamed import RowsElsewhereError
+from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.errors import DataError, DataWarning, MissingDataError, SingularCovarianceError
-from glmclf.models import streaming
+from glmclf.models import rows as streaming
 
 # sums of the same rows in another order
 RTOL, ATOL = 1e-10, 1e-12

@@ -6,7 +6,7 @@ import pytest
 plt = pytest.importorskip("matplotlib.pyplot")
 
 from glmclf import LDA, Logit, plots  # noqa: E402
-from glmclf.plots import canvas  # noqa: E402
+from glmclf.plots import layout  # noqa: E402
 from glmclf.plots.paths import _apart  # noqa: E402
 
 
@@ -21,12 +21,12 @@ from glmclf.plots.paths import _apart  # noqa: E402
     ("", 5, [""]),
 ])
 def test_labels_in_lines(label, longest, lines):
-    assert canvas.wrapped(label, longest).split("\n") == lines
+    assert layout.wrapped(label, longest).split("\n") == lines
 
 
 def test_a_label_is_drawn_as_it_is_written():
     fig, ax = plt.subplots()
-    ax.set_title(canvas.wrapped("a_1 $b$"))
+    ax.set_title(layout.wrapped("a_1 $b$"))
     fig.draw_without_rendering()
     plain = ax.text(0, 0, "a_1 _b_", fontsize=ax.title.get_fontsize())  # with marks that are no mathematics
     height = plain.get_window_extent().height
@@ -46,8 +46,8 @@ def test_long_names_in_small_axes_lose_their_middle(eight):
     plots.roc(eight, ax=ax)
     said = [text.get_text() for text in ax.get_legend().get_texts()]
     assert said[7].startswith("level numb\u2026ers \\$x_7\\$\nAUC 0.") and len(set(said)) == 8
-    assert canvas.shortened("0123456789abcdefghij") == "0123456789abcdefghij"
-    assert canvas.shortened("0123456789abcdefghijk") == "0123456789\u2026cdefghijk"
+    assert layout.shortened("0123456789abcdefghij") == "0123456789abcdefghij"
+    assert layout.shortened("0123456789abcdefghijk") == "0123456789\u2026cdefghijk"
 
 
 def test_panels_of_a_user(mnlogit):
@@ -132,7 +132,7 @@ def test_names_that_begin_with_an_underscore(penguins, logit):
 def test_axes_that_are_not_plain():
     for projection in ("polar", "3d", "mollweide"):
         with pytest.raises(TypeError, match=f"ax= has {projection} axes"):
-            canvas.axes(plt.figure().add_subplot(projection=projection))
+            layout.axes(plt.figure().add_subplot(projection=projection))
 
 
 @pytest.mark.parametrize("name", ["roc", "precision_recall", "calibration", "confusion", "margins"])
@@ -143,10 +143,10 @@ def test_unknown_keywords(name, logit):
 
 def test_names_of_places_fit():
     ax = plt.subplots(1, 3, figsize=(9, 3))[1][0]
-    canvas.categories(ax, range(3), ["a", "b", "c"])
+    layout.categories(ax, range(3), ["a", "b", "c"])
     assert ax.get_xticklabels()[0].get_rotation() == 0
     for n in (5, 40):
-        canvas.categories(ax, range(n), [f"a name of place {i}" for i in range(n)])
+        layout.categories(ax, range(n), [f"a name of place {i}" for i in range(n)])
         ax.set_xlim(-0.5, n - 0.5)
         ax.figure.draw_without_rendering()
         boxes = [t.get_window_extent() for t in ax.get_xticklabels()]

@@ -13,7 +13,7 @@ from scipy import stats  # noqa: E402
 import glmclf  # noqa: E402
 from glmclf import LDA, QDA, Logit, NaiveBayes, plots  # noqa: E402
 from glmclf.errors import DataError  # noqa: E402
-from glmclf.plots import canvas, decisions  # noqa: E402
+from glmclf.plots import decision_regions, layout  # noqa: E402
 
 X, Y = "bill_length_mm", "bill_depth_mm"
 
@@ -34,7 +34,7 @@ def decided(ax, levels):
 
     mesh = ax.collections[0]
     image, edges = mesh.get_array(), mesh.get_coordinates()
-    colours = np.array([to_rgb(canvas.colour(k)) for k in range(len(levels))])
+    colours = np.array([to_rgb(layout.colour(k)) for k in range(len(levels))])
     place = np.abs(image[:, :, None, :3] - colours).sum(axis=-1).argmin(axis=-1)
     centres = (edges[1:, 1:] + edges[:-1, :-1]) / 2
     return np.array(levels, dtype=object)[place], centres, image[..., 3]
@@ -137,7 +137,7 @@ def test_regions_of_a_separated_fit(monkeypatch):
     with pytest.warns(UserWarning):
         res = Logit.from_formula("y ~ x + z", table).fit()
     asked, predict = [], type(res).predict
-    monkeypatch.setattr(decisions, "FEW", 10)
+    monkeypatch.setattr(decision_regions, "FEW", 10)
     monkeypatch.setattr(type(res), "predict", lambda self, *a, **k: asked.append(1) or predict(self, *a, **k))
     ax = plots.regions(res, "x", "z", points=False).axes[0]
     levels, at, strength = decided(ax, [0, 1])

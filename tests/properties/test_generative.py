@@ -14,12 +14,12 @@ from scipy.special import expit, ndtri, softmax
 
 import glmclf
 from glmclf import LDA, QDA, NaiveBayes
-from glmclf.core import discriminant as logit
-from glmclf.core.blocks import Blocks
-from glmclf.core.columns import Dense
-from glmclf.core.discriminant_influence import influence
-from glmclf.core.gaussian import fit_gaussian
-from glmclf.core.moments import class_moments
+from glmclf.core.design.columns import Dense
+from glmclf.core.discriminant import logit
+from glmclf.core.discriminant.influence import influence
+from glmclf.core.gaussian.fit import fit_gaussian
+from glmclf.core.gaussian.moments import class_moments
+from glmclf.core.rows.blocks import Blocks
 
 LEVELS = ["bus", "car", "walk"]
 NAMES = ["x1", "x2", "x3"]

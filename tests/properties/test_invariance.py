@@ -20,8 +20,8 @@ from properties.toys import (
 )
 
 import glmclf
-from glmclf.core.blocks import Blocks
-from glmclf.core.objective import Objective
+from glmclf.core.likelihood.objective import Objective
+from glmclf.core.rows.blocks import Blocks
 
 ROW_WISE = ["fittedvalues", "resid_response", "resid_pearson", "resid_dev", "resid_generalized", "resid_working"]
 

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 
 import glmclf
 from glmclf import datasets
-from glmclf.inference import pooling
-from glmclf.results.frames import summary_frame
+from glmclf.inference.hypotheses import pooling
+from glmclf.results.tables.frames import summary_frame
 
 NAMES = ["Intercept", "lwt", "C(race)[T.2]", "C(race)[T.3]", "smoke", "ht"]
 FORMULA = "low ~ lwt + C(race) + smoke + ht"

@@ -1,0 +1,1 @@
+"""Design matrices: dense, coded factors and sparse columns, with their products."""

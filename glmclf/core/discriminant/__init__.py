@@ -1,0 +1,1 @@
+"""The logit that Gaussian classes imply: coefficients, covariances, influence."""

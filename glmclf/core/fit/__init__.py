@@ -1,0 +1,1 @@
+"""Maximisation: starts, coordinates, solvers, collinear columns, bias reduction."""

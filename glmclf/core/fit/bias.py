@@ -1,0 +1,369 @@
+"""Bias reduction: estimates that solve score + adjustment = 0, finite where the likelihood has no maximum.
+
+The adjustment A(theta) removes the leading term of the bias of the maximum likelihood estimate: of its mean ("firth":
+Firth 1993, Kosmidis & Firth 2009) or of its median ("median": Kenne Pagui, Salvan & Sartori 2017). For logits with one
+or several equations Firth's is the gradient of log|I|/2, I the information, and the estimate maximises a penalised
+log-likelihood; the other adjusted scores are no gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from scipy.linalg import solve_triangular
+
+from glmclf.core.design.columns import Dense
+from glmclf.core.fit.estimate import (
+    FACTORED_ALONE,
+    Estimate,
+    RankDeficiency,
+    from_basis,
+    into_basis,
+    refuse_empty_columns,
+    scalar_maximum,
+)
+from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
+from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted, value
+from glmclf.core.likelihood.objective import Evaluation, Factor, MultinomialObjective, Objective
+from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
+
+KINDS = ("firth", "median")
+ENTRIES = 2**18  # of the largest temporary array
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """How an estimate was bias-reduced.
+
+    Attributes
+    ----------
+    kind : str
+        "firth" or "median".
+    penalised : float or None
+        Largest penalised log-likelihood, llf + log|I|/2 with I in the coordinates of X and without the coefficients of
+        counts, where there is one; before the intercept was corrected.
+    flic : bool
+        Whether the intercept was corrected.
+    """
+
+    kind: str
+    penalised: float | None = None
+    flic: bool = False
+
+
+@dataclass(frozen=True)
+class ReducedEstimate(Estimate):
+    """A bias-reduced estimate. `fit` holds the plain log-likelihood, the observed information and the adjusted score.
+
+    Attributes
+    ----------
+    reduction : Reduction
+    """
+
+    reduction: Reduction | None = None
+
+
+def has_penalised_likelihood(kind: str, objective: Objective) -> bool:
+    """Whether the adjusted score is the gradient of llf + log|I|/2: Firth's, with a logit."""
+    return kind == "firth" and objective.canonical
+
+
+class AdjustedScore:
+    """Score + adjustment of an objective as a function of its parameters: two passes over the rows.
+
+    Parameters
+    ----------
+    kind : {"firth", "median"}
+    objective : Objective
+        Of a binary or (only "firth") multinomial likelihood, in the coordinates ``basis @ theta``.
+    basis : (k, k) upper triangular ndarray, optional
+        The estimate is of median bias 0 in the coordinates of X, which this leads back to.
+
+    Raises
+    ------
+    NotImplementedError
+        "median" of several equations.
+    """
+
+    def __init__(self, kind: str, objective: Objective, basis: ndarray | None = None):
+        if kind not in KINDS:
+            raise ValueError(f"{kind!r} is no bias reduction; choose one of {', '.join(map(repr, KINDS))}")
+        several = isinstance(objective, MultinomialObjective)
+        if several and kind == "median":
+            raise NotImplementedError("median bias reduction of several equations is not available")
+        self.kind, self.objective, self.basis = kind, objective, basis
+        self._adjustment = self._multinomial if several else self._binary
+
+    def __call__(self, theta: ndarray) -> Point:
+        """Adjusted score at theta; the penalised log-likelihood is -inf where the information is singular."""
+        penalised = has_penalised_likelihood(self.kind, self.objective)
+        e = self.objective(theta, True)
+        try:
+            factor = e.factor
+        except np.linalg.LinAlgError:
+            return Point(theta, e.value, -np.inf if penalised else None, e.score, e.information)
+        with np.errstate(over="ignore", invalid="ignore"):
+            score = e.score + self._adjustment(theta, e, factor.root)
+        return Point(theta, e.value, e.value + 0.5 * self.logdet(factor) if penalised else None, score, e.information)
+
+    def logdet(self, factor: Factor) -> float:
+        """log|I| in the coordinates of X."""
+        found = 2.0 * float(np.log(np.diag(factor.L)).sum() - np.log(factor.scale).sum())
+        if self.basis is None:
+            return found
+        equations = len(factor.L) // len(self.basis)
+        return found + 2.0 * equations * float(np.log(np.abs(np.diag(self.basis))).sum())
+
+    def _binary(self, theta: ndarray, e: Evaluation, root: ndarray) -> ndarray:
+        """X'(h g)/2, and with "median" I b besides.
+
+        h_i = w_i x_i' I^-1 x_i is the leverage, w_i the expected weight, g = d log f / d eta; b_j, the shift from the
+        mean to the median, is sum_i w_i c_i (x_i' a_j)^3 / a_jj with a_j column j of I^-1 and c = (r1 - r0)/6 - g/2.
+        """
+        link = self.objective.likelihood.link
+        median = self.kind == "median"
+        columns, variances = self._inverse_columns(root) if median else (root, np.zeros(0))
+
+        def rows(X, y, m, offset, weights):
+            total = np.zeros(2 * len(theta) if median else len(theta))
+            for x, eta, times in _chunks(X, theta, offset, _product(m, weights), len(theta) if median else 1):
+                t, g = link.terms(eta), link.dlogpdf(eta)
+                w = t.r1 * t.r0 * times
+                h = w * x.lengths(root)
+                total[: len(theta)] += x.times(0.5 * _times_finite(h, g))
+                if median:
+                    c = (t.r1 - t.r0) / 6.0 - 0.5 * g
+                    Z = x @ columns
+                    total[len(theta) :] += _times_finite(w, c) @ (Z * Z * Z)
+            return total
+
+        total = self.objective.blocks.sum(rows)
+        if not median:
+            return total
+        shift = total[len(theta) :] / variances
+        return total[: len(theta)] + e.information @ (shift if self.basis is None else into_basis(self.basis, shift))
+
+    def _inverse_columns(self, root: ndarray) -> tuple[ndarray, ndarray]:
+        """I^-1 c_j for the gradient c_j of each parameter of X, (p, p), and the parameters' variances c_j' I^-1 c_j."""
+        G = root.T
+        if self.basis is not None:
+            G = root.T @ solve_triangular(self.basis, np.eye(len(self.basis)), trans="T", check_finite=False)
+        return root @ G, (G * G).sum(axis=0)
+
+    def _multinomial(self, theta: ndarray, e: Evaluation, root: ndarray) -> ndarray:
+        """Gradient of log|I|/2: of equation s, X' m p_s (Q_ss - p'diag Q - 2 (Q p)_s + 2 p'Q p)/2.
+
+        Q = (x' [I^-1]_jl x) of the row, (q, q): the trace of Q with the third cumulants of one multinomial trial.
+        """
+        k, likelihood = self.objective.blocks.arrays[0].shape[1], self.objective.likelihood
+        q = likelihood.n_eta
+        roots = root.reshape(q, k, -1)
+        B = theta.reshape(k, q, order="F")
+
+        def rows(X, y, m, offset, weights):
+            total = np.zeros((k, q))
+            for x, eta, times in _chunks(X, B, offset, _product(m, weights), k * q * q):
+                p = likelihood.probabilities(eta)[1][:, 1:]
+                Z = np.stack([x @ r for r in roots], axis=1)
+                Q = Z @ Z.transpose(0, 2, 1)
+                d, Qp = np.einsum("njj->nj", Q), np.einsum("njl,nl->nj", Q, p)
+                centred = d - 2.0 * Qp - ((d - 2.0 * Qp) * p).sum(axis=1, keepdims=True)
+                total += x.times(np.reshape(times, (-1, 1)) * 0.5 * p * centred)
+            return total
+
+        return self.objective.blocks.sum(rows).ravel(order="F")
+
+
+def _chunks(X, b: ndarray, offset, times, width: int) -> Iterator[tuple[Any, ndarray, Any]]:
+    """Rows of a block, their linear predictors and multiplicities, so few that arrays of `width` columns stay small."""
+    step = max(256, ENTRIES // width)
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, start + step)
+        part = X[rows]
+        eta = part @ b
+        if offset is not None:
+            eta += offset[rows] if offset.ndim == b.ndim else offset[rows, None]
+        yield part, eta, 1.0 if times is None else times[rows]
+
+
+def _product(m: ndarray | None, weights: ndarray | None) -> ndarray | None:
+    return weights if m is None else m if weights is None else m * weights
+
+
+def _times_finite(w: ndarray, g: ndarray) -> ndarray:
+    """w g, 0 where w has vanished, however large g."""
+    return np.where(w > 0, w * g, 0.0)
+
+
+class PenalisedLikelihood:
+    """llf + log|I|/2 of a logit with one or several equations, to be evaluated as an `Objective` is.
+
+    Its information is the plain one, so that "irls" is quasi Fisher scoring.
+
+    Parameters
+    ----------
+    objective : Objective
+    basis : (k, k) upper triangular ndarray, optional
+        As in `AdjustedScore`.
+    """
+
+    canonical = True
+
+    def __init__(self, objective: Objective, basis: ndarray | None = None):
+        if not has_penalised_likelihood("firth", objective):
+            raise NotImplementedError(
+                "only logits have a penalised likelihood whose gradient is Firth's adjusted score"
+            )
+        self.adjusted, self.objective, self.basis = AdjustedScore("firth", objective, basis), objective, basis
+        self.likelihood, self.blocks = objective.likelihood, objective.blocks
+        self.unit, self.n = objective.unit, objective.n
+
+    def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
+        """Penalised value, adjusted score and information."""
+        p = self.adjusted(theta)
+        return Evaluation(value(p), p.score, p.information)
+
+    def gradient(self, theta: ndarray) -> Evaluation:
+        """The same: the value needs the information."""
+        return self(theta)
+
+
+# ----------------------------------------------------------------------------------------------------- the estimate
+def reduce_bias(kind: str, objective: Objective, start: ndarray, **options) -> ReducedEstimate:
+    """The bias-reduced estimate.
+
+    Parameters
+    ----------
+    kind : {"firth", "median"}
+    objective : Objective
+        Weights count as repeated rows.
+    start : (p,) ndarray
+        In the coordinates of X.
+    **options
+        `maxiter`, `tol`, `callback` of `solve_adjusted`.
+
+    Returns
+    -------
+    ReducedEstimate
+
+    Raises
+    ------
+    RankDeficiency
+        The columns are linearly dependent.
+    """
+    with one_blas_thread() if len(start) < FACTORED_ALONE.stop else nullcontext():
+        return _reduce_bias(kind, objective, start, options)
+
+
+def _reduce_bias(kind: str, objective: Objective, start: ndarray, options) -> ReducedEstimate:
+    basis = None
+    opening = objective(start)
+    if not opening.well_conditioned(objective.blocks.arrays[0].least_rcond):
+        refuse_empty_columns(objective, opening.information)
+        basis = triangular_factor(objective.blocks)
+        combinations = dependencies(basis, roundings(objective.blocks))
+        if combinations:
+            raise RankDeficiency(combinations)
+        objective, start = objective.rotated(basis), into_basis(basis, start)
+    adjusted = AdjustedScore(kind, objective, basis)
+    point, fit = solve_adjusted(adjusted, start, rows=objective.n, **options)
+    e = objective(fit.theta, False)
+    fit = replace(fit, evaluation=Evaluation(e.value, point.score, e.information))
+    return ReducedEstimate(fit, basis, reduction=Reduction(kind, point.penalised))
+
+
+def with_corrected_intercept(found: ReducedEstimate, objective: Objective, column: int) -> ReducedEstimate:
+    """The estimate with the intercept that maximises the likelihood given the slopes, for fitted probabilities that add
+    up to the events (FLIC: Puhr, Heinze, Nold, Lusa & Geroldinger 2017).
+
+    Parameters
+    ----------
+    found : ReducedEstimate
+    objective : Objective
+        Of a logit, in the coordinates of X.
+    column : int
+        Place of the constant.
+    """
+    X, y, m, offset, weights = objective.blocks.arrays
+    eta = linear(X, found.theta)
+    eta = eta if offset is None else eta + offset
+    alone = Objective(objective.likelihood, Blocks(Dense(np.ones((len(eta), 1))), y, m, eta, weights))
+    shift = np.zeros(X.shape[1])
+    shift[column] = scalar_maximum(alone, 0.0) / float(X[:1].toarray()[0, column])
+    basis = found.basis
+    theta = found.fit.theta + (shift if basis is None else into_basis(basis, shift))
+    e = (objective if basis is None else objective.rotated(basis))(theta, False)
+    evaluation = Evaluation(e.value, found.fit.evaluation.score, e.information)
+    assert found.reduction is not None
+    fit = replace(found.fit, theta=theta, evaluation=evaluation)
+    return replace(found, fit=fit, reduction=replace(found.reduction, flic=True))
+
+
+def penalised_maximum(
+    objective: Objective,
+    basis: ndarray | None,
+    directions: ndarray,
+    start: ndarray,
+    origin: ndarray | None = None,
+    **options,
+) -> tuple[float, ndarray]:
+    """Largest llf + log|I|/2 over theta = origin + directions @ gamma, I the information of all parameters.
+
+    This is the restricted fit of penalised likelihood-ratio tests (Heinze & Schemper 2002), whose two sides must have
+    the same penalty.
+
+    Parameters
+    ----------
+    objective : Objective
+        Of a logit with one or several equations, in the coordinates ``basis @ theta``.
+    basis : (k, k) upper triangular ndarray or None
+    directions : (p, r) ndarray
+        In the coordinates of X; r may be 0.
+    start : (p,) ndarray
+        Any theta near which the maximum may be.
+    origin : (p,) ndarray, optional
+        By default 0.
+
+    Returns
+    -------
+    value : float
+        Without the coefficients of counts.
+    theta : (p,) ndarray
+        Where, in the coordinates of X.
+
+    Raises
+    ------
+    ArithmeticError
+        No maximum was found.
+    """
+    with one_blas_thread() if len(start) < FACTORED_ALONE.stop else nullcontext():
+        return _penalised_maximum(objective, basis, directions, start, origin, options)
+
+
+def _penalised_maximum(objective, basis, directions, start, origin, options) -> tuple[float, ndarray]:
+    adjusted = AdjustedScore("firth", objective, basis)
+    origin = np.zeros(len(start)) if origin is None else origin
+    if basis is not None:
+        origin, start = into_basis(basis, origin), into_basis(basis, start)
+        directions = np.column_stack([into_basis(basis, d) for d in directions.T]) if directions.size else directions
+    opening = adjusted(origin)
+    if not directions.shape[1]:
+        return float(value(opening)), from_basis(basis, origin)
+    # an orthonormal basis of what is left, each parameter on the scale of its information
+    scale = np.sqrt(np.diag(opening.information))
+    C = np.linalg.qr(scale[:, None] * directions)[0] / scale[:, None]
+
+    def restricted(gamma: ndarray) -> Point:
+        p = adjusted(origin + C @ gamma)
+        return Point(gamma, p.value, p.penalised, C.T @ p.score, C.T @ p.information @ C)
+
+    for first in (C.T @ (scale**2 * (start - origin)), np.zeros(C.shape[1])):
+        point, fit = solve_adjusted(restricted, first, rows=objective.n, **{"maxiter": 200} | options)
+        if fit.converged:
+            return value(point), from_basis(basis, origin + C @ point.theta)
+    raise ArithmeticError(fit.message)

@@ -1,0 +1,171 @@
+"""A likelihood under linear equality constraints: the same objective on an affine subspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from scipy.linalg import qr
+
+from glmclf.core.fit.estimate import Estimate, vanished
+from glmclf.core.fit.solvers import Fit, solve
+from glmclf.core.likelihood.objective import Evaluation
+
+MOST = 100  # iterations, unless told
+SAME = 1e-9  # what two sides of an equation may differ by
+
+
+class Within:
+    """An objective as a function of eta in theta = origin + Q eta.
+
+    Parameters
+    ----------
+    objective : Objective
+    Q : (p, d) ndarray
+        Columns that span the directions left free.
+    origin : (p,) ndarray
+        A point that obeys the constraints.
+    """
+
+    def __init__(self, objective: Any, Q: ndarray, origin: ndarray):
+        self.objective, self.Q, self.origin = objective, Q, origin
+        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
+        self.canonical, self.n = objective.canonical, objective.n
+
+    def theta(self, eta: ndarray) -> ndarray:
+        """The parameters at eta."""
+        return self.origin + self.Q @ eta
+
+    def __call__(self, eta: ndarray, expected: bool = True) -> Evaluation:
+        """Value, score and information."""
+        e = self.objective(self.theta(eta), expected)
+        return Evaluation(e.value, self.Q.T @ e.score, self.Q.T @ e.information @ self.Q)
+
+    def gradient(self, eta: ndarray) -> Evaluation:
+        """Value and score alone."""
+        e = self.objective.gradient(self.theta(eta))
+        return Evaluation(e.value, self.Q.T @ e.score, e.information)
+
+    def score_factor(self, eta: ndarray, X, y, m, offset) -> ndarray:
+        """Derivative of each row's log-likelihood in its linear predictors."""
+        return self.objective.score_factor(self.theta(eta), X, y, m, offset)
+
+
+def constrained(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
+    """Q and origin with R (origin + Q eta) = q for every eta.
+
+    Parameters
+    ----------
+    R : (J, p) ndarray
+        Of full row rank.
+    q : (J,) ndarray
+
+    Returns
+    -------
+    Q, origin : (p, p - J), (p,) ndarrays
+        Q orthonormal, the origin the point nearest to 0.
+    """
+    J = len(R)
+    full, T = np.linalg.qr(R.T, mode="complete")
+    origin = full[:, :J] @ np.linalg.solve(T[:J].T, q)
+    return full[:, J:], origin
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Linear equations that an estimate obeys, R theta = q.
+
+    Attributes
+    ----------
+    R, q : (J, p), (J,) ndarrays
+        Of full row rank, in the coordinates of X.
+    Q, origin : (p, p - J), (p,) ndarrays
+        theta = origin + Q eta obeys them for every eta; in the coordinates of the fit.
+    words : tuple of str
+        What they say.
+    null : bool
+        Whether the model without regressors obeys them.
+    """
+
+    R: ndarray
+    q: ndarray
+    Q: ndarray
+    origin: ndarray
+    words: tuple[str, ...]
+    null: bool
+
+    def __str__(self) -> str:
+        return ", ".join(self.words)
+
+    def mapped(self, A: ndarray, inverse: ndarray) -> Constraint:
+        """The same of A theta, in names of its own."""
+        return replace(self, R=self.R @ inverse, Q=A @ self.Q, origin=A @ self.origin)
+
+    def fixed(self, rows: ndarray) -> tuple[ndarray, ndarray]:
+        """Which combinations, rows (., p) of parameters, have one value alone; and these values."""
+        size = np.abs(self.R).max(axis=0)
+        size = 1.0 / np.where(size > 0, size, 1.0)  # units
+        weights = np.linalg.lstsq((self.R * size).T, (rows * size).T, rcond=None)[0].T
+        left = np.abs(rows * size - weights @ (self.R * size)).max(axis=1, initial=0.0)
+        fixed = (left <= SAME * np.abs(rows * size).max(axis=1, initial=0.0)) & rows.any(axis=1)
+        return fixed, np.where(fixed, weights @ self.q, np.nan)
+
+    def implies(self, other: Constraint) -> bool:
+        """Whether what obeys these equations obeys the others."""
+        fixed, values = self.fixed(other.R)
+        return bool(fixed.all() and np.allclose(values, other.q, rtol=SAME, atol=SAME * (1.0 + np.abs(other.q))))
+
+
+@dataclass(frozen=True)
+class ConstrainedEstimate(Estimate):
+    """The maximum under constraints, in the coordinates of `Estimate`.
+
+    `fit` has the information of all parameters, and the score along the directions left free alone.
+
+    Attributes
+    ----------
+    constraint : Constraint
+    """
+
+    constraint: Constraint | None = None
+
+
+def free_parameters(R: ndarray, q: ndarray, size: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+    """E, origin and the places of the free parameters: theta = origin + E theta[free] obeys R theta = q.
+
+    Parameters
+    ----------
+    R, q : (J, p), (J,) ndarrays
+        Of full row rank.
+    size : (p,) ndarray
+        Of the regressors, so that units do not decide which parameters are solved for.
+    """
+    J, p = R.shape
+    pivots = qr(R / size, mode="r", pivoting=True)[1][:J]
+    free = np.setdiff1d(np.arange(p), pivots)
+    E, origin = np.zeros((p, p - J)), np.zeros(p)
+    E[free, np.arange(p - J)] = 1.0
+    solved = np.linalg.solve(R[:, pivots], np.column_stack([R[:, free], q]))
+    E[pivots], origin[pivots] = -solved[:, :-1], solved[:, -1]
+    return E, origin, free
+
+
+def maximise_within(method: str, part: Within, eta: ndarray, constraint: Constraint, **options) -> tuple[Fit, bool]:
+    """The maximum within a subspace as a `Fit` of all parameters; and whether its information has all but vanished."""
+    Q, none = constraint.Q, not len(eta)
+    gone = False
+    if none:
+        fit = Fit(eta, part(eta, False), 0, True, "converged", 0.0)
+    else:
+        opening = part(eta)
+        fit = solve(method, part, eta, opening=opening, **options)  # type: ignore[arg-type]
+        if not fit.converged and fit.iterations < options.get("maxiter", MOST):
+            again = solve("newton", part, eta, **options)  # type: ignore[arg-type]
+            fit = again if again.converged else fit
+        gone = vanished(opening.information, fit.evaluation.information)
+    theta = part.theta(fit.theta)
+    e = part.objective(theta, False)
+    along = np.zeros(len(theta)) if none else Q @ np.linalg.lstsq(Q, e.score, rcond=None)[0]
+    return replace(fit, theta=theta, evaluation=Evaluation(e.value, along, e.information)), gone

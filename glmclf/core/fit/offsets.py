@@ -1,0 +1,127 @@
+"""Large offsets: a typical value is taken out of them and given to the constant, where that is exact.
+
+An offset of a million beside a linear predictor of one leaves the predictor ten digits, since offset + X b is then a
+difference of large numbers. Where X a = 1 for some a, offset - c and b + c a are the same model without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.design.columns import expandable
+from glmclf.core.fit.estimate import into_basis
+from glmclf.core.numerics.double_double import two_sum
+
+LARGE = 8.0  # typical value from which centring is worth a pass over the rows
+
+
+def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarray]:
+    """The objective with smaller offsets, and the shift (p,) of its parameters against those of the objective given.
+
+    The objective itself and zeros where offsets are small, or nothing can be taken from them without rounding.
+
+    Parameters
+    ----------
+    objective : Objective
+    movable : (k,) bool ndarray, optional
+        Columns whose parameters may be shifted, as they have no penalty; by default all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from glmclf.core.rows.blocks import Blocks
+    >>> from glmclf.core.design.columns import Dense
+    >>> from glmclf.core.likelihood.pointwise import Binomial
+    >>> from glmclf.core.likelihood.links import Logit
+    >>> from glmclf.core.likelihood.objective import Objective
+    >>> from glmclf.core.fit.offsets import centred
+    >>> rows = Blocks(Dense(np.ones((3, 1))), np.array([0.0, 1.0, 1.0]), None, 1e6 + np.array([0.5, 0.0, -1.0]), None)
+    >>> inner, shift = centred(Objective(Binomial(Logit()), rows))
+    >>> inner.blocks.arrays[3], shift
+    (array([ 0.5,  0. , -1. ]), array([1000000.]))
+    """
+    k, q = objective.blocks.arrays[0].shape[1], objective.likelihood.n_eta
+    nothing = objective, np.zeros(k * q)
+    if objective.blocks.arrays[3] is None or not k:
+        return nothing
+    c = np.array([_on_a_grid(*ends) for ends in zip(*_middle_and_spread(objective.blocks), strict=True)])
+    if not c.any():
+        return nothing
+    less = -c if objective.blocks.arrays[3].ndim == 2 else -c[0]
+    rounded = objective.blocks.sum(lambda X, y, m, o, w: int(two_sum(o, np.broadcast_to(less, o.shape))[1].any()))
+    a = None if rounded else _constant(objective.blocks.changed(lambda X, *rest: (X,)), movable)
+    if a is None:
+        return nothing
+    blocks = objective.blocks.changed(lambda X, y, m, offset, w: (X, y, m, offset + less, w))
+    shift = np.outer(np.broadcast_to(c, q), a).ravel()
+    return type(objective)(objective.likelihood, blocks, objective.unit), shift
+
+
+def restored(found: Any, shift: ndarray) -> Any:
+    """An `Estimate` of the centred objective as one of the objective given; its evaluation is the same."""
+    if not shift.any():
+        return found
+    moved = shift if found.basis is None else into_basis(found.basis, shift)
+    return replace(found, fit=replace(found.fit, theta=found.fit.theta - moved))
+
+
+def typical(blocks: Any) -> ndarray:
+    """The median of the offset, column by column; of rows in a stream the middle of its range."""
+    return _middle_and_spread(blocks)[0]
+
+
+def _middle_and_spread(blocks: Any) -> tuple[ndarray, ndarray]:
+    """The typical offset and the largest distance from it, (q,) each."""
+    if blocks.streamed:
+        low, high = blocks.sum(lambda X, y, m, offset, w: _Ends.of(offset)).ends
+        return 0.5 * (low + high), 0.5 * (high - low)
+    offset = blocks.arrays[3].reshape(blocks.n, -1)
+    middle = np.median(offset, axis=0)
+    return middle, np.abs(offset - middle).max(axis=0)
+
+
+class _Ends:
+    """Least and largest number of each column, (2, q); + is those of both."""
+
+    def __init__(self, ends: ndarray):
+        self.ends = ends
+
+    @classmethod
+    def of(cls, offset: ndarray) -> _Ends:
+        columns = offset.reshape(len(offset), -1)
+        return cls(np.stack([columns.min(axis=0), columns.max(axis=0)]))
+
+    def __add__(self, other: _Ends) -> _Ends:
+        (a, b), (c, d) = self.ends, other.ends
+        return _Ends(np.stack([np.minimum(a, c), np.maximum(b, d)]))
+
+
+def _on_a_grid(middle: float, spread: float) -> float:
+    """The middle on a grid as wide as the spread, so that it has few digits; 0 where it is small beside that."""
+    if not np.isfinite(spread) or abs(middle) < LARGE:
+        return 0.0
+    grid = 2.0 ** np.ceil(np.log2(max(spread, 1.0)))
+    return float(np.round(middle / grid) * grid)
+
+
+def _constant(columns: Any, movable: ndarray | None) -> ndarray | None:
+    """Coefficients a with X a = 1 in every row, if a column is constant or a sum of columns of 0 and 1 is 1."""
+    blocks = expandable(columns)
+    ends = [(A.min(axis=0), A.max(axis=0)) for A in (x.toarray() for (x,) in blocks)]
+    low, high = np.min([a for a, _ in ends], axis=0), np.max([b for _, b in ends], axis=0)
+    ok = np.ones(len(low), dtype=bool) if movable is None else movable
+    ones = np.flatnonzero((low == high) & (low != 0) & ok)
+    if len(ones):
+        a = np.zeros(len(low))
+        a[ones[0]] = 1.0 / low[ones[0]]
+        return a
+    flags = (low == 0) & (high == 1) & ok
+    if not flags.any():
+        return None
+    G, a = blocks.sum(lambda x: x.gram(np.ones(x.shape[0])))[np.ix_(flags, flags)], np.zeros(len(low))
+    a[flags] = np.round(np.linalg.lstsq(G, np.diag(G), rcond=None)[0])  # of flags, sums are squares
+    return a if all((x @ a == 1.0).all() for (x,) in blocks) else None

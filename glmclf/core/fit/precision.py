@@ -1,0 +1,97 @@
+"""How many digits of an estimate are right: rounding errors of its score, propagated to the parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.design.columns import is_small, triangular_inverse
+from glmclf.core.fit.estimate import Estimate, from_basis, into_basis
+
+UNIT = 2.0**-53  # of rounding
+MOST = 16.0
+BLOCK = 16_384  # rows that are added one after the other
+
+
+def expected_digits(
+    found: Estimate, n: int, *, unit: float, repeats: float, rounded: ndarray, shift: Any = 0.0
+) -> ndarray:
+    """Correct digits to expect of each parameter, -log10 of its relative error, from -16 to 16.
+
+    The score is a sum of rounded terms u x, with u at rounded linear predictors, added one after the other in blocks of
+    m rows: with e^2 the mean squared size of the terms of a linear predictor, weighted by the curvature of the rows,
+    its error has about the covariance eps^2 (1 + e^2 + m/4) I, and that of the estimate eps^2 (1 + e^2 + m/4) I^-1.
+    Added are the roundings of columns that were
+    computed, of rows put into a basis in plain arithmetic, of the result, and what is left of the last Newton step. All
+    are taken as independent, so that this is what to expect and no bound.
+
+    Parameters
+    ----------
+    found : Estimate
+        Of full rank, finite.
+    n : int
+        Rows.
+    unit : float
+        What one observation weighs.
+    repeats : float
+        Observations a row.
+    rounded : (k,) bool ndarray
+        Columns whose entries are rounded.
+    shift : (p,) ndarray, optional
+        What `core.offsets.centred` added to the parameters: the sums that were rounded are those of both.
+
+    Returns
+    -------
+    (p,) ndarray
+        NaN where the information is singular; negative where the error is larger than the parameter.
+    """
+    fit, basis, k = found.fit, found.basis, len(rounded)
+    gamma, information = fit.theta, fit.evaluation.information / unit
+    try:
+        root = fit.evaluation.factor.root * np.sqrt(unit)
+    except np.linalg.LinAlgError:
+        return np.full(len(gamma), np.nan)
+    V, theta, q = root @ root.T, found.theta, len(gamma) // k
+    summed = gamma + (into_basis(basis, shift) if basis is not None and np.ndim(shift) else shift)
+    E = repeats * V * (1.0 + min(n, BLOCK) / 4 + float(summed**2 @ np.diag(information)) / n)
+    sizes, T = _sizes(information, basis, k), np.eye(k) if basis is None else triangular_inverse(basis)
+    if basis is not None and not (is_small(n, k) if found.exact is None else found.exact):
+        E = E + _of_columns(V, sizes @ T**2, np.abs(T) @ np.abs(summed.reshape(k, q, order="F")), sizes, n)
+    E = from_basis(basis, from_basis(basis, E).T)
+    if rounded.any():
+        X = from_basis(basis, from_basis(basis, V).T)
+        own = sizes * rounded
+        E = E + _of_columns(X, own, theta.reshape(k, q, order="F"), own, n)
+    back = T**2 @ gamma.reshape(k, q, order="F") ** 2
+    variance = UNIT**2 * (np.diag(E) + back.ravel(order="F") + theta**2) + _left(found, V, unit, n) ** 2
+    size = np.where(theta == 0, np.sqrt(np.diag(from_basis(basis, from_basis(basis, V).T))), np.abs(theta))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.clip(-np.log10(np.sqrt(variance) / size), -MOST, MOST)
+
+
+def _sizes(information: ndarray, basis: ndarray | None, k: int) -> ndarray:
+    """Squared length of each column of X, weighted by the curvature of the rows, (q, k)."""
+    blocks = [information[i : i + k, i : i + k] for i in range(0, len(information), k)]
+    if basis is None:
+        return np.array([np.diag(b) for b in blocks])
+    return np.array([np.einsum("ij,jk,ki->i", basis.T, b, basis) for b in blocks])
+
+
+def _of_columns(V: ndarray, squares: ndarray, coefficients: ndarray, sizes: ndarray, n: int) -> ndarray:
+    """Covariance that errors of columns give an estimate of covariance V: through the score, whose errors have these
+    squares (q, k), and through the linear predictors, sums of columns of these sizes times coefficients (k, q)."""
+    eta = float((sizes * coefficients.T**2).sum()) / n
+    return (V * squares.ravel()) @ V + eta * V
+
+
+def _left(found: Estimate, V: ndarray, unit: float, n: int) -> ndarray:
+    """What is left of the distance to the maximum: the last Newton step, or what it leaves where it was taken."""
+    fit = found.fit
+    step = np.abs(from_basis(found.basis, V @ (fit.evaluation.score / unit)))
+    if getattr(found, "reduction", None) is not None:  # quasi-scoring ends linearly
+        return step
+    if fit.message != "converged":  # to rounding: the score that is left is noise, and so is the estimate
+        return step
+    return step * np.sqrt(max(fit.decrement, 0.0) / unit * len(step) / n)

@@ -1,0 +1,189 @@
+"""Limited-memory BFGS in the metric of a Kronecker product, for several equations whose information is dear.
+
+With equal probabilities in every row the information of a multinomial logit is W (x) X'X, W = diag(p) - pp'. It is so
+where all slopes are 0, and the gradient in this metric leads far from there (Boehning 1992 has steps in the metric of a
+W that bounds the information everywhere). A pass for the gradient takes two products of matrices with k columns, one
+for the information as much as (k q)^2 multiplications a row.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+from numpy import ndarray
+from scipy.linalg import eigh
+
+from glmclf.core.fit.solvers import Fit
+from glmclf.core.likelihood.objective import Factor
+
+ROUNDING = 1e-13  # of the largest entry
+MEMORY = 60  # steps remembered
+FLOOR, PATIENCE = 1e-18, 30  # squared lengths below FLOOR, none of which in PATIENCE steps is a new low, are rounding
+ARMIJO = 1e-4
+MAX_HALVINGS = 60
+
+
+class Kronecker:
+    """The matrix W (x) G + I (x) diag(ridge), for vectors of q equations one after the other.
+
+    In the coordinates U'.V, U the eigenvectors of W and V those of the pencil (G, G + diag(ridge)), it is diagonal.
+
+    Parameters
+    ----------
+    W : (q, q) ndarray
+        Positive semi-definite. Where it is 0 and there is no ridge, a vector to solve for must be 0, too.
+    G : (k, k) ndarray
+        Positive semi-definite.
+    ridge : (k,) ndarray, optional
+        >= 0; G + diag(ridge) is positive definite.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A matrix is singular to rounding.
+    """
+
+    def __init__(self, W: ndarray, G: ndarray, ridge: ndarray | None = None):
+        self.W, self.G = W, G
+        w, self.U = eigh(W)
+        total = G if ridge is None else G + np.diag(ridge)
+        self.V = Factor(total).root
+        g = np.ones(len(G))
+        if ridge is not None:
+            g, turn = eigh(self.V.T @ G @ self.V)
+            self.V, g = self.V @ turn, np.clip(g, 0.0, 1.0)
+        diagonal = w[:, None] * g + (1.0 - g)
+        self.diagonal = np.where(diagonal > ROUNDING * diagonal.max(), diagonal, np.inf)
+
+    def solve(self, b: ndarray) -> ndarray:
+        """The inverse times b, (k q,)."""
+        B = (self.U.T @ b.reshape(len(self.U), -1)) @ self.V
+        return (self.U @ (B / self.diagonal) @ self.V.T).ravel()
+
+    @property
+    def rcond(self) -> float:
+        """Reciprocal condition of W (x) G, scaled by its diagonal."""
+        return Factor(self.W).rcond * Factor(self.G).rcond
+
+    def toarray(self) -> ndarray:
+        """W (x) G."""
+        return np.kron(self.W, self.G)
+
+
+class Part:
+    """The part of W (x) G that is of some parameters, as a metric in which the others stay where they are.
+
+    Parameters
+    ----------
+    W, G : (q, q), (k, k) ndarrays
+    places : (m,) integer ndarray
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        The part is singular to rounding.
+    """
+
+    def __init__(self, W: ndarray, G: ndarray, places: ndarray):
+        self.places, (i, j) = places, np.divmod(places, len(G))
+        self.factor = Factor(W[np.ix_(i, i)] * G[np.ix_(j, j)])
+
+    def solve(self, b: ndarray) -> ndarray:
+        """The inverse times b, 0 for the others."""
+        out = np.zeros(len(b))
+        out[self.places] = self.factor.solve(b[self.places])
+        return out
+
+
+def lbfgs(objective, start: ndarray, metric, *, maxiter: int, tol: float, callback=None, opening=None) -> Fit:
+    """Maximise a concave objective by gradients alone, from a start.
+
+    Parameters
+    ----------
+    objective : MultinomialObjective or Ridge
+        Has `gradient`.
+    start : (p,) ndarray
+    metric : Kronecker, Part or Factor
+        ``metric.solve(s)`` is a step: the inverse of an approximate information.
+    maxiter : int
+    tol : float
+        Convergence: the squared length of a step in the metric that the steps so far have made of the first one, about
+        the squared distance to the maximum in standard errors.
+    callback : callable, optional
+        ``callback(iteration, theta, value)`` after each iteration.
+    opening : Evaluation, optional
+        Value and score at the start, where they are known.
+
+    Returns
+    -------
+    Fit
+        Its evaluation has no information.
+
+    References
+    ----------
+    Liu & Nocedal (1989), On the limited memory BFGS method for large scale optimization, Mathematical Programming 45.
+    """
+    theta, e = start, opening or objective.gradient(start)
+    memory: deque = deque(maxlen=MEMORY)
+    trace: list[tuple[float, float]] = []
+    converged, message = False, "no maximum within the iterations allowed"
+    while True:
+        step = _step(metric, memory, e.score)
+        decrement = float(step @ e.score)
+        trace.append((e.value, decrement))
+        distance = decrement / objective.unit
+        if not np.isfinite(decrement) or decrement < 0:
+            message = "no step increases the log-likelihood"
+            break
+        if distance <= tol:
+            converged, message = True, "converged"
+            break
+        if distance < FLOOR and _stands_still([d for _, d in trace]):
+            converged, message = True, "converged to rounding"
+            break
+        if len(trace) > maxiter:
+            break
+        step, new = _halve(objective, theta, e, step, decrement)
+        if new is None:
+            message = "no step increases the log-likelihood"
+            break
+        bend = e.score - new.score
+        if (curvature := float(step @ bend)) > 0:
+            memory.append((step, bend, curvature))
+        theta, e = theta + step, new
+        if callback is not None:
+            callback(len(trace), theta, e.value)
+    return Fit(theta, e, len(trace) - 1, converged, message, decrement, tuple(trace))
+
+
+def _step(metric, memory, score: ndarray) -> ndarray:
+    """The inverse metric, updated by the steps in memory, times the score: the two loops of Nocedal (1980)."""
+    rest, shares = score, []
+    for step, bend, curvature in reversed(memory):
+        share = float(step @ rest) / curvature
+        rest = rest - share * bend
+        shares.append(share)
+    out = metric.solve(rest)
+    if memory:  # the metric on the scale of the last step
+        _, bend, curvature = memory[-1]
+        out *= curvature / float(bend @ metric.solve(bend))
+    for (step, bend, curvature), share in zip(memory, reversed(shares), strict=True):
+        out = out + (share - float(bend @ out) / curvature) * step
+    return out
+
+
+def _stands_still(lengths: list[float]) -> bool:
+    """Whether none of the last squared lengths is below all those before them."""
+    return len(lengths) > PATIENCE and min(lengths[-PATIENCE:]) > 0.9 * min(lengths[:-PATIENCE])
+
+
+def _halve(objective, theta: ndarray, e, step: ndarray, decrement: float):
+    """The longest of 1, 1/2, 1/4, ... of a step that increases the value enough, and the evaluation there."""
+    slack = 1e-13 * abs(e.value)
+    for _ in range(MAX_HALVINGS):
+        new = objective.gradient(theta + step)
+        if new.value >= e.value + ARMIJO * decrement - slack:
+            return step, new
+        step, decrement = 0.5 * step, 0.5 * decrement
+    return step, None

@@ -1,0 +1,242 @@
+"""Repeated rows: where regressors are discrete, a likelihood is a sum over distinct rows, which may be far fewer.
+
+Rows that agree in X and in the offset have the same linear predictor, so that only the sums of their responses and
+weights count. Distinct rows are found without sorting: each column of small range is a digit of a mixed-radix number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.design.columns import Cells, Dense, from_pieces
+from glmclf.core.likelihood.pointwise import Binomial, Multinomial
+from glmclf.core.rows.blocks import Blocks
+
+LEAST = 20_000  # rows from which looking for repeated ones pays
+PAYS = 8  # rows for each distinct one, at least
+TABLE = 2**16  # numbers that are counted as they come; more are first reduced to those that occur
+GLANCE = 500  # rows that tell whether a column may be discrete
+FEW = 100  # distinct numbers of a column that are no whole ones
+CHUNK = 2**14
+
+
+class Distinct(NamedTuple):
+    """Distinct rows, and what the rows that are equal to each add up to.
+
+    Attributes
+    ----------
+    X : Dense or Cells
+    y : (n,) or (n, K) ndarray
+        Successes, or counts of each class, with their weights.
+    trials : (n,) ndarray
+        With their weights, too.
+    offset : ndarray or None
+    weights : None
+        Each row counts for what it holds.
+    """
+
+    X: Dense | Cells
+    y: ndarray
+    trials: ndarray
+    offset: ndarray | None
+    weights: None = None
+
+
+class Digit(NamedTuple):
+    """A column of small range: code + radix choices, or numbers and their sorted levels.
+
+    Attributes
+    ----------
+    values : (n,) ndarray
+        Codes from 0, or numbers.
+    radix : int
+        How many codes there may be.
+    low : float or None
+        The smallest of whole numbers; None for codes.
+    levels : ndarray or None
+        Numbers that are not all whole ones.
+    """
+
+    values: ndarray
+    radix: int
+    low: float | None = None
+    levels: ndarray | None = None
+
+    def codes(self, values: ndarray) -> tuple[ndarray, bool]:
+        """Codes of some rows, and whether they tell the numbers exactly."""
+        if self.low is None:
+            return values, True
+        if self.levels is None:
+            shifted = values.astype(np.float64, copy=False) - self.low
+            codes = shifted.astype(np.int32)
+            return codes, bool((codes == shifted).all())
+        codes = np.minimum(np.searchsorted(self.levels, values), self.radix - 1).astype(np.int32)
+        return codes, bool((self.levels[codes] == values).all())
+
+
+def distinct_rows(
+    likelihood: Binomial | Multinomial,
+    X: Any,
+    y: ndarray,
+    trials: ndarray | None,
+    offset: ndarray | None,
+    weights: ndarray | None,
+    n_threads: int | None = None,
+) -> Distinct | None:
+    """The distinct rows of a design and an offset with their counts; None unless they are found cheaply and few."""
+    n = X.shape[0]
+    if n < LEAST or not isinstance(X, Dense | Cells):
+        return None
+    found = _numbered(_digits(X, offset), n, n_threads)
+    if found is None:
+        return None
+    key, size = found
+    counts = _counts(likelihood, key, size, y, trials, weights, n_threads)
+    rows = _places(key, size, n_threads)
+    there = rows > 0
+    if PAYS * np.count_nonzero(there) > n:
+        return None
+    rows, counts = rows[there] - 1, counts[there]
+    y = counts if isinstance(likelihood, Multinomial) else counts[:, 1]
+    return Distinct(taken(X, rows), y, counts.sum(axis=1), None if offset is None else offset[rows])
+
+
+def equal_rows(X: Any) -> tuple[ndarray, ndarray] | None:
+    """One row (u,) of each kind, and of which kind each row is (n,); None unless they are found cheaply and few."""
+    n = X.shape[0]
+    found = _numbered(_digits(X, None), n, None) if n >= LEAST and isinstance(X, Dense | Cells) else None
+    if found is None:
+        return None
+    key, size = found
+    rows = _places(key, size, None)
+    there = rows > 0
+    if PAYS * np.count_nonzero(there) > n:
+        return None
+    return rows[there] - 1, (np.cumsum(there) - 1).astype(np.int32)[key]
+
+
+def taken(X: Dense | Cells, rows: ndarray) -> Dense | Cells:
+    """Some rows, in whichever form makes a pass cheaper."""
+    return X.subset(rows) if isinstance(X, Dense) else from_pieces(X.subset(rows).pieces, len(rows))
+
+
+def of_counts(likelihood: Binomial | Multinomial) -> Binomial | Multinomial:
+    """The likelihood of what distinct rows hold."""
+    return Binomial(likelihood.link) if isinstance(likelihood, Binomial) else likelihood
+
+
+# ------------------------------------------------------------------------------------------------ digits
+def _digits(X: Dense | Cells, offset: ndarray | None) -> Iterator[Digit | None]:
+    """Every column as a digit; None for one that is not discrete."""
+    if X._inverse is not None:
+        yield None
+        return
+    numbers, coded = list(X.X.T) if isinstance(X, Dense) else [], {}
+    for piece in X.pieces if isinstance(X, Cells) else ():
+        numbers += [] if piece.numbers is None else list(piece.numbers.T)
+        if piece.codes is not None:
+            coded[id(piece.codes)] = Digit(piece.codes, len(piece.contrast))
+    if offset is not None:
+        numbers += list(offset.reshape(len(offset), -1).T)
+    if all(_may_be_discrete(values) for values in numbers):  # nothing large is read before a glance at all
+        ends = ((values, float(values.min()), float(values.max())) for values in numbers)
+        yield from (_digit(values, low, high) for values, low, high in ends if low != high)
+        yield from coded.values()
+    else:
+        yield None
+
+
+def _may_be_discrete(values: ndarray) -> bool:
+    some = values[:: max(1, len(values) // GLANCE)]
+    return bool((np.rint(some) == some).all()) or len(np.unique(some)) <= FEW
+
+
+def _digit(values: ndarray, low: float, high: float) -> Digit | None:
+    """A digit by what a glance shows; `Digit.codes` tells whether it holds for every row."""
+    levels = np.unique(values[:: max(1, len(values) // GLANCE)])
+    if (np.rint(levels) == levels).all():
+        return Digit(values, int(high - low) + 1, low) if high - low < TABLE else None
+    return Digit(values, len(levels), low, levels)
+
+
+# ------------------------------------------------------------------------------------------------ numbers
+def _numbered(digits: Iterator[Digit | None], n: int, n_threads: int | None) -> tuple[ndarray, int] | None:
+    """A number for each row, equal for equal rows, and how many numbers there may be; None if too many."""
+    all_digits: list[Digit] = []
+    for digit in digits:
+        if digit is None:
+            return None
+        all_digits.append(digit)
+    key, size = np.zeros(n, dtype=np.int32), 1
+    for digit in sorted(all_digits, key=lambda d: -d.radix):  # interactions before the factors that they hold
+        if size * digit.radix > TABLE:
+            size = _reduced(key, size, n_threads)
+            if PAYS * size > n or size * digit.radix > max(TABLE, n // 2):
+                return None
+
+        def append(key, values, digit=digit):
+            codes, exact = digit.codes(values)
+            key *= np.int32(digit.radix)
+            key += codes
+            return 0 if exact else 1
+
+        if Blocks(key, digit.values, size=CHUNK, n_threads=n_threads).sum(append):
+            return None
+        size *= digit.radix
+    return key, size
+
+
+def _reduced(key: ndarray, size: int, n_threads: int | None) -> int:
+    """Renumber the keys that occur, in place; returns how many do."""
+    there = _places(key, size, n_threads) > 0
+    place = (np.cumsum(there) - 1).astype(np.int32)
+
+    def renumber(key):
+        key[:] = place[key]
+        return 0
+
+    Blocks(key, size=CHUNK, n_threads=n_threads).sum(renumber)
+    return int(there.sum())
+
+
+def _places(key: ndarray, size: int, n_threads: int | None) -> ndarray:
+    """One row, from 1, that has each number; 0 for a number that no row has."""
+    rows = np.zeros(size, dtype=np.int64)
+    chunk = _chunk(size)
+    for start in range(0, len(key), chunk):
+        part = key[start : start + chunk]
+        rows[part] = np.arange(start + 1, start + 1 + len(part))
+    return rows
+
+
+def _chunk(size: int) -> int:
+    """Rows a block that outweigh a table of so many numbers."""
+    return max(CHUNK, 4 * size)
+
+
+def _counts(likelihood, key, size, y, trials, weights, n_threads) -> ndarray:
+    """Sums over equal rows of the counts of each class, (size, K); of two outcomes the failures come first."""
+    K = _classes(likelihood, y)
+
+    def of_classes(key, y, w, K=K):
+        return np.bincount(key * np.int64(K) + y.astype(np.int64), weights=w, minlength=size * K)
+
+    def of_counts(key, y, m, w):
+        columns = y.T if y.ndim == 2 else ((1.0 if m is None else m) - y, y)
+        return np.array([np.bincount(key, weights=c if w is None else w * c, minlength=size) for c in columns])
+
+    if K is not None:
+        blocks = Blocks(key, y, weights, size=_chunk(size * K), n_threads=n_threads)
+        return blocks.sum(of_classes).reshape(size, K).astype(np.float64)
+    return Blocks(key, y, trials, weights, size=_chunk(size), n_threads=n_threads).sum(of_counts).T
+
+
+def _classes(likelihood: Binomial | Multinomial, y: ndarray) -> int | None:
+    """How many classes y codes; None where it counts."""
+    if isinstance(likelihood, Multinomial):
+        return likelihood.K if y.ndim == 1 else None
+    return 2 if likelihood.binary else None

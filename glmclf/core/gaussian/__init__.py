@@ -1,0 +1,1 @@
+"""Gaussian classes: moments, covariances and their shrinkage, densities, likelihood."""

@@ -1,0 +1,1 @@
+"""Links and likelihoods: pointwise values and derivatives, and their sums over rows."""

@@ -1,0 +1,327 @@
+"""Objective: log-likelihood, score and information at theta, summed over blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy import ndarray
+
+# what surrounds these costs more than a small matrix
+from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dpotrs, dtrtri
+
+from glmclf.core.design.columns import is_small, some_columns
+from glmclf.core.rows.blocks import Blocks
+
+HELD = 2**23  # entries of an information of several equations from which it is not held once more for each block
+ROWS = 4096  # of a block that grams of many columns are worth adding for
+CLEAR = 100.0  # times the least reciprocal condition, where an estimate of it is enough
+EQUAL = 1e-15  # relative difference of probabilities that are the same but for rounding
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Log-likelihood, score (p,) and information (p, p) at a theta; + adds two sets of rows."""
+
+    value: float
+    score: ndarray
+    information: ndarray
+
+    def __add__(self, other: Evaluation) -> Evaluation:
+        return Evaluation(
+            self.value + other.value, self.score + other.score, self.information + other.information
+        )
+
+    @cached_property
+    def factor(self) -> Factor:
+        """The information, factorised."""
+        return Factor(self.information)
+
+    def well_conditioned(self, least: float) -> bool:
+        """Whether the reciprocal condition of the scaled information is above `least`, so that Cholesky will do."""
+        try:
+            return self.factor.exceeds(least)
+        except np.linalg.LinAlgError:
+            return False
+
+
+class Deferred(Evaluation):
+    """An evaluation whose information is formed when it is first asked for.
+
+    Parameters
+    ----------
+    value, score
+        As of an `Evaluation`.
+    form : callable
+        Without arguments; gives the information.
+    """
+
+    def __init__(self, value: float, score: ndarray, form: Callable[[], ndarray]):
+        self.__dict__.update(value=value, score=score, form=form)
+
+    @cached_property
+    def information(self) -> ndarray:
+        """The information (p, p)."""
+        found = self.__dict__["form"]()
+        del self.__dict__["form"]  # and the data with it
+        return found
+
+
+class Factor:
+    """Cholesky factor of a positive definite matrix A after scaling its diagonal to one, so that units don't matter.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A is not positive definite to rounding.
+    """
+
+    def __init__(self, A: ndarray):
+        diagonal = A.diagonal()
+        if not (np.isfinite(A).all() and (diagonal > 0).all()):
+            raise np.linalg.LinAlgError("a diagonal entry is zero or not finite")
+        # a power of two: scaling costs no digit
+        self.scale = np.exp2(-np.rint(0.5 * np.log2(diagonal)))
+        self.scaled = A * self.scale * self.scale[:, None]
+        self.L, failed = dpotrf(self.scaled, lower=True)
+        if failed:
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+
+    def solve(self, b: ndarray) -> ndarray:
+        """A^-1 b."""
+        return self.scale * dpotrs(self.L, self.scale * b, lower=True)[0] if len(b) else b
+
+    @property
+    def root(self) -> ndarray:
+        """T with A^-1 = T T', so that T' M T loses nothing to A^-1 M A^-1.
+
+        By dtrtri: dtrtrs wakes a second BLAS thread for the smallest matrix, which then turns for some 80 ms.
+        """
+        return self.scale[:, None] * dtrtri(self.L, lower=True)[0].T if len(self.L) else self.L
+
+    @property
+    def inverse(self) -> ndarray:
+        """A^-1, with less memory than by the root."""
+        V = dpotri(self.L, lower=True)[0]
+        V *= self.scale
+        V *= self.scale[:, None]
+        V = np.tril(V)
+        V += np.tril(V, -1).T
+        return V
+
+    @property
+    def rcond(self) -> float:
+        """Smallest over largest eigenvalue of the scaled matrix."""
+        values = np.linalg.eigvalsh(self.scaled)
+        return float(values[0] / values[-1])
+
+    def exceeds(self, least: float) -> bool:
+        """Whether `rcond` is above `least`.
+
+        The condition in the 1-norm, which is no less than in the spectral, is estimated from the factor at next to no
+        cost (Higham 1988, ACM Transactions on Mathematical Software 14, 381-396), up to a factor far below CLEAR.
+        """
+        rcond, _ = dpocon(self.L, np.abs(self.scaled).sum(axis=0).max(), uplo="L")
+        return rcond > CLEAR * least or self.rcond > least
+
+
+class Largest(float):
+    """A number of which the sum over blocks is the largest."""
+
+    def __add__(self, other: float) -> Largest:
+        return Largest(max(self, other))
+
+
+class Objective:
+    """The log-likelihood of a model as a function of its flat parameters.
+
+    Parameters
+    ----------
+    likelihood : Binomial
+        Pointwise log-likelihood, score factor and weight.
+    blocks : Blocks
+        Of ``(X, y, trials, offset, weights)``; the last three may be None.
+    unit : float
+        What one observation weighs: the log-likelihood over this is on the scale on which convergence is judged.
+    """
+
+    def __init__(self, likelihood, blocks: Blocks, unit: float = 1.0):
+        self.likelihood, self.blocks, self.unit = likelihood, blocks, unit
+        self.canonical = likelihood.canonical
+
+    def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
+        """Value, score and information (expected or observed) at theta."""
+
+        def rows(X, y, m, offset, weights):
+            ll, u, w = self._pointwise(theta, X, y, m, offset, weights, expected)
+            return Evaluation(float(ll.sum()), *X.times_and_gram(u, w))
+
+        return self.blocks.sum(rows)
+
+    def gradient(self, theta: ndarray) -> Evaluation:
+        """Value and score alone; the information is 0."""
+
+        def rows(X, y, m, offset, weights):
+            ll, u, _ = self._pointwise(theta, X, y, m, offset, weights, True)
+            return Evaluation(float(ll.sum()), X.times(u), np.zeros(()))
+
+        return self.blocks.sum(rows)
+
+    def farthest(self, d: ndarray) -> float:
+        """The largest change of a linear predictor in a step d."""
+        return self.blocks.sum(lambda X, *_: Largest(np.abs(X @ d.reshape(X.shape[1], -1, order="F")).max(initial=0.0)))
+
+    def score_factor(self, theta: ndarray, X, y, m, offset) -> ndarray:
+        """Derivative of each row's log-likelihood in its linear predictors, without its weight."""
+        return self._pointwise(theta, X, y, m, offset, None, True)[1]
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return self.blocks.n
+
+    def thinned(self, step: int) -> Objective:
+        """The objective of every `step`-th row."""
+        return type(self)(self.likelihood, self.blocks.thinned(step), self.unit)
+
+    def rotated(self, basis: ndarray, exact: bool | None = None) -> Objective:
+        """The objective in the coordinates ``basis @ theta``, its rows in twofold arithmetic if `exact`."""
+        if exact is None and self.blocks.streamed:  # no part is to take itself for the whole
+            exact = is_small(self.n, len(basis))
+        blocks = self.blocks.changed(lambda X, *rest: (X.rotated(basis, exact), *rest))
+        blocks = blocks.resized(min(blocks.size, blocks.arrays[0].block_size))  # rows may be expanded now
+        return type(self)(self.likelihood, blocks, self.unit)
+
+    def _pointwise(self, theta, X, y, m, offset, weights, expected):
+        eta = X @ theta
+        if offset is not None:
+            eta += offset
+        ll, u, w = self.likelihood.pointwise(y, m, eta, expected)
+        if weights is None:
+            return ll, u, w
+        return weights * ll, weights * u, weights * w
+
+
+class MultinomialObjective(Objective):
+    """The log-likelihood of several equations, theta equation by equation (``params.ravel(order="F")``).
+
+    Parameters
+    ----------
+    likelihood : Multinomial
+        q = K - 1 linear predictors a row.
+    blocks : Blocks
+        Of ``(X, y, trials, offset, weights)``; y holds classes (n,) or counts (n, K), the offset is (n,) or (n, q).
+    unit : float
+        As in `Objective`.
+    """
+
+    def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
+        """Value, score (k q,) and information (k q, k q) at theta.
+
+        The information is the sum over pairs of classes j, l of X' diag(m p_j p_l) X (e_j - e_l)(e_j - e_l)', so that
+        nothing is formed as a difference: its blocks off the diagonal are minus the pairs', on it their sums.
+        """
+        if (self.blocks.arrays[0].shape[1] * self.likelihood.K) ** 2 > HELD:
+            return replace(self.gradient(theta), information=self.information(theta))
+
+        def rows(X, y, m, offset, weights):
+            ll, u, p, scale = self._terms(theta, X, y, m, offset, weights)
+            return Evaluation(float(ll.sum()), X.times(u.T).ravel(order="F"), _pairs(X, p, scale))
+
+        e = self.blocks.sum(rows)
+        return replace(e, information=_of_pairs(e.information, self.likelihood.K))
+
+    def gradient(self, theta: ndarray) -> Evaluation:
+        """Value and score alone; the information is 0."""
+
+        def rows(X, y, m, offset, weights):
+            ll, u, *_ = self._terms(theta, X, y, m, offset, weights)
+            return Evaluation(float(ll.sum()), X.times(u.T).ravel(order="F"), np.zeros(()))
+
+        return self.blocks.sum(rows)
+
+    def information(self, theta: ndarray, columns: ndarray | None = None) -> ndarray:
+        """The information alone, of all columns or some, with little more memory than it takes itself.
+
+        A few pairs of classes at a time: the probabilities, formed again for each few, are quick beside their grams.
+        """
+        X, K = self.blocks.arrays[0], self.likelihood.K
+        columns = np.arange(X.shape[1]) if columns is None else columns
+        k = len(columns)
+        pairs, few = [(j, i) for j in range(1, K) for i in range(j)], max(1, HELD // (8 * k * k))
+        out = np.zeros((K - 1, k, K - 1, k))
+        blocks = self.blocks.resized(max(self.blocks.size, ROWS))
+        for start in range(0, len(pairs), few):
+            some = pairs[start : start + few]
+
+            def rows(X, y, m, offset, weights, some=some):
+                *_, p, scale = self._terms(theta, X, y, m, offset, weights)
+                X = X if k == X.shape[1] else some_columns(X, columns)
+                scale = 1.0 if scale is None else scale
+                return np.stack([X.gram(scale * p[j] * p[i]) for j, i in some])
+
+            for (j, i), G in zip(some, blocks.sum(rows), strict=True):
+                out[j - 1, :, j - 1] += G
+                if i:
+                    out[i - 1, :, i - 1] += G
+                    out[j - 1, :, i - 1] -= G
+                    out[i - 1, :, j - 1] -= G
+        return out.reshape((K - 1) * k, -1)
+
+    @property
+    def cost(self) -> float:
+        """Passes for the gradient that take as long as one with the information, about: measured."""
+        k, K = self.blocks.arrays[0].shape[1], self.likelihood.K
+        return 1.0 + K * k * k / (200.0 + 6.0 * k)
+
+    def mean_information(self, theta: ndarray) -> tuple[ndarray, ndarray]:
+        """W (q, q) and G (k, k) with W (x) G the information if every row had the mean probabilities of all."""
+
+        def rows(X, y, m, offset, weights):
+            *_, p, scale = self._terms(theta, X, y, m, offset, weights)
+            scale = np.ones(X.shape[0]) if scale is None else scale
+            return Evaluation(0.0, p @ scale, X.gram(scale))
+
+        sums = self.blocks.sum(rows)
+        p = sums.score / sums.score.sum()
+        return _of_pairs(np.outer(p, p), len(p)), sums.information
+
+    def score_factor(self, theta: ndarray, X, y, m, offset) -> ndarray:
+        """Derivatives of each row's log-likelihood in its linear predictors, (n, q), without its weight."""
+        return self._terms(theta, X, y, m, offset, None)[1].T
+
+    def _terms(self, theta, X, y, m, offset, weights):
+        """Log-likelihood (n,), score factor (q, n), probabilities of all classes (K, n), and trials times weights."""
+        ll, u, p = self.likelihood.by_class(y, m, self._predictors(theta, X, offset))
+        u = u[1:]
+        if weights is None:
+            return ll, u, p, m
+        return weights * ll, weights * u, p, weights if m is None else weights * m
+
+    def _predictors(self, theta, X, offset) -> ndarray:
+        """Linear predictors of all classes, (K, n)."""
+        eta = (X @ theta.reshape(X.shape[1], -1, order="F")).T
+        z = np.zeros((len(eta) + 1, eta.shape[1]))
+        z[1:] = eta if offset is None else eta + offset.T
+        return z
+
+
+def _pairs(X, p: ndarray, scale: ndarray | None) -> ndarray:
+    """Blocks X' diag(scale p_j p_l) X of pairs of the K classes, (K k, K k)."""
+    if (np.abs(p - p[:, :1]) <= EQUAL * p[:, :1]).all():  # as without regressors
+        ones = np.ones(X.shape[0]) if scale is None else scale
+        return np.kron(np.outer(p[:, 0], p[:, 0]), X.gram(ones))
+    return X.stacked_gram((p if scale is None else p * np.sqrt(scale)).T)
+
+
+def _of_pairs(G: ndarray, K: int) -> ndarray:
+    """The information (q k, q k) of the classes but the first from the blocks of pairs."""
+    k = len(G) // K
+    information = -G[k:, k:]
+    for j in range(1, K):
+        total = np.sum([G[j * k : (j + 1) * k, i * k : (i + 1) * k] for i in range(K) if i != j], axis=0)
+        block = slice((j - 1) * k, j * k)
+        information[block, block] = 0.5 * (total + total.T)
+    return information

@@ -1,0 +1,57 @@
+"""The families of naive Bayes by name, and everything that belongs to them, in one place to import from."""
+
+from __future__ import annotations
+
+from glmclf.core.naive_bayes.family import (
+    Defect,
+    Estimates,
+    Family,
+    Fitted,
+    Logs,
+    Squares,
+    Statistics,
+    Sums,
+    Violation,
+    ZeroCell,
+)
+from glmclf.core.naive_bayes.gaussian import FittedGaussian, FittedPooledGaussian, Gaussian
+from glmclf.core.naive_bayes.positive import Exponential, FittedExponential, FittedGamma, FittedPoisson, Gamma, Poisson
+from glmclf.core.naive_bayes.tables import Bernoulli, Categorical, FittedMultinomial, FittedTable, Multinomial
+
+__all__ = [
+    "Defect",
+    "Estimates",
+    "Family",
+    "Fitted",
+    "Logs",
+    "Squares",
+    "Statistics",
+    "Sums",
+    "Violation",
+    "ZeroCell",
+    "FittedGaussian",
+    "FittedPooledGaussian",
+    "Gaussian",
+    "Exponential",
+    "FittedExponential",
+    "FittedGamma",
+    "FittedPoisson",
+    "Gamma",
+    "Poisson",
+    "Bernoulli",
+    "Categorical",
+    "FittedMultinomial",
+    "FittedTable",
+    "Multinomial",
+    "FAMILIES",
+]
+
+FAMILIES: dict[str, type[Family]] = {
+    "gaussian": Gaussian,
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
+    "multinomial": Multinomial,
+    "poisson": Poisson,
+    "exponential": Exponential,
+    "gamma": Gamma,
+}

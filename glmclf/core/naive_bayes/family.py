@@ -1,0 +1,368 @@
+"""Exponential families of naive Bayes: one feature given the class, h(x) exp(eta'T(x) - A(eta)).
+
+A `Family` says how a feature is counted: additive statistics by class, from blocks of rows. Its `fit` gives a
+`Fitted`: estimates, densities, and the covariance of (-A, eta), from which everything else follows. With tau = E T,
+V_T = Var T at the estimate and n rows, for the matrix J(tau) = [-tau, I]:
+
+    cov(-A, eta) = J'V_T^-1 J / n;   influence (N/n) J'V_T^-1 (T - tau);   var log f(x) = (T-tau)'V_T^-1 (T-tau) / n.
+
+Shapes: n rows, K classes, p features of one family (1 but for `Gaussian`, which takes many as one matrix), m the
+width of T. Missing values are NaN (codes: -1) and count in no sum; their log density is 0.
+
+References
+----------
+Barndorff-Nielsen (1978), Information and Exponential Families; Chan, Golub & LeVeque (1983), Am. Stat. 37.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+from numpy.random import Generator
+
+from glmclf.core.numerics import special as gammas
+
+LOG_2PI = float(np.log(2 * np.pi))
+EPS = float(np.finfo(float).eps)
+FEW = 16  # classes up to which a dense indicator is the fastest way to sum by class
+
+
+class Violation(NamedTuple):
+    """Rows whose value a family cannot have, and the words for what is wrong with it."""
+
+    rows: ndarray
+    reason: str
+
+
+class Defect(NamedTuple):
+    """A feature (position) without an estimate; `klass` is None where it is so in all classes together."""
+
+    reason: str
+    feature: int
+    klass: int | None
+
+
+class ZeroCell(NamedTuple):
+    """A probability (or rate) estimated as 0: its log is -inf. `level` is None where there are no levels."""
+
+    feature: int
+    level: int | None
+    klass: int
+
+
+class Estimates(NamedTuple):
+    """Parameters of one kind, in natural units: `value` and `se` are (K, p), or (1, p) if shared by the classes."""
+
+    name: str
+    level: int | None
+    value: ndarray
+    se: ndarray
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Rows, sums of T and of log h(x), by class: what most families need. `+` adds.
+
+    Attributes
+    ----------
+    n : (K,) ndarray
+        Weight of the rows observed.
+    sums : (K, m) ndarray
+    base : (K,) ndarray
+    """
+
+    n: ndarray
+    sums: ndarray
+    base: ndarray
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(self.n + other.n, self.sums + other.sums, self.base + other.base)
+
+    def together(self) -> Sums:
+        """All classes as one."""
+        return Sums(*(a.sum(axis=0, keepdims=True) for a in (self.n, self.sums, self.base)))
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Rows, mean and sum of squares about the mean, by class. `+` merges by Chan, Golub & LeVeque's formula.
+
+    Attributes
+    ----------
+    n, mean, squares : (K, p) ndarrays
+    """
+
+    n: ndarray
+    mean: ndarray
+    squares: ndarray
+
+    def __add__(self, other: Squares) -> Squares:
+        n = self.n + other.n
+        share = ratio(other.n, n)
+        delta = np.where(self.n > 0, other.mean - self.mean, 0.0)
+        mean = np.where(self.n > 0, self.mean, other.mean) + np.where(other.n > 0, delta, 0.0) * share
+        squares = self.squares + other.squares + np.where(other.n > 0, delta * delta, 0.0) * self.n * share
+        return Squares(n, mean, squares)
+
+    def together(self) -> Squares:
+        """All classes as one."""
+        n = self.n.sum(axis=0)
+        mean = (ratio(self.n, n) * self.mean).sum(axis=0)
+        squares = (self.squares + self.n * (self.mean - mean) ** 2).sum(axis=0)
+        return Squares(n[None], mean[None], squares[None])
+
+    def column(self, j: int) -> Squares:
+        """Feature j alone."""
+        at = slice(j, j + 1)
+        return Squares(self.n[:, at], self.mean[:, at], self.squares[:, at])
+
+    def beside(self, other: Squares) -> Squares:
+        """The features of both, side by side."""
+        pairs = [(getattr(self, a), getattr(other, a)) for a in ("n", "mean", "squares")]
+        return Squares(*(np.concatenate(pair, axis=-1) for pair in pairs))
+
+
+@dataclass(frozen=True)
+class Logs:
+    """Rows, mean and n (log(mean x) - mean(log x)), by class; `+` merges without cancellation.
+
+    Attributes
+    ----------
+    n, mean, excess : (K,) ndarrays
+    """
+
+    n: ndarray
+    mean: ndarray
+    excess: ndarray
+
+    def __add__(self, other: Logs) -> Logs:
+        both = Logs(*(np.stack(pair) for pair in zip(_arrays(self), _arrays(other))))
+        return both._merged()
+
+    def together(self) -> Logs:
+        """All classes as one."""
+        merged = self._merged()
+        return Logs(*(a[None] for a in _arrays(merged)))
+
+    def _merged(self) -> Logs:
+        n = self.n.sum(axis=0)
+        mean = (ratio(self.n, n) * self.mean).sum(axis=0)
+        excess = gammas.log_excess(self.mean, mean)
+        between = np.multiply(-self.n, excess, out=np.zeros_like(excess), where=self.n > 0)
+        return Logs(n, mean, (self.excess + between).sum(axis=0))
+
+
+Statistics = Sums | Squares | Logs
+
+
+def _arrays(logs: Logs) -> tuple[ndarray, ndarray, ndarray]:
+    return logs.n, logs.mean, logs.excess
+
+
+def ratio(part: ndarray, whole: ndarray) -> ndarray:
+    """part / whole, 0 where both are 0."""
+    return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)
+
+
+def observed_rows(x: ndarray, y: ndarray, w: ndarray | None) -> tuple[ndarray, ndarray, ndarray | None]:
+    """The rows without a missing value, as float64."""
+    x = np.asarray(x, dtype=float)
+    seen = ~np.isnan(x) if x.ndim == 1 else ~np.isnan(x).any(axis=1)
+    if seen.all():
+        return x, y, w
+    return x[seen], y[seen], None if w is None else w[seen]
+
+
+def class_total(y: ndarray, x: ndarray | None, w: ndarray | None, K: int) -> ndarray:
+    """Weighted sum of x (of 1, if None) by class."""
+    terms = w if x is None else x if w is None else w * x
+    return np.bincount(y, terms, minlength=K).astype(float)
+
+
+def indicator(y: ndarray, w: ndarray | None, K: int) -> Any:
+    """The (K, n) matrix whose product with X holds the weighted sums of X by class: dense where that is faster."""
+    n = len(y)
+    if K > FEW:
+        from scipy.sparse import csr_array
+
+        return csr_array((np.ones(n) if w is None else w, y, np.arange(n + 1)), shape=(n, K)).T
+    ones = (y == np.arange(K, dtype=y.dtype)[:, None]).astype(float)
+    return ones if w is None else ones * w
+
+
+class Family:
+    """How one feature is distributed given the class; the concrete families are small frozen dataclasses.
+
+    Attributes
+    ----------
+    name : str
+    p : int
+        Features: 1, but for `Gaussian`.
+    width : int
+        Length m of T.
+    free : int
+        Parameters a class and feature.
+    """
+
+    name: str
+    p: int = 1
+    width: int = 1
+    free: int = 1
+
+    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> Any:
+        """Additive statistics of a block of rows, by class.
+
+        Parameters
+        ----------
+        values : (n,), (n, p) or (n, L) ndarray
+            The feature(s), NaN (codes: -1) where missing.
+        y : (n,) integer ndarray
+            Class, 0..K-1.
+        w : (n,) ndarray or None
+            Weights.
+        """
+        raise NotImplementedError
+
+    def fit(self, statistics: Any, smoothing: float = 0.0) -> Fitted:
+        """Estimates of every class; `smoothing` is Dirichlet pseudo-counts and concerns tables and multinomials."""
+        raise NotImplementedError
+
+    def defects(self, statistics: Any, smoothing: float = 0.0) -> list[Defect]:
+        """Features without an estimate in some class."""
+        n = np.asarray(statistics.n)
+        return [Defect("no observed value in a class", 0, int(k)) for k in np.flatnonzero(n == 0)]
+
+    def violations(self, values: ndarray) -> list[Violation]:
+        """Rows outside the domain of the family."""
+        raise NotImplementedError
+
+    def k_params(self, K: int) -> int:
+        """Parameters of all features in K classes; K = 1 is the null model."""
+        return K * self.p * self.free
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A family's estimates in K classes. Subclasses give natural parameters, densities and covariances.
+
+    Attributes
+    ----------
+    family : Family
+    n : (K, p) ndarray
+        The n of the covariances: rows observed, plus pseudo-counts.
+    """
+
+    family: Any
+    n: ndarray
+
+    @property
+    def K(self) -> int:
+        return len(self.n)
+
+    # what every family says
+
+    def natural(self) -> tuple[ndarray, ndarray]:
+        """-A (K, p) and eta (K, p, m)."""
+        raise NotImplementedError
+
+    def statistic(self, values: ndarray) -> ndarray:
+        """T, (n, p, m), NaN where missing."""
+        raise NotImplementedError
+
+    def log_density(self, values: ndarray) -> ndarray:
+        """log f(x) summed over the features observed, (n, K)."""
+        raise NotImplementedError
+
+    def loglik(self, statistics: Any) -> ndarray:
+        """Log-likelihood of the rows behind `statistics`, (K, p), at these estimates."""
+        raise NotImplementedError
+
+    def class_covariance(self, chosen: ndarray | None = None) -> ndarray:
+        """cov(-A, eta) of each class, (K, p, 1+m, 1+m); NaN for infinite estimates.
+
+        Of a family of one feature, `chosen` (c,) picks some of eta: then (K, 1, 1+c, 1+c).
+        """
+        return _picked(self._class_covariance(), chosen)
+
+    def _class_covariance(self) -> ndarray:
+        raise NotImplementedError
+
+    def score_variance(self, values: ndarray) -> ndarray:
+        """Variance of the estimated log f(x), (n, K); without the part that `shared_scores` holds."""
+        raise NotImplementedError
+
+    def influence(self, values: ndarray, y: ndarray) -> ndarray:
+        """n/N times the influence of each row on (-A, eta) of its class, (n, p, 1+m); 0 where missing."""
+        raise NotImplementedError
+
+    def estimates(self) -> list[Estimates]:
+        """The parameters as people know them, with standard errors."""
+        raise NotImplementedError
+
+    def sample(self, rng: Generator, k: int, size: int) -> ndarray:
+        """Draws from class k."""
+        raise NotImplementedError
+
+    # what most families share
+
+    def contrasts(self) -> tuple[ndarray, ndarray]:
+        """Class k minus class 0, k = 1..K-1: -A (K-1, p) and eta (K-1, p, m)."""
+        with np.errstate(invalid="ignore"):  # two infinite estimates have no difference
+            parts, eta = self.natural()
+            return parts[1:] - parts[0], eta[1:] - eta[0]
+
+    def variances(self) -> ndarray:
+        """Diagonals of `class_covariance`, (K, p, 1+m)."""
+        return np.diagonal(self.class_covariance(), axis1=-2, axis2=-1)
+
+    def shared_loadings(self) -> ndarray | None:
+        """Rank-one part common to the equations: loadings (K-1, p, 1+m) of the contrasts, or None."""
+        return None
+
+    def shared_scores(self, values: ndarray) -> ndarray | None:
+        """The same for log f_k(x) - log f_0(x), (n, K-1, p), or None."""
+        return None
+
+    def shared_influence(self, values: ndarray, y: ndarray) -> tuple[ndarray, ndarray] | None:
+        """Every row's influence through what the classes share: z (n, p), directions (K-1, p, 1+m)."""
+        return None
+
+    def zero_cells(self) -> list[ZeroCell]:
+        """Probabilities estimated as 0."""
+        return []
+
+    def effective(self) -> ndarray:
+        """Effective free parameters, (K, p)."""
+        return np.full(self.n.shape, float(self.family.free))
+
+
+def arrow(tau: ndarray, P: ndarray) -> ndarray:
+    """J(tau)'P J(tau), J = [-tau, I]: (..., m) and (..., m, m) to (..., 1+m, 1+m)."""
+    cross = -np.einsum("...ij,...j->...i", P, tau)
+    V = np.empty((*tau.shape[:-1], tau.shape[-1] + 1, tau.shape[-1] + 1))
+    V[..., 0, 0] = -np.einsum("...i,...i->...", cross, tau)
+    V[..., 0, 1:] = V[..., 1:, 0] = cross
+    V[..., 1:, 1:] = P
+    return V
+
+
+def _picked(V: ndarray, chosen: ndarray | None) -> ndarray:
+    """-A and the chosen eta."""
+    if chosen is None:
+        return V
+    at = np.concatenate([[0], 1 + chosen])
+    return V[..., at[:, None], at]
+
+
+def not_finite(values: ndarray) -> Violation:
+    """Infinite values, which no family has."""
+    bad = np.isinf(values)
+    return Violation(np.flatnonzero(bad if bad.ndim == 1 else bad.any(axis=1)), "infinite values")
+
+
+def nonempty(*violations: Violation) -> list[Violation]:
+    """Those that have rows."""
+    return [v for v in violations if len(v.rows)]

@@ -1,0 +1,1 @@
+"""Numerical tools without statistics: double-double sums, special functions, seeds, folds."""

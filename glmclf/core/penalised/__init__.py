@@ -1,0 +1,1 @@
+"""Penalised maximum likelihood: ridge, lasso and elastic net."""

@@ -1,0 +1,779 @@
+"""Penalised estimates: the coding of the coefficients that a penalty is on, and what an estimate of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.fit.aliasing import places_kept, wide
+from glmclf.core.fit.constraints import Within
+from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
+from glmclf.core.fit.rank import dependencies_in
+from glmclf.core.fit.solvers import Fit
+from glmclf.core.fit.solvers.kronecker import Kronecker, Part, lbfgs
+from glmclf.core.fit.warm_start import is_dear
+from glmclf.core.likelihood.objective import Deferred, Evaluation, Factor, MultinomialObjective, Objective
+from glmclf.core.penalised.projection import Frame, enough
+from glmclf.core.penalised.proximal import TOL, Ridge, kkt_violations, largest_lasso, proximal_newton
+from glmclf.core.rows.blocks import one_blas_thread
+from glmclf.errors import EstimationError
+
+VIOLATED = "the optimality conditions do not hold"
+KKT = 1e-8  # of the scale of the score: a larger violation of the optimality conditions is no maximum
+LITTLE = 1e-8  # of the information, above which a ridge is far from its rounding
+TOO_DEAR = 25.0  # passes for the gradient that one with the information may cost, for a ridge to use it
+FACTORABLE = 3000  # coefficients up to which an information is not too much to form once, for standard errors
+LAST = 0.01  # of the tolerance below which a Newton step, the last, leaves nothing
+GRADIENTS = 10  # steps by gradients to one of the proximal Newton method
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """N sum_j alpha_j ((1 - L1_wt)/2 b_j^2 + L1_wt |b_j|) of coefficients b.
+
+    Attributes
+    ----------
+    alpha : (d,) ndarray
+        >= 0; 0 leaves a coefficient free.
+    L1_wt : float
+        In [0, 1].
+    n : float
+        Observations, N.
+    """
+
+    alpha: ndarray
+    L1_wt: float
+    n: float
+
+    @property
+    def ridge(self) -> ndarray:
+        """Precisions of the normal prior that the squares amount to."""
+        return self.n * (1.0 - self.L1_wt) * self.alpha
+
+    @property
+    def lasso(self) -> ndarray:
+        """Factors of the absolute values."""
+        return self.n * self.L1_wt * self.alpha
+
+    def value(self, b: ndarray) -> float:
+        """The penalty at b."""
+        return float(0.5 * self.ridge @ (b * b) + self.lasso @ np.abs(b))
+
+    def part(self, places: ndarray) -> Penalty:
+        """The penalty of some of the coefficients."""
+        return replace(self, alpha=self.alpha[places])
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How penalised coefficients b, equation by equation, make the parameters of a model: theta = D b.
+
+    Attributes
+    ----------
+    D : (p, d) ndarray or None
+        None is the identity.
+    T : (d, c) ndarray or None
+        Coefficients that are free in every class are estimated for all classes but the first and then centred: b = T c
+        with c = b[places] - (the first class's, where it is free). None is the identity.
+    places : (c,) integer ndarray
+    """
+
+    D: ndarray | None
+    T: ndarray | None
+    places: ndarray
+
+    @classmethod
+    def of_equations(cls, p: int) -> Coding:
+        """The parameters themselves."""
+        return cls(None, None, np.arange(p))
+
+    @staticmethod
+    def symmetric(contrasts: ndarray, free: ndarray) -> Symmetric:
+        """A coefficient vector for each of K classes; what is free adds up to 0 over the classes (glmnet's softmax).
+
+        Parameters
+        ----------
+        contrasts : (K-1, K) ndarray
+            The equations as differences of classes.
+        free : (k,) bool ndarray
+            Columns that no class's penalty is on.
+        """
+        return Symmetric(contrasts, free)
+
+    @classmethod
+    def of_some(cls, p: int, places: ndarray) -> Coding:
+        """Some of p parameters, the others being 0."""
+        return cls(None, np.eye(p)[:, places], places)
+
+    @property
+    def by_class(self) -> bool:
+        """Whether every class has a coefficient vector."""
+        return self.D is not None
+
+    def theta(self, b: ndarray) -> ndarray:
+        """The model's parameters."""
+        return b if self.D is None else self.D @ b
+
+    def b(self, c: ndarray) -> ndarray:
+        """All coefficients from those that are estimated."""
+        return c if self.T is None else self.T @ c
+
+    def c(self, b: ndarray, k: int) -> ndarray:
+        """Those that are estimated; the first class's coefficients are taken off where it is left out."""
+        if not self.by_class:
+            return b[self.places]
+        anchored = np.setdiff1d(np.arange(k), self.places)
+        B = b.reshape(-1, k).copy()
+        B[:, anchored] -= B[:1, anchored]
+        return B.ravel()[self.places]
+
+    def score(self, s: ndarray) -> ndarray:
+        """Derivatives in c of what has derivatives s in b."""
+        return s if self.T is None else self.T.T @ s
+
+    def objective(self, objective: Objective) -> Any:
+        """The log-likelihood as a function of c."""
+        if self.D is None and self.T is None:
+            return objective
+        Q = self.T if self.D is None else self.D if self.T is None else self.D @ self.T
+        assert Q is not None
+        return Within(objective, Q, np.zeros(len(Q)))
+
+    def gradients(self, objective: Any) -> Any:
+        """The log-likelihood as a function of b, with `gradient` alone."""
+        assert self.D is None
+        return objective
+
+    def information(self, A: ndarray) -> ndarray:
+        """The information of b from that of the model's parameters: an array of its own."""
+        return A.copy() if self.D is None else self.D.T @ A @ self.D
+
+    def covariance(self, V: ndarray) -> ndarray:
+        """That of the model's parameters from that of b."""
+        return V if self.D is None else self.D @ V @ self.D.T
+
+
+class Symmetric(Coding):
+    """See `Coding.symmetric`. The matrices are formed when they are asked for: they are large and nearly empty."""
+
+    contrasts: ndarray
+    free: ndarray
+
+    def __init__(self, contrasts: ndarray, free: ndarray):
+        kept = np.ones((contrasts.shape[1], len(free)), dtype=bool)
+        kept[0] = ~free
+        self.__dict__.update(contrasts=contrasts, free=free, places=np.flatnonzero(kept))
+
+    @cached_property
+    def D(self) -> ndarray:
+        """(p, d)."""
+        return np.kron(self.contrasts, np.eye(len(self.free)))
+
+    @cached_property
+    def T(self) -> ndarray:
+        """(d, c)."""
+        K, places = self.contrasts.shape[1], self.places
+        T = np.zeros((K * len(self.free), len(places)))
+        T[places, np.arange(len(places))] = 1.0
+        mean = np.kron(np.full((K, K), 1.0 / K), np.diag(self.free.astype(float)))
+        return T - mean @ T
+
+    @property
+    def by_class(self) -> bool:
+        return True
+
+    def theta(self, b: ndarray) -> ndarray:
+        return (self.contrasts @ self._by_class(b)).ravel()
+
+    def b(self, c: ndarray) -> ndarray:
+        b = np.zeros(self.contrasts.shape[1] * len(self.free))
+        b[self.places] = c
+        return self._centred(b)
+
+    def score(self, s: ndarray) -> ndarray:
+        return self._centred(s)[self.places]
+
+    def gradients(self, objective: Any) -> Any:
+        return ByClass(objective, self)
+
+    def information(self, A: ndarray) -> ndarray:
+        C, k = self.contrasts, len(self.free)
+        A = A.reshape(len(C), k, len(C), k)
+        return np.einsum("ja,jxly,lb->axby", C, A, C, optimize=True).reshape(C.shape[1] * k, -1)
+
+    def covariance(self, V: ndarray) -> ndarray:
+        C, k = self.contrasts, len(self.free)
+        V = V.reshape(C.shape[1], k, C.shape[1], k)
+        return np.einsum("ja,axby,lb->jxly", C, V, C, optimize=True).reshape(len(C) * k, -1)
+
+    def _by_class(self, b: ndarray) -> ndarray:
+        return b.reshape(-1, len(self.free))
+
+    def _centred(self, b: ndarray) -> ndarray:
+        """Coefficients, or derivatives in them, with what is free adding up to 0 over the classes."""
+        B = self._by_class(b).copy()
+        B[:, self.free] -= B[:, self.free].mean(axis=0)
+        return B.ravel()
+
+
+class ByClass:
+    """The log-likelihood of a coefficient vector for each class: value and score alone."""
+
+    def __init__(self, objective: MultinomialObjective, coding: Symmetric):
+        self.objective, self.coding = objective, coding
+        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
+        self.canonical, self.n = objective.canonical, objective.n
+
+    def gradient(self, b: ndarray) -> Evaluation:
+        """Value and score; the information is 0."""
+        e = self.objective.gradient(self.coding.theta(b))
+        score = self.coding.contrasts.T @ e.score.reshape(len(self.coding.contrasts), -1)
+        return Evaluation(e.value, score.ravel(), e.information)
+
+
+class Spread:
+    """Covariance and effective degrees of freedom of an estimate, formed when they are first asked for.
+
+    Parameters
+    ----------
+    form : callable
+        Without arguments; gives V, shares and the covariance of the parameters.
+    """
+
+    def __init__(self, form: Callable[[], tuple[ndarray, ndarray, ndarray | None]]):
+        self.form: Callable | None = form
+
+    @classmethod
+    def of(cls, V: ndarray, shares: ndarray, parameters: ndarray | None = None) -> Spread:
+        """All of it as it is known."""
+        return cls(lambda: (V, shares, parameters)).know()
+
+    @property
+    def known(self) -> bool:
+        """Whether it was formed."""
+        return self.form is None
+
+    def know(self) -> Spread:
+        """The same, formed.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The information with the ridge is singular to rounding.
+        """
+        assert self.form is not None
+        self.__dict__["_all"], self.form = self.form(), None  # and the data with it
+        return self
+
+    @cached_property
+    def _all(self) -> tuple[ndarray, ndarray, ndarray | None]:
+        try:
+            return self.know().__dict__["_all"]
+        except np.linalg.LinAlgError:
+            raise EstimationError(
+                "the information with the penalty is singular to rounding: there are no standard errors and no "
+                "effective degrees of freedom. Raise alpha"
+            ) from None
+
+    @property
+    def V(self) -> ndarray:
+        """Covariance of the coefficients, (d, d)."""
+        return self._all[0]
+
+    @property
+    def shares(self) -> ndarray:
+        """Effective degrees of freedom of each coefficient, (d,)."""
+        return self._all[1]
+
+    @property
+    def parameters(self) -> ndarray | None:
+        """Covariance of the parameters, (p, p)."""
+        return self._all[2]
+
+
+@dataclass(frozen=True)
+class PenalisedEstimate(Estimate):
+    """A maximum of llf - penalty. `fit` is in the model's parameters, or in those of `basis`; its evaluation is of the
+    plain log-likelihood.
+
+    Attributes
+    ----------
+    penalty : Penalty
+        Of b.
+    b : (d,) ndarray
+        The coefficients that the penalty is on.
+    spread : Spread or None
+        Of b: V, the inverse of the information and the ridge of the coefficients that are not 0, with 0 for the others
+        and of a lasso; shares, the diagonal of V I. And the same covariance of the parameters of `fit`.
+    inner : Evaluation or None
+        The plain log-likelihood in the coordinates of the problem.
+    kkt : float
+        Largest violation of the optimality conditions, of llf/N - penalty/N. Where the problem is solved in a `Frame`,
+        with the columns without a penalty orthonormal and projected out of the others.
+    symmetric : bool
+        Whether every class has a coefficient vector.
+    constant : int or None
+        Which column is the intercept.
+    """
+
+    penalty: Penalty | None = None
+    b: ndarray | None = None
+    spread: Spread | None = None
+    inner: Evaluation | None = None
+    kkt: float = 0.0
+    symmetric: bool = False
+    constant: int | None = None
+
+    @property
+    def V(self) -> ndarray:
+        """Covariance of b, (d, d)."""
+        assert self.spread is not None
+        return self.spread.V
+
+    @property
+    def shares(self) -> ndarray:
+        """Effective degrees of freedom of each coefficient, (d,)."""
+        assert self.spread is not None
+        return self.spread.shares
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A penalised likelihood to maximise.
+
+    Attributes
+    ----------
+    objective : Objective
+        The log-likelihood of the columns that are left, in the coordinates of `frame`.
+    coding : Coding
+    penalty : Penalty
+        Of their coefficients b.
+    maxiter : int
+    tol : float or None
+    callback : callable or None
+    frame : Frame or None
+        The columns as they are without one.
+    mixed : bool
+        Whether the frame mixes columns with a penalty, so that the ridge is a form in all of them.
+    gram : (k, k) ndarray or None
+        Information of the first equation where the fit starts.
+    scale : (c,) ndarray or None
+        Of the score in the coefficients that are estimated.
+    mean : (W, G) or None
+        Of a ridge that is solved by gradients: W (x) G is the information where the fit starts, if without slopes.
+    by_information : callable or None
+        The same problem solved by the information, in coordinates that suit the columns; without arguments.
+    """
+
+    objective: Objective
+    coding: Coding
+    penalty: Penalty
+    maxiter: int = 200
+    tol: float | None = None
+    callback: Callable | None = None
+    frame: Frame | None = None
+    mixed: bool = False
+    gram: ndarray | None = None
+    scale: ndarray | None = None
+    mean: tuple[ndarray, ndarray] | None = None
+    by_information: Callable[[], Problem] | None = None
+
+    def placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
+        """The same problem in coordinates that suit the columns or, where the information is too dear to form, as it is
+        for gradients; `start` are parameters of X, `c` codes them."""
+        if not self._too_dear:
+            return self._placed(start, c)
+        assert isinstance(self.objective, MultinomialObjective)
+        W, G = self.objective.mean_information(start)
+        if isinstance(self.coding, Symmetric):
+            W = self.coding.contrasts.T @ W @ self.coding.contrasts
+        size = np.outer(np.diag(W), np.diag(G)).ravel()[self.coding.places]
+        scale = np.sqrt(self.penalty.n * size)
+        return replace(self, mean=(W, G), scale=scale, by_information=partial(self._placed, start, c))
+
+    @property
+    def _too_dear(self) -> bool:
+        """Whether a ridge is solved by gradients, without its information: if that takes far longer to form."""
+        objective = self.objective
+        if self.penalty.lasso.any() or not isinstance(objective, MultinomialObjective):
+            return False
+        return objective.cost > TOO_DEAR and is_dear(objective)
+
+    def _placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
+        X = self.objective.blocks.arrays[0]
+        k, out = X.shape[1], self
+        information = self.objective(start, True).information
+        if not enough(information[:k, :k], X):
+            frame = Frame.of(self.objective, np.asarray(~self.penalty.alpha.reshape(-1, k).any(axis=0)))
+            out, start = replace(self, objective=frame.apply(self.objective), frame=frame), frame.into(start)
+            information = out.objective(start, True).information
+        return replace(out, gram=information[:k, :k], scale=out._scale(c(start)))
+
+    def well_mixed(self, least: float = 1.0) -> Problem:
+        """The same problem with penalised columns mixed where a ridge, `least` times this one's, leaves them
+        ill-conditioned; such a one is not solved by gradients."""
+        if self.mean is not None:
+            assert self.by_information is not None
+            return self if self._metric(least) is not None else self.by_information().well_mixed(least)
+        frame, gram = self.frame, self.gram
+        if frame is None or gram is None or self.penalty.lasso.any():
+            return self
+        A = least * (1.0 - self.penalty.L1_wt) * self.penalty.alpha.reshape(-1, len(gram))
+        partly = (A[:, ~frame.free] == 0).any()
+        if partly or enough(gram + np.diag(self.penalty.n * A.mean(axis=0)), frame.raw.blocks.arrays[0]):
+            return self
+        try:
+            mixed = frame.mixed(A.mean(axis=0))
+            objective = mixed.apply(frame.raw)
+        except np.linalg.LinAlgError:  # the ridge is lost in rounding
+            return self
+        return replace(self, objective=objective, frame=mixed, mixed=True)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the design."""
+        return self.objective.blocks.arrays[0].shape[1]
+
+    def into(self, b: ndarray) -> ndarray:
+        """Parameters of X in the coordinates of the problem."""
+        return b if self.frame is None else self.frame.into(b)
+
+    def moved(self, other: Objective) -> Objective:
+        """The likelihood of other rows of the same columns in these coordinates."""
+        return other if self.frame is None else self.frame.apply(other)
+
+    @property
+    def _ridge(self) -> ndarray:
+        """Precisions of the coordinates c, or their matrix."""
+        if not self.mixed:
+            return self.penalty.part(self.coding.places).ridge
+        assert self.frame is not None
+        at = self.coding.places
+        return self.frame.quadratic(self.penalty.ridge)[np.ix_(at, at)]
+
+    def _metric(self, least: float = 1.0) -> Kronecker | None:
+        """The information where the fit starts, with `least` times the mean ridge of the equations; None where the
+        columns are ill-conditioned with it."""
+        assert self.mean is not None
+        W, G = self.mean
+        ridge, large = least * self.penalty.ridge.reshape(len(W), -1), len(self.coding.places) > FACTORABLE
+        if not enough(G + np.diag(ridge.min(axis=0)), self.objective.blocks.arrays[0], large):
+            return None
+        try:
+            return Kronecker(W, G, ridge.mean(axis=0))
+        except np.linalg.LinAlgError:
+            return None
+
+    def solve(self, c: ndarray) -> Fit:
+        """The maximum in the coordinates c, from a start; its evaluation has the ridge in it."""
+        alone = one_blas_thread() if len(c) in FACTORED_ALONE else nullcontext()
+        with np.errstate(over="ignore", invalid="ignore"), alone:
+            found = None if self.mean is None else self._by_gradients(c)
+            if found is None:
+                found = self._by_information(c)
+            elif not found.converged and len(c) <= FACTORABLE:
+                found = self._by_information(found.theta)
+            return self._judged(found, self._scale(c) if self.scale is None else self.scale)
+
+    def _by_information(self, c: ndarray) -> Fit:
+        """As `solve`, by the proximal Newton method."""
+        lasso = self.penalty.part(self.coding.places).lasso
+        objective = Ridge(self.coding.objective(self.objective), self._ridge)
+        found = proximal_newton(objective, lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback)
+        return self._polished(found) if lasso.any() else found
+
+    def _by_gradients(self, c: ndarray) -> Fit | None:
+        """As `solve`, of a ridge, without an information; None where no metric is to be had."""
+        coding, metric = self.coding, self._metric()
+        if metric is None:
+            return None
+        tol = LAST * TOL if self.tol is None else self.tol
+        objective = Ridge(coding.gradients(self.objective), self.penalty.ridge)
+        most = GRADIENTS * self.maxiter
+        fit = lbfgs(objective, coding.b(c), metric, tol=tol, maxiter=most, callback=self.callback)
+        form = partial(_penalised_information, self.objective, coding, self.penalty, coding.theta(fit.theta))
+        e = Deferred(fit.evaluation.value, coding.score(fit.evaluation.score), form)
+        return replace(fit, theta=coding.c(fit.theta, self.n_columns), evaluation=e)
+
+    def _of_active(self, found: Fit) -> Problem | None:
+        """The problem of what is not 0 with its columns mixed, where they are ill-conditioned; None where not."""
+        frame, places = self.frame, self.coding.places
+        active = (found.theta != 0) | (self.penalty.part(places).lasso == 0)
+        if frame is None or self.mixed or not active.any():
+            return None
+        here = self._spread(active).reshape(-1, len(frame.free))
+        which = here.all(axis=0) & ~frame.free
+        ridge = self.penalty.ridge.reshape(here.shape).mean(axis=0) / frame.raw.n
+        H = found.evaluation.information[np.ix_(active, active)]
+        if (here.any(axis=0) & ~frame.free & ~which).any() or not which.any() or enough(H, frame.raw.blocks.arrays[0]):
+            return None  # other columns by equation
+        T = np.eye(len(places)) if self.coding.T is None else self.coding.T
+        coding = Coding(self.coding.D, T[:, active], places[active])
+        try:
+            mixed = frame.mixed(ridge, which)
+            return replace(self, objective=mixed.apply(frame.raw), frame=mixed, mixed=True, coding=coding)
+        except np.linalg.LinAlgError:
+            return None
+
+    def _polished(self, found: Fit) -> Fit:
+        """The same estimate with the digits that ill-conditioned columns cost: with its signs the rest is smooth."""
+        part = self._of_active(found) if found.converged else None
+        if part is None:
+            return found
+        assert part.frame is not None
+        at, c = part.coding.places, self._spread(found.theta)
+        linear = part.frame.with_linear(self.penalty.lasso * np.sign(c))[at]
+        objective = Ridge(part.coding.objective(part.objective), part._ridge, linear)
+        better = proximal_newton(objective, np.zeros(len(at)), part.frame.remixed(c)[at], maxiter=self.maxiter)
+        new = part.frame.unmixed(part._spread(better.theta))
+        kept = (np.sign(new) == np.sign(c))[self.penalty.lasso > 0].all()
+        if not (better.converged and kept):
+            return found
+        new = new[self.coding.places]
+        e = Ridge(self.coding.objective(self.objective), self._ridge)(new, False)
+        return replace(found, theta=new, evaluation=e)
+
+    def _root(self, found: Fit, active: ndarray) -> ndarray:
+        """A root of the inverse of the information, with the ridge, of the coefficients `active`, (c, active)."""
+        out = np.zeros((len(found.theta), len(active)))
+        part = self._of_active(found) if self.penalty.lasso.any() else None
+        if part is None:
+            out[active] = Factor(found.evaluation.information[np.ix_(active, active)]).root
+            return out
+        assert part.frame is not None
+        g = part.frame.remixed(self._spread(found.theta))[part.coding.places]
+        e = Ridge(part.coding.objective(part.objective), part._ridge)(g, False)
+        return part.frame.unmixed(part._spread(Factor(e.information).root))[self.coding.places]
+
+    def _scale(self, c: ndarray) -> ndarray:
+        """Of the score: root of N times the information, as of N rows with scores of one size."""
+        e = self.coding.objective(self.objective)(c, True)
+        return np.sqrt(self.penalty.n * np.abs(np.diag(e.information)))
+
+    def _judged(self, found: Fit, scale: ndarray) -> Fit:
+        """A fit that has converged only if the optimality conditions hold."""
+        off = float((self._violations(found) / np.where(scale > 0, scale, 1.0)).max(initial=0.0))
+        if not found.converged or off <= KKT:
+            return found
+        message = f"{VIOLATED}: they are violated by {off:.2g} of the scale of the score"
+        return replace(found, converged=False, message=message)
+
+    def _violations(self, found: Fit) -> ndarray:
+        """Of the optimality conditions, coefficient by coefficient."""
+        lasso, score = self.penalty.part(self.coding.places).lasso, found.evaluation.score
+        if self.mixed:
+            assert self.frame is not None
+            score = self.frame.slopes(self._spread(score))[self.coding.places]
+        return kkt_violations(score, lasso, found.theta)
+
+    def _spread(self, c: ndarray) -> ndarray:
+        """Entries of c among those of b."""
+        out = np.zeros((len(self.penalty.alpha), *c.shape[1:]), dtype=c.dtype)
+        out[self.coding.places] = c
+        return out
+
+    def scaled(self, alpha: float) -> Problem:
+        """The same problem with `alpha` times the penalty."""
+        return replace(self, penalty=replace(self.penalty, alpha=alpha * self.penalty.alpha))
+
+    def null(self, c: ndarray) -> Fit:
+        """The maximum with every coefficient that has a penalty at 0."""
+        places = np.flatnonzero(self.penalty.part(self.coding.places).alpha == 0)
+        out = np.zeros(len(c))
+        if self.mean is not None:
+            out[places] = c[places]
+            return self._null_by_gradients(out, places)
+        inner = self.coding.objective(self.objective)
+        if len(places):
+            part = Within(inner, np.eye(len(c))[:, places], out)
+            with np.errstate(over="ignore", invalid="ignore"):
+                fit = proximal_newton(part, np.zeros(len(places)), c[places], maxiter=self.maxiter)
+            out[places] = fit.theta
+        e = inner(out, False)
+        return Fit(out, e, 0, True, "converged", 0.0)
+
+    def _null_by_gradients(self, c: ndarray, free: ndarray) -> Fit:
+        assert self.mean is not None
+        coding, metric = self.coding, Part(*self.mean, self.coding.places[free])
+        most = GRADIENTS * self.maxiter
+        with np.errstate(over="ignore", invalid="ignore"):
+            fit = lbfgs(coding.gradients(self.objective), coding.b(c), metric, tol=LAST * TOL, maxiter=most)
+        e = replace(fit.evaluation, score=coding.score(fit.evaluation.score))
+        return replace(fit, theta=coding.c(fit.theta, self.n_columns), evaluation=e)
+
+    def largest_alpha(self, null: Fit, least: float = 1e-3) -> float:
+        """The alpha from which on all coefficients that have a penalty are 0; of a ridge that of L1_wt = `least`."""
+        penalty = self.penalty.part(self.coding.places)
+        share = penalty.n * max(penalty.L1_wt, least) * penalty.alpha
+        return largest_lasso(null.evaluation, penalty.alpha == 0, share)
+
+    def weakest(self, found: Fit) -> float:
+        """Least share of the ridge in the information, scaled by its diagonal, along what the data say nothing about.
+
+        Such directions, combinations of columns that are 0 in every row and coefficients that all classes share, have
+        nothing but the ridge; below the rounding of the information it decides nothing. 1 where there is none.
+        """
+        ridge, mine = self.penalty.ridge, self.penalty.part(self.coding.places)
+
+        def little(size):
+            return bool((mine.ridge[mine.ridge > 0] < LITTLE * size[mine.ridge > 0]).any())
+
+        if not ridge.any() or (isinstance(found.evaluation, Deferred) and not little(self._most())):
+            return 1.0
+        size = self._sizes(found)
+        if not little(size):
+            return 1.0
+        blocks = (self.objective if self.frame is None else self.frame.raw).blocks
+        k, full = blocks.arrays[0].shape[1], self._spread(size)
+        active = (self.coding.b(found.theta) != 0) | (self.penalty.lasso == 0)
+        rows = _null_rows(dependencies_in(blocks.changed(lambda X, *rest: (X,))), k)
+        if self.frame is not None:
+            rows[:, self.frame.free] = 0.0  # projected out
+        nothing = [np.kron(np.eye(len(ridge) // k), row) for row in rows]
+        if self.coding.by_class:
+            nothing.append(np.kron(np.ones(len(ridge) // k), np.eye(k)))
+        V = np.vstack(nothing) ** 2 if nothing else np.zeros((0, len(ridge)))
+        V = V[~V[:, ~active].any(axis=1) & (V @ ridge > 0)]
+        return float(((V @ ridge) / (V @ full)).min(initial=1.0))
+
+    def _most(self) -> ndarray:
+        """What the diagonal of the information cannot exceed, a quarter of the gram's."""
+        assert self.mean is not None
+        return np.tile(0.25 * np.diag(self.mean[1]), len(self.mean[0]))[self.coding.places]
+
+    def _sizes(self, found: Fit) -> ndarray:
+        """Diagonal of the information with the ridge; in a frame, without what free columns explain."""
+        A, at = found.evaluation.information, self.coding.places
+        if not self.mixed:
+            return np.diag(A)
+        assert self.frame is not None
+        half = self.frame.slopes(self._spread(A))[at]
+        return np.diag(self.frame.slopes(self._spread(half.T))[at])
+
+    def finish(self, found: Fit) -> PenalisedEstimate:
+        """The estimate in the model's parameters, with the covariance and degrees of freedom that it has.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The information with the ridge is singular.
+        """
+        if isinstance(found.evaluation, Deferred):
+            return self._finish_later(found)
+        coding, penalty = self.coding, self.penalty.part(self.coding.places)
+        c = found.theta
+        active = np.flatnonzero((c != 0) | (penalty.lasso == 0))
+        root, shares = np.zeros((len(c), 0)), np.zeros(len(c))
+        only_lasso = penalty.lasso.any() and not penalty.ridge.any()
+        if len(active) and not only_lasso:
+            root = self._root(found, active)
+        root = root if coding.T is None else coding.T @ root
+        theta = coding.theta(coding.b(c))
+        plain = self.objective(theta, False)
+        estimate, V, spread = self._in_final_coordinates(found, theta, plain, root)
+        shares[active] = 1.0 if only_lasso else 1.0 - (penalty.ridge * np.diag(V)[coding.places])[active]
+        return self._with_penalty(estimate, found, Spread.of(V, self._spread(shares), spread))
+
+    def _with_penalty(self, estimate: PenalisedEstimate, found: Fit, spread: Spread) -> PenalisedEstimate:
+        kkt = float(self._violations(found).max(initial=0.0)) / self.penalty.n
+        return replace(estimate, penalty=self.penalty, spread=spread, kkt=kkt, symmetric=self.coding.by_class)
+
+    def _finish_later(self, found: Fit) -> PenalisedEstimate:
+        """The same of an estimate by gradients: its information, and what follows from it, wait until they are asked
+        for where they are large."""
+        coding, b = self.coding, self.coding.b(found.theta)
+        theta = coding.theta(b)
+        assert isinstance(self.objective, MultinomialObjective)
+        e = self.objective.gradient(theta)
+        plain = Deferred(e.value, e.score, partial(self.objective.information, theta))
+        spread = Spread(partial(_ridge_spread, plain, coding, self.penalty.ridge))
+        spread = spread.know() if len(found.theta) <= FACTORABLE else spread
+        estimate = PenalisedEstimate(replace(found, theta=theta, evaluation=plain), None, b=b, inner=plain)
+        return self._with_penalty(estimate, found, spread)
+
+    def _in_final_coordinates(
+        self, found: Fit, theta: ndarray, plain: Evaluation, root: ndarray
+    ) -> tuple[PenalisedEstimate, ndarray, ndarray]:
+        """The estimate without its penalty, V and the covariance of the parameters, from parameters in the coordinates
+        of the problem and a root of V there."""
+        coding, frame, b = self.coding, self.frame, self.coding.b(found.theta)
+        spread = root if coding.D is None else coding.D @ root
+        if frame is None:
+            fit = replace(found, theta=theta, evaluation=plain)
+            return PenalisedEstimate(fit, None, b=b, inner=plain), root @ root.T, spread @ spread.T
+        basis, theta, exact = frame.final[0], frame.finally_into(theta), frame.exact
+        root, spread = frame.out(root), frame.finally_into(spread)
+        evaluation = plain if frame.final_is_own else frame.raw.rotated(basis, exact)(theta, False)
+        fit = replace(found, theta=theta, evaluation=evaluation)
+        estimate = PenalisedEstimate(fit, basis, exact=exact, b=frame.out(b), inner=plain)
+        return estimate, root @ root.T, spread @ spread.T
+
+
+def _penalised_information(objective, coding: Coding, penalty: Penalty, theta: ndarray) -> ndarray:
+    """The information in the coordinates c, with the ridge; the mean over classes of what is free changes nothing."""
+    at = coding.places
+    return coding.information(objective.information(theta))[np.ix_(at, at)] + np.diag(penalty.part(at).ridge)
+
+
+def _ridge_spread(e: Evaluation, coding: Coding, ridge: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+    """V, shares and the covariance of the parameters from their information, without a penalty.
+
+    What is free in every class is held in place by a weight on its sum over the classes, which is then taken off.
+    """
+    A = coding.information(e.information)
+    held, K, k = np.zeros(0, dtype=np.intp), 1, len(A)
+    if isinstance(coding, Symmetric):
+        held, K, k = np.flatnonzero(coding.free), coding.contrasts.shape[1], len(coding.free)
+    weights = [(np.arange(j, len(A), k), float(A[j::k, j::k].trace()) / K) for j in held]
+    A[np.diag_indices_from(A)] += ridge
+    for at, weight in weights:
+        A[np.ix_(at, at)] += weight / K
+    factor = Factor(A)
+    del A  # it is large
+    V = factor.inverse
+    for at, weight in weights:
+        V[np.ix_(at, at)] -= 1.0 / (weight * K)
+    shares = 1.0 - ridge * np.diag(V)
+    shares[held] = 0.0  # of the first class
+    return V, shares, coding.covariance(V)
+
+
+def _null_rows(found: Mapping[int, Mapping[int, float]], k: int) -> ndarray:
+    """Combinations of k columns that are 0 in every row, (., k)."""
+    out = np.zeros((len(found), k))
+    for row, (j, terms) in zip(out, found.items(), strict=True):
+        row[j] = -1.0
+        row[list(terms)] = list(terms.values())
+    return out
+
+
+def widened(found: PenalisedEstimate, omitted: Any, k: int, q: int) -> PenalisedEstimate:
+    """The coefficients of all k columns, with 0 for those left out; the parameters are widened elsewhere."""
+    if not omitted:
+        return found
+    assert found.penalty is not None and found.b is not None and found.spread is not None
+    at, d = places_kept(omitted, k, q), k * q
+    alpha, b = np.zeros(d), np.zeros(d)
+    alpha[at], b[at] = found.penalty.alpha, found.b
+    spread = Spread(partial(_wide_spread, found.spread, at, d))
+    spread = spread.know() if found.spread.known else spread
+    return replace(found, penalty=replace(found.penalty, alpha=alpha), b=b, spread=spread)
+
+
+def _wide_spread(spread: Spread, at: ndarray, d: int) -> tuple[ndarray, ndarray, ndarray | None]:
+    shares = np.zeros(d)
+    shares[at] = spread.shares
+    return wide(spread.V, at, d), shares, spread.parameters
+
+
+def without_covariance(found: PenalisedEstimate) -> PenalisedEstimate:
+    """The estimate without matrices, so that many can be kept; with NaN for shares that were not formed yet."""
+    assert found.spread is not None and found.b is not None
+    shares = found.shares if found.spread.known else np.full(len(found.b), np.nan)
+    return replace(found, spread=Spread.of(np.zeros((0, 0)), shares), inner=None)

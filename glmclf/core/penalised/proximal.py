@@ -1,0 +1,268 @@
+"""Penalised likelihoods: ridge, lasso and elastic net, and the proximal Newton method that maximises them.
+
+Everything is on the scale of the log-likelihood: with N observations and glmnet's alpha, the penalty is
+``sum_j (ridge_j b_j^2 / 2 + lasso_j |b_j|)`` with ridge = N alpha (1 - L1_wt) and lasso = N alpha L1_wt.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from scipy.linalg import eigh
+
+from glmclf.core.fit.solvers import Fit
+from glmclf.core.likelihood.objective import Evaluation, Factor
+
+TOL = 1e-22  # of the squared length of a step in the metric of the information, per unit
+ROUNDS = 500  # of the search for signs, and ten more for each coefficient
+ARMIJO = 1e-4
+FLOOR, PATIENCE = 1e-8, 4  # a squared step below FLOOR that has not shrunk for PATIENCE steps is rounding
+TIED = 1e-13  # a squared pivot of the scaled information below this: columns with coefficients repeat each other
+
+
+class Ridge:
+    """An objective less ``sum ridge_j b_j^2 / 2`` and, if asked, a linear form of b.
+
+    Parameters
+    ----------
+    objective : Objective
+    ridge : (p,) or (p, p) ndarray
+        Precisions of the Gaussian prior that the penalty amounts to, >= 0; or its precision matrix.
+    linear : (p,) ndarray, optional
+    """
+
+    def __init__(self, objective: Any, ridge: ndarray, linear: ndarray | None = None):
+        self.objective, self.ridge, self.linear = objective, ridge, linear
+        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
+        self.canonical, self.n = objective.canonical, objective.n
+
+    def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
+        """Value, score and information."""
+        return self.penalised(self.objective(theta, expected), theta)
+
+    def gradient(self, theta: ndarray) -> Evaluation:
+        """Value and score alone."""
+        return self._less(self.objective.gradient(theta), theta)
+
+    def penalised(self, e: Evaluation, theta: ndarray) -> Evaluation:
+        """An evaluation of the likelihood with the penalty in it."""
+        more = np.diag(self.ridge) if self.ridge.ndim == 1 else self.ridge
+        less = self._less(e, theta)
+        return Evaluation(less.value, less.score, e.information + more)
+
+    def _less(self, e: Evaluation, theta: ndarray) -> Evaluation:
+        shift = self.ridge * theta if self.ridge.ndim == 1 else self.ridge @ theta
+        linear = 0.0 if self.linear is None else self.linear
+        value = e.value - 0.5 * float(shift @ theta) - float(np.sum(linear * theta))
+        return Evaluation(value, e.score - shift - linear, e.information)
+
+
+def proximal_newton(
+    objective: Any, lasso: ndarray, start: ndarray, *, maxiter: int = 200, tol: float | None = None, callback=None
+) -> Fit:
+    """Maximise objective(b) - sum lasso_j |b_j|.
+
+    Each step minimises the quadratic model of the objective plus the absolute values on the (p, p) information, then
+    is halved until the penalised value rises (Lee, Sun & Saunders 2014, SIAM Journal on Optimization 24).
+
+    Parameters
+    ----------
+    objective : Objective, Ridge or Within
+        Concave.
+    lasso : (p,) ndarray
+        >= 0; 0 leaves a coefficient free.
+    start : (p,) ndarray
+    maxiter : int
+    tol : float, optional
+        Convergence: the squared length of a step in the metric of the information, in squared standard errors. It is
+        taken without another look, and squares this distance.
+    callback : callable, optional
+        ``callback(iteration, b, value)`` after each iteration, with the penalised value.
+
+    Returns
+    -------
+    Fit
+        Its evaluation is the objective's, without the absolute values.
+
+    Notes
+    -----
+    Where several estimates are as good, as with columns that repeat each other, it is one whose non-zero coefficients
+    belong to independent columns.
+    """
+    tol = TOL if tol is None else tol
+    theta, e = np.array(start, dtype=float), objective(np.asarray(start, dtype=float), False)
+    trace, message, converged, length = [], "no maximum within the iterations allowed", False, 0.0
+    for iteration in range(maxiter + 1):
+        new = _minimise_model(e.information, e.score, lasso, theta)
+        step = new - theta
+        length = float(step @ e.information @ step)
+        trace.append((e.value - float(lasso @ np.abs(theta)), length))
+        if length / objective.unit < FLOOR and _stands_still([d for _, d in trace]):
+            converged, message = True, "converged to rounding"
+            break
+        if length / objective.unit <= tol or not step.any():
+            theta, e = new, objective(new, False)
+            converged, message = True, "converged"
+            break
+        if iteration == maxiter:
+            break
+        moved = _halve(objective, lasso, theta, e, step)
+        if moved is None:
+            converged = length / objective.unit <= 1e-14
+            message = "converged to rounding" if converged else "no step increases the penalised log-likelihood"
+            break
+        theta, e = moved
+        if callback is not None:
+            callback(iteration + 1, theta, e.value - float(lasso @ np.abs(theta)))
+    return Fit(theta, e, len(trace) - 1, converged, message, length, tuple(trace))
+
+
+def _stands_still(lengths: list[float]) -> bool:
+    before = lengths[-1 - PATIENCE : -1]
+    return len(before) == PATIENCE and lengths[-1] > 0.9 * min(before)
+
+
+def _minimise_model(H: ndarray, s: ndarray, lasso: ndarray, theta: ndarray) -> ndarray:
+    """argmin over b of (b - theta)'H(b - theta)/2 - s'(b - theta) + sum lasso |b|.
+
+    With the signs of b the rest is linear. Where its solution has other signs, b goes to the best point on the way;
+    where it has the same, coefficients at 0 that should not be are moved one by one (Lee, Battle, Raina & Ng 2007,
+    feature-sign search). Every round lowers the model, and there are finitely many signs.
+    """
+    b = theta.copy()
+
+    def gradient_at(b: ndarray) -> ndarray:  # of differences: no digits are lost to the size of b
+        return H @ (b - theta) - s
+
+    for _ in range(ROUNDS + 10 * len(b)):
+        A = np.flatnonzero((b != 0) | (lasso == 0))
+        new = _with_signs(H, gradient_at(b), lasso, b, A)
+        if new is None:
+            untied = _untied(H, lasso, b)
+            if untied is b and _sweep(H, gradient_at(b), lasso, b, np.arange(len(b))) <= 1e-26:
+                return b
+            b = untied
+        elif (new * b < 0)[lasso > 0].any():
+            b = _best_between(H, gradient_at(b), lasso, b, new)
+        else:
+            b, gradient = new, gradient_at(new)
+            wrong = np.flatnonzero((b == 0) & (np.abs(gradient) > lasso * (1 + 1e-12)) & (lasso > 0))
+            if not len(wrong) or _sweep(H, gradient, lasso, b, wrong) == 0:
+                return b
+    return b
+
+
+def _sweep(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, places: ndarray) -> float:
+    """One pass of coordinate descent over some places, in place; the largest squared change in the metric of H."""
+    largest = 0.0
+    for j in places:
+        h = H[j, j]
+        if h <= 0:
+            continue
+        z = b[j] - gradient[j] / h
+        new = np.sign(z) * max(abs(z) - lasso[j] / h, 0.0)
+        if new != b[j]:
+            largest = max(largest, (new - b[j]) ** 2 * h)
+            gradient += (new - b[j]) * H[:, j]
+            b[j] = new
+    return largest
+
+
+def _with_signs(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, A: ndarray) -> ndarray | None:
+    """The minimum over the coefficients A of the quadratic with a gradient at b, plus sum lasso sign b; None where
+    several are as good. The other coefficients are 0."""
+    new = np.zeros(len(b))
+    if not len(A):
+        return new
+    try:
+        factor = Factor(H[np.ix_(A, A)])
+    except np.linalg.LinAlgError:
+        return None
+    if lasso[A].any() and float(np.diag(factor.L).min()) ** 2 <= TIED * len(A) and _untied(H, lasso, b) is not b:
+        return None
+    new[A] = b[A] - factor.solve(gradient[A] + lasso[A] * np.sign(b[A]))
+    return new
+
+
+def _best_between(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, new: ndarray) -> ndarray:
+    """The lowest of the points between b and new at which a coefficient becomes 0, which it then is."""
+    d = new - b
+    cross = np.flatnonzero((new * b < 0) & (lasso > 0))
+    t = np.append(-b[cross] / d[cross], 1.0)
+    way = np.abs(b + t[:, None] * d) @ lasso
+    i = int((t * float(gradient @ d) + 0.5 * t * t * float(d @ H @ d) + way).argmin())
+    point = b + t[i] * d
+    if i < len(cross):
+        point[cross[i]] = 0.0
+    return point
+
+
+def _untied(H: ndarray, lasso: ndarray, b: ndarray) -> ndarray:
+    """b moved along directions in which H vanishes until no coefficient can be 0 without a loss; b itself if none can.
+
+    The absolute values do not grow on the way, so that the new point is as good (Rosset, Zhu & Hastie 2004).
+    """
+    while True:
+        A = np.flatnonzero((b != 0) | (lasso == 0))
+        free = lasso[A] == 0
+        if free.all():
+            return b
+        v = _null_vector(H[np.ix_(A, A)])
+        if v is None:
+            return b
+        if float(lasso[A] * np.sign(b[A]) @ v) > 0:
+            v = -v
+        towards = np.flatnonzero(~free & (v * b[A] < 0))
+        if not len(towards):
+            return b
+        reach = -b[A[towards]] / v[towards]
+        first = towards[reach.argmin()]
+        b = b.copy()
+        b[A] += reach.min() * v
+        b[A[first]] = 0.0
+
+
+def _null_vector(H: ndarray) -> ndarray | None:
+    """A direction in which H is 0 to rounding, in the units of its columns; None if there is none."""
+    scale = np.sqrt(np.diag(H))
+    if not (scale > 0).all():
+        return None
+    values, vectors = eigh(H / scale / scale[:, None])
+    if values[0] > TIED * len(H):
+        return None
+    v = vectors[:, 0]
+    v[np.abs(v) < 1e-6] = 0.0  # columns that have no part in it
+    return v / scale
+
+
+def _halve(objective: Any, lasso: ndarray, theta: ndarray, e: Evaluation, step: ndarray):
+    value = e.value - float(lasso @ np.abs(theta))
+    gain = float(e.score @ step) - float(lasso @ (np.abs(theta + step) - np.abs(theta)))
+    slack, length = 1e-13 * abs(value), 1.0
+    for _ in range(50):
+        b = theta + length * step
+        new = objective(b, False)
+        if new.value - float(lasso @ np.abs(b)) >= value + ARMIJO * length * gain - slack:
+            return b, new
+        length *= 0.5
+    return None
+
+
+def kkt_residual(e: Evaluation, lasso: ndarray, theta: ndarray) -> float:
+    """Largest violation of the optimality conditions: score = lasso sign(b) where b is not 0, |score| <= lasso else."""
+    return float(kkt_violations(e.score, lasso, theta).max(initial=0.0))
+
+
+def kkt_violations(score: ndarray, lasso: ndarray, theta: ndarray) -> ndarray:
+    """Violations of the optimality conditions, coefficient by coefficient."""
+    at_zero = np.maximum(np.abs(score) - lasso, 0.0)
+    return np.where((theta == 0) & (lasso > 0), at_zero, np.abs(score - lasso * np.sign(theta)))
+
+
+def largest_lasso(e: Evaluation, free: ndarray, share: ndarray) -> float:
+    """The smallest penalty at which every penalised coefficient is 0, from the score where only the free ones are
+    fitted; `share` is lasso_j for a penalty of one."""
+    penalised = ~free & (share > 0)
+    return float((np.abs(e.score[penalised]) / share[penalised]).max(initial=0.0))

@@ -1,0 +1,1 @@
+"""Rows in blocks, in memory or from a stream, and sums over them."""

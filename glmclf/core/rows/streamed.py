@@ -1,0 +1,364 @@
+"""Blocks of rows that come in parts from elsewhere, made anew in each pass: files, functions, other machines."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from glmclf.core.design.columns import Dense
+from glmclf.core.rows.blocks import RUN, Blocks
+
+MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say
+FEW = 16  # rows that show what the arrays of others are like
+LAYERS = ("glmclf.results.", "glmclf.models.")  # of what a user asks for
+
+
+class RowsElsewhereError(NotImplementedError, AttributeError):
+    """What is asked for needs rows that are in a stream; an attribute that they do not have, to `hasattr`.
+
+    Parameters
+    ----------
+    message : str, optional
+        By default that what was called, by name, needs the rows.
+    """
+
+    def __init__(self, message: str | None = None):
+        super().__init__(message or _needs_rows())
+
+
+def _needs_rows() -> str:
+    name, asked = asked_for()
+    new = "give it new data, or " if _takes_rows(asked) else ""
+    return (
+        f"{name} needs the rows of the fit one by one, which are in a stream: {new}use a fit to a sample in memory. "
+        "augment(source) has predictions of all rows, part by part"
+    )
+
+
+def _takes_rows(asked: Any) -> bool:
+    return inspect.isfunction(asked) and not {"newdata", "exog"}.isdisjoint(inspect.signature(asked).parameters)
+
+
+def asked_for() -> tuple[str, Any]:
+    """What was called first of what is public: its name, for a message, and itself."""
+    frame: Any = sys._getframe(1)
+    found: tuple[str, Any] = "this", None
+    while frame is not None:
+        word, owner = frame.f_code.co_name, frame.f_locals.get("self")
+        public = not word.startswith("_") and frame.f_globals.get("__name__", "").startswith(LAYERS)
+        if public and hasattr(type(owner), word):
+            asked = getattr(type(owner), word)
+            found = f"{word}()" if inspect.isfunction(asked) else word, asked
+        frame = frame.f_back
+    return found
+
+
+class Elsewhere:
+    """Stands where an array of rows would be; whatever asks for the numbers is refused.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, shape: tuple[int, ...]):
+        self.shape, self.ndim = shape, len(shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise RowsElsewhereError()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse()
+
+    __array__ = __getitem__ = __iter__ = __matmul__ = __rmatmul__ = __add__ = __radd__ = _refuse
+    __mul__ = __rmul__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = __eq__ = __ne__ = __lt__ = __gt__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+class ColumnsElsewhere(Elsewhere):
+    """The same for Columns, of which the number and how they are worked on are known.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    block_size : int
+        Of Columns so wide.
+    least_rcond : float
+    """
+
+    def __init__(self, shape: tuple[int, ...], block_size: int, least_rcond: float):
+        super().__init__(shape)
+        self.block_size, self.least_rcond = block_size, least_rcond
+
+    gram = times = subset = toarray = Elsewhere._refuse
+
+
+class Gathered(list):
+    """A list whose sum with another is both, one after the other."""
+
+    def __add__(self, other: list) -> Gathered:
+        return Gathered([*self, *other])
+
+
+class Leaving:
+    """What becomes of the arrays of a part of which only some rows stay.
+
+    Parameters
+    ----------
+    f : callable
+        ``f(*arrays)`` gives the places of the rows that stay, and the arrays of these.
+    """
+
+    def __init__(self, f: Callable[..., tuple[np.ndarray, tuple]]):
+        self.f = f
+
+
+class Streamed(Blocks):
+    """Blocks of a stream: its sums, part by part, without the rows themselves.
+
+    Parameters
+    ----------
+    stream : object
+        Gives ``sum(f)``, the sum of ``f(*arrays, number)`` over parts with rows in their order, ``parts()``, an
+        iterator over their arrays, and `prototype`, the arrays of a few rows.
+    counts : dict of int
+        Rows by number of the part.
+    size : int, optional
+        Rows a block; by default as of `Blocks`.
+    n_threads : int, optional
+        As of `Blocks`.
+    of : sequence of callable or Leaving
+        What becomes of the arrays of a part, one after the other.
+    number : (int, callable), optional
+        How many arrays of a part are those of its rows, and ``number(*more)``, the numbers (n,) of the clusters of
+        these, from the arrays after them.
+    """
+
+    streamed = True
+
+    def __init__(
+        self,
+        stream: Any,
+        counts: dict[int, int],
+        size: int | None = None,
+        n_threads: int | None = None,
+        of: Sequence[Callable[..., tuple] | Leaving] = (),
+        number: tuple[int, Callable] | None = None,
+    ):
+        self.stream, self.counts, self.n = stream, counts, sum(counts.values())
+        self._of, self._number, self._size = tuple(of), number, size
+        self.n_threads = n_threads  # type: ignore[assignment]
+        self.arrays = tuple(_elsewhere(a, self.n) for a in self._made(*stream.prototype))
+        self.size = size or self.arrays[0].block_size
+
+    def _made(self, *arrays: Any) -> tuple:
+        return made(self._of, self._number, arrays)
+
+    def __reduce__(self) -> Any:
+        """Another process is sent sums, never the stream."""
+        return _of_a_stream, ()
+
+    def sum(self, f: Callable) -> Any:
+        """Sum of ``f(*block)`` over the blocks of all parts in their order."""
+        of, number, size, n_threads = self._of, self._number, self._size, self.n_threads
+
+        def part(*arrays: Any) -> Any:
+            blocks = Blocks(*made(of, number, arrays[:-1]), size=size, n_threads=n_threads)
+            return blocks.sum(f) if blocks.n else None
+
+        return self.stream.sum(part)
+
+    def parts(self) -> Iterator[tuple]:
+        """The arrays of each part."""
+        return (self._made(*arrays) for arrays in self.stream.parts())
+
+    def __iter__(self) -> Iterator[tuple]:
+        for arrays in self.parts():
+            yield from Blocks(*arrays, size=self._size, n_threads=self.n_threads)
+
+    def over_parts(self, f: Callable) -> Any:
+        """Sum of ``f(*arrays)`` over parts."""
+        of, number = self._of, self._number
+        return self.stream.sum(lambda *arrays: f(*made(of, number, arrays[:-1])))
+
+    def over_numbered_parts(self, f: Callable) -> Any:
+        """Sum of ``f(number, *arrays)`` over parts."""
+        of, number = self._of, self._number
+        return self.stream.sum(lambda *arrays: f(arrays[-1], *made(of, number, arrays[:-1])))
+
+    def gathered(self, f: Callable) -> Any:
+        """``f(*arrays)`` of all rows in memory, if they are not too many."""
+
+        def part(*arrays: Any) -> Gathered:
+            found = f(*arrays)
+            if self.n * found[:1].size > MOST_GATHERED:
+                raise RowsElsewhereError(too_many(self.n))
+            return Gathered([found])
+
+        return np.concatenate(self.over_parts(part))
+
+    def resized(self, size: int) -> Streamed:
+        """The same rows in blocks of another size."""
+        return Streamed(self.stream, self.counts, size, self.n_threads, self._of, self._number)
+
+    def changed(self, f: Callable[..., tuple], size: int | None = None) -> Streamed:
+        """``f(*arrays)`` in place of the arrays of each part."""
+        return Streamed(self.stream, self.counts, size or self.size, self.n_threads, (*self._of, f))
+
+    def left(self, f: Callable[..., tuple[np.ndarray, tuple]], counts: dict[int, int]) -> Streamed:
+        """Some rows: ``f(*arrays)`` gives their places in a part and what is in place of its arrays; `counts` says how
+        many they are."""
+        return Streamed(self.stream, counts, None, self.n_threads, (*self._of, Leaving(f)))
+
+    def beside(self, codes: Any, size: int | None = None) -> Streamed:
+        """The rows with the numbers of their clusters, which are made part by part.
+
+        Parameters
+        ----------
+        codes : object
+            Gives `stream`, whose parts have more arrays after those of this one, and ``number(*more)``, (n,).
+        """
+        of, count, number = self._of, len(self.stream.prototype), codes.number
+        return Streamed(codes.stream, self.counts, size or self._size, self.n_threads, of, (count, number))
+
+    def thinned(self, step: int) -> Blocks:
+        """Every `step`-th run of rows, in memory: the same rows however they are parted."""
+        of, number, ends = self._of, self._number, np.cumsum([0, *self.counts.values()])
+        starts = dict(zip(self.counts, ends.tolist(), strict=False))
+
+        def some(*arrays: Any) -> Gathered:
+            start, arrays = starts[arrays[-1]], made(of, number, arrays[:-1])
+            at = start + np.arange(arrays[0].shape[0])
+            rows = np.flatnonzero(at // RUN % step == 0)
+            return Gathered([tuple(_some(a, rows) for a in arrays)])
+
+        parts = zip(*self.stream.sum(some), strict=True)
+        arrays = [None if a is None else np.concatenate(few) for a, few in zip(self.arrays, parts, strict=True)]
+        return Blocks(Dense(np.asfortranarray(arrays[0])), *arrays[1:], n_threads=self.n_threads)
+
+
+class SideBySide(Blocks):
+    """Two blocks of the same rows, row by row, of which at least one is in a stream: what becomes of both.
+
+    Parameters
+    ----------
+    first, second : Blocks
+        Of rows that are as many, and in the same order, however they are parted.
+    of : callable
+        Arrays of some rows of the first, then of the second -> arrays of blocks.
+    size : int, optional
+        Rows a block.
+    """
+
+    streamed = True
+
+    def __init__(self, first: Blocks, second: Blocks, of: Callable[..., tuple], size: int | None = None):
+        self._both, self._of, self.n, self.n_threads = (first, second), of, first.n, 1
+        few = [_prototype(b) for b in self._both]
+        least = min(arrays[0].shape[0] for arrays in few)
+        like = of(*(_cut(a, slice(0, least)) for arrays in few for a in arrays))
+        self.arrays = tuple(_elsewhere(a, self.n) for a in like)
+        self.size = size or self.arrays[0].block_size
+
+    def __iter__(self) -> Iterator[tuple]:
+        for arrays in _aligned(*(b.parts() if isinstance(b, Streamed) else iter([b.arrays]) for b in self._both)):
+            yield from Blocks(*self._of(*arrays), size=self.size, n_threads=1)
+
+    def sum(self, f: Callable) -> Any:
+        """Sum of ``f(*block)`` over the blocks in their order."""
+        return functools.reduce(operator.add, (f(*block) for block in self))
+
+    def resized(self, size: int) -> SideBySide:
+        """The same rows in blocks of another size."""
+        return SideBySide(*self._both, self._of, size)
+
+
+def side_by_side(first: Blocks, second: Blocks, of: Callable[..., tuple]) -> Blocks:
+    """Blocks of ``of(*arrays)``, the arrays of both, which are of the same rows, wherever they are."""
+    if first.streamed or second.streamed:
+        return SideBySide(first, second, of)
+    return Blocks(*of(*first.arrays, *second.arrays))
+
+
+def _aligned(first: Iterator[tuple], second: Iterator[tuple]) -> Iterator[tuple]:
+    """Arrays of runs of rows which neither of two streams parts."""
+    other: tuple = ()
+    start = rows = 0
+    for own in first:
+        at, n = 0, own[0].shape[0]
+        while at < n:
+            if start == rows:
+                other, start = next(second), 0
+                rows = other[0].shape[0]
+                continue
+            run = min(n - at, rows - start)
+            yield *(_cut(a, slice(at, at + run)) for a in own), *(_cut(a, slice(start, start + run)) for a in other)
+            at, start = at + run, start + run
+    next(second, None)  # a stream tells at its end whether its rows are those of before
+
+
+def _prototype(blocks: Blocks) -> tuple:
+    """The arrays of a few rows."""
+    if isinstance(blocks, Streamed):
+        return blocks._made(*blocks.stream.prototype)
+    return tuple(_cut(a, slice(0, FEW)) for a in blocks.arrays)
+
+
+def _cut(a: Any, rows: slice) -> Any:
+    return None if a is None else a[rows]
+
+
+def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) -> tuple:
+    """What becomes of the arrays of a part, and the numbers of the clusters of the rows that stay."""
+    beside: tuple = ()
+    if number is not None:
+        arrays, beside = arrays[: number[0]], (number[1](*arrays[number[0] :]),)
+    for f in of:
+        if isinstance(f, Leaving):
+            rows, arrays = f.f(*arrays)
+            beside = tuple(codes[rows] for codes in beside)
+        else:
+            arrays = f(*arrays)
+    return (*arrays, *beside)
+
+
+def too_many(n: int) -> str:
+    """Why numbers of n rows are not gathered."""
+    name, asked = asked_for()
+    instead = "give it some of them as newdata=" if _takes_rows(asked) else "use a fit to a sample in memory"
+    return f"{name} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: {instead}"
+
+
+def _of_a_stream() -> Any:
+    """What is left of `Streamed` in another process."""
+    return None
+
+
+def _elsewhere(a: Any, n: int) -> Any:
+    if a is None:
+        return None
+    shape = (n, *a.shape[1:])
+    return (
+        ColumnsElsewhere(shape, a.block_size, getattr(a, "least_rcond", 0.0))
+        if hasattr(a, "block_size")
+        else Elsewhere(shape)
+    )
+
+
+def _some(a: Any, rows: np.ndarray) -> Any:
+    if a is None:
+        return None
+    return np.asarray(a.subset(rows)[:].toarray(), dtype=float) if hasattr(a, "subset") else a[rows]

@@ -1,0 +1,732 @@
+"""Separation: the directions along which a likelihood never falls, and what diverges along them.
+
+Where the outcomes can be told apart, the maximum likelihood estimate is at infinity (Albert & Anderson 1984): the
+likelihood rises along a direction d without end. All such directions form a cone, {d: A d >= 0, E d = 0}, with a row of
+A for every outcome that a row did not show beside one that it did, and of E where both were seen. Linear programs
+decide whether it holds more than 0 (Konis 2007), which rows are decided by it, and which signs its members take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy import ndarray
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from glmclf.core.separation.rows import WIDEST, Directions, directions
+from glmclf.errors import EstimationError
+
+TOLERANCE = 1e-7  # HiGHS' feasibility tolerance
+SURE = 1e2 * TOLERANCE  # an answer of a program that is none of its tolerance
+MAGNIFIED = 1e6  # an objective, beside HiGHS' tolerance of 1e-7
+DIGITS = 13  # by which directions are told apart
+GAIN = 1e-10  # share of a row's length that is no rounding
+AGAIN = 40  # rows that a round adds where many questions are asked of one cone
+MANY = 500  # rows with which a linear program begins, and that a round adds
+FEW = 6  # dimensions of a polytope whose corners are quickly found
+NULL = 1e-10  # singular values below this share of the largest belong to the null space
+ZERO = 1e-11  # share of its terms below which a sum of them is rounding
+ROUND = 1e-3  # a cone that holds a ball of this share of its length is told apart by programs as it is
+CENTRED = 50  # steps to its centre
+NEARLY = 0.99  # of the way to a facet
+RIDGE = 1e-13  # share of a metric's diagonal
+AT_ONCE = 2**23  # numbers of a product with all facets
+SPREAD, REFINED, ASKED = 4, 6, 6  # rounds
+REACH = 1e6  # of a correction, in units of what is violated
+EPS = np.finfo(float).eps
+
+
+class Constraints(Protocol):
+    """Rows of A and E in the coordinates of `directions`, without forming them all."""
+
+    directions: Directions
+    tied: ndarray
+    length: ndarray
+    size: int
+
+    def times(self, D: ndarray) -> ndarray:
+        """All rows times D (p, r), those of A and E together: (m, r)."""
+
+    def rows(self, which: ndarray) -> ndarray:
+        """Some rows, (., p)."""
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Directions along which a likelihood never falls, in the units of the parameters.
+
+    Attributes
+    ----------
+    basis : (p, r) ndarray
+        Of the cone's span. The first column is in its relative interior: it decides every row that some direction
+        decides.
+    facets : (m, r) ndarray
+        The cone is ``{basis @ t : facets @ t >= 0}``.
+    decided : (rows of A and E,) bool ndarray
+        Outcomes that the first column rules out.
+    noise : float
+        Rounding of the facets.
+    M : (k, k) ndarray, optional
+        Of the coordinates of rows in which it was found (`Directions`); zeros for columns that were left out.
+    tie : float
+        What is 0 there.
+    """
+
+    basis: ndarray
+    facets: ndarray
+    decided: ndarray
+    noise: float = ZERO
+    M: Any = None
+    tie: float = ZERO
+
+    @property
+    def direction(self) -> ndarray:
+        """One in the relative interior, (p,)."""
+        return self.basis[:, 0]
+
+    @property
+    def rounding(self) -> float:
+        """What x'd is 0 below for a row of the fit, as a share of the lengths of x and d in the coordinates of rows."""
+        return float(np.clip(max(self.noise, self.tie), ZERO, WIDEST))
+
+    def lengths(self, D: ndarray) -> tuple[ndarray, ndarray]:
+        """T with which the length of a row x is that of x'T, and the lengths (q, ...) of directions D (k, q, ...)."""
+        return lengths(self.M, D)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every outcome that did not occur is ruled out."""
+        return bool(self.decided.all())
+
+    @cached_property
+    def signs(self) -> ndarray:
+        """Of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
+        return self.sign_of(np.eye(len(self.basis)))
+
+    def mapped(self, A: ndarray) -> Cone:
+        """The cone of A theta."""
+        moved = A @ self.basis
+        moved[np.abs(moved) <= 1e-9 * (np.abs(A) @ np.abs(self.basis))] = 0.0  # parameters of one regressor
+        return replace(self, basis=moved)
+
+    def sign_of(self, R: ndarray) -> ndarray:
+        """Sign that each combination R d of the parameters (., p) takes over the cone: 1, -1, 0, or NaN for both.
+
+        0 for a row of R that is not finite, of which nothing can be said.
+        """
+        R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
+        T, size = R @ self.basis, np.abs(R) @ np.abs(self.basis)
+        T[(np.abs(T) <= self.noise * size).all(axis=1)] = 0.0
+        out = np.zeros(len(R))
+        largest = np.abs(T).max(axis=1, initial=0.0)
+        rounding = 16 * EPS * size.max(axis=1, initial=0.0) / np.where(largest > 0, largest, 1.0)
+        noise = np.maximum(self.noise, rounding)  # differences of large numbers, from far origins
+        T = largest_one(T)
+        _, first, of = np.unique(np.round(T, DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True)
+        T, noise = T[first], noise[first]
+        known = self._known(T, noise)
+        found = np.array([self._sign(t, float(e), k) for t, e, k in zip(T, noise, known)])
+        if len(found):
+            out = found[np.ravel(of)]
+        return out
+
+    def first_signs(self, count: int) -> ndarray:
+        """As `signs`, but of those that are not 0 the first `count` alone are asked for; NaN for the later ones."""
+        out = np.where(self.basis.any(axis=1), np.nan, 0.0)
+        asked = np.flatnonzero(out)
+        for start in range(0, len(asked), count):
+            some = asked[start : start + count]
+            out[some] = self.sign_of(np.eye(len(out))[some])
+            if np.count_nonzero(out[: some[-1] + 1]) >= count:
+                break
+        return out
+
+    def _sign(self, t: ndarray, noise: float, known: ndarray) -> float:
+        """Sign of t'x over the cone of `facets`, t known but for `noise`, of which `_known` said so much."""
+        if not t.any():
+            return 0.0
+        if len(t) == 1:
+            return float(np.sign(t[0]))
+        if not len(self.facets):
+            raise EstimationError(
+                "what this fit, whose estimate is infinite, says of new rows or of other levels rests on many rows, "
+                "which a file does not keep: ask the fit itself, before it is saved"
+            )
+        if self._corner is not None:
+            rays, rounding = self._corner
+            values, least = t @ rays, max(noise, rounding) * np.abs(t).sum()
+            up, down = (bool((s * values > least).any()) for s in (1.0, -1.0))
+        else:
+            up, down = (self._reaches(s * t, noise) if np.isnan(k) else bool(k) for s, k in zip((1.0, -1.0), known))
+        return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
+
+    def _reaches(self, t: ndarray, noise: float) -> bool:
+        """Whether t'x > 0 somewhere in the cone: at a ray that another question has found, or by a linear program.
+
+        The program has the facets that mattered before; those that its answer violates are added.
+        """
+        if any(ray @ t > max(SURE, noise) for ray in self._rays):
+            return True
+        while True:
+            x = _plain_program(MAGNIFIED * t, self._active[0])
+            if x is None or t @ x <= noise:
+                return False
+            worst = _violated(self.facets, x, 0.0)[:AGAIN]
+            if not len(worst):
+                break
+            self._active[0] = np.vstack([self._active[0], self.facets[worst]])
+        if t @ x <= SURE:  # where the program's tolerance may have made it
+            x = _refined(MAGNIFIED * t, self.facets, x)
+            return x is not None and float(t @ x) > noise and (self.facets @ x).min() > -self.noise
+        self._rays.append(x)
+        return True
+
+    def _known(self, T: ndarray, noise: ndarray) -> ndarray:
+        """Whether rows t of T take values t'x > 0, and < 0, in the cone, (q, 2): 1, 0, or NaN where that is left to a
+        program. Members of the cone show that they do; a row that is a facet is nowhere negative."""
+        known = np.full((len(T), 2), np.nan)
+        if not len(self.facets) or T.shape[1] == 1 or self._corner is not None:
+            return known
+        least = np.maximum(SURE, noise)[:, None]
+
+        def look(which: ndarray, members: ndarray) -> None:
+            values = T[which] @ members
+            known[which, 0] = np.where((values > least[which]).any(axis=1), 1.0, known[which, 0])
+            known[which, 1] = np.where((values < -least[which]).any(axis=1), 1.0, known[which, 1])
+
+        look(np.arange(len(T)), np.column_stack(self._rays))
+        for side, s in ((1, 1.0), (0, -1.0)):
+            known[np.isnan(known[:, side]) & self._is_facet(s * T, noise), side] = 0.0
+        asked = np.flatnonzero(np.isnan(known).any(axis=1) & T.any(axis=1))
+        step = max(1, AT_ONCE // len(self.facets))
+        for start in range(0, len(asked), step):
+            some = asked[start : start + step]
+            look(some, self._ends(T[some]))
+        return known
+
+    def _ends(self, T: ndarray) -> ndarray:
+        """Members of the cone, (r, .), as far as the facets allow from the first axis to where t'x rises, and falls, in
+        Dikin's ellipsoid about it: that with the shape of the cone, whose tangent H^-1 t is for the metric H."""
+        gain, H = self.facets[:, 0], self._metric
+        if H is None:
+            return np.zeros((T.shape[1], 0))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            way = cho_solve(H, T.T, check_finite=False)
+            change = self.facets @ way / gain[:, None]
+            ends = []
+            for s, fall in ((1.0, -change.min(axis=0)), (-1.0, change.max(axis=0))):
+                ends.append(s * NEARLY / np.maximum(fall, 1e-3 * np.abs(change).max(axis=0)) * way)
+        members = np.hstack(ends)
+        members[0] += 1.0
+        return largest_one(members[:, np.isfinite(members).all(axis=0)].T).T
+
+    @cached_property
+    def _metric(self) -> Any:
+        """Cholesky factor of the metric of Dikin's ellipsoid about the first axis, with a little more on its diagonal:
+        a direction for members that may be any; None where rounding leaves none."""
+        gain = self.facets[:, 0]
+        if not gain.min() > 0:
+            return None
+        G = self.facets / gain[:, None]
+        H = G.T @ G
+        try:
+            return cho_factor(H + np.diag(RIDGE * (np.diag(H) + np.trace(H) / len(H))), check_finite=False)
+        except np.linalg.LinAlgError:
+            return None
+
+    def _is_facet(self, T: ndarray, noise: ndarray) -> ndarray:
+        """Whether rows of T are facets but for their noise: looked up by one combination of their entries."""
+        weight = np.sqrt(np.arange(2.0, T.shape[1] + 2))
+        keys = self.facets @ weight
+        order = np.argsort(keys)
+        keys, at = keys[order], T @ weight
+        near = weight[-1] * (noise + 16 * EPS * T.shape[1])
+        low, high = np.searchsorted(keys, at - near), np.searchsorted(keys, at + near, side="right")
+        out = np.zeros(len(T), dtype=bool)
+        for i in np.flatnonzero(low < high):
+            out[i] = bool((np.abs(self.facets[order[low[i] : high[i]]] - T[i]).sum(axis=1) <= noise[i]).any())
+        return out
+
+    @cached_property
+    def _corner(self) -> tuple[ndarray, float] | None:
+        """The rays of a cone that has as many facets as dimensions, as of levels that are separated each by itself, and
+        their rounding; None of another, or of one that is too narrow to tell them by an inverse."""
+        m, r = self.facets.shape
+        if m != r:
+            return None
+        values = np.linalg.svd(self.facets, compute_uv=False)
+        rounding = max(self.noise, 16 * EPS) * float(values[0] / values[-1]) if values[-1] > 0 else np.inf
+        if rounding > TOLERANCE:
+            return None
+        return largest_one(np.linalg.inv(self.facets).T).T, rounding
+
+    @cached_property
+    def _active(self) -> list[ndarray]:
+        """Facets that mattered so far."""
+        few = self.facets[:: max(1, len(self.facets) // MANY)]
+        return [self.extreme if len(self.extreme) <= MANY else few]
+
+    @cached_property
+    def _rays(self) -> list[ndarray]:
+        """Members of the cone, in terms of the basis, with largest entries of one."""
+        return [np.eye(self.basis.shape[1])[0]]
+
+    @cached_property
+    def extreme(self) -> ndarray:
+        """Facets without those that follow from others, where they are easily told."""
+        return self.facets[extreme_rows(self.facets)]
+
+
+def extreme_rows(facets: ndarray) -> ndarray:
+    """Places of the facets that do not follow from others, where that is easily told; of all, where it is not.
+
+    Where they meet the plane that the first axis, on which all are positive, points to, they are the corners of a
+    polytope.
+    """
+    n, r = facets.shape
+    if r == 1 or not n:
+        return np.arange(min(n, 1))
+    if r > FEW or n <= r:
+        return np.arange(n)
+    flat = facets[:, 1:] / facets[:, :1]
+    if r == 2:
+        return np.unique([int(flat.argmin()), int(flat.argmax())])
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return np.sort(ConvexHull(flat).vertices)
+    except QhullError:
+        return np.arange(n)
+
+
+def lengths(M: ndarray, D: ndarray) -> tuple[ndarray, ndarray]:
+    """As `Cone.lengths`, in the coordinates of M."""
+    at = np.flatnonzero(np.diag(M))
+    phi = solve_triangular(M[np.ix_(at, at)], D[at].reshape(len(at), -1), check_finite=False)
+    return M[:, at], np.linalg.norm(phi, axis=0).reshape(D.shape[1:])
+
+
+def largest_one(T: ndarray) -> ndarray:
+    """Rows scaled to a largest entry of one."""
+    size = np.abs(T).max(axis=1, keepdims=True, initial=0.0)
+    return T / np.where(size > 0, size, 1.0)
+
+
+def _different(T: ndarray) -> ndarray:
+    """One of the rows of each direction."""
+    T = largest_one(T)
+    return T[different_rows(T)]
+
+
+def different_rows(T: ndarray) -> ndarray:
+    """Places of one of the rows of each direction; their largest entries are one."""
+    of = _distinct(np.round(T, DIGITS))[1]
+    first = np.zeros(int(of.max(initial=-1)) + 1, dtype=np.intp)
+    first[of] = np.arange(len(T))
+    return first
+
+
+def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone | None:
+    """The cone of a likelihood, or None where its maximum is at finite parameters.
+
+    Parameters
+    ----------
+    constraints : Constraints
+        Rows of A and E, of length one.
+    near : Hint, optional
+        Rows that a fit has left undecided, with their scores there. Where these prove it, all separating directions are
+        0 on the rows, and the programs are small.
+
+    Returns
+    -------
+    Cone or None
+    """
+    if near is None:
+        return _whole(constraints)
+    rows = near.undecided | constraints.tied
+    if not rows.any() or not near.proves(constraints):
+        return _whole(constraints, near.theta)
+    N = _null_space(constraints.rows(rows), constraints.directions.tie)
+    if not N.shape[1]:
+        return None
+    return _within(constraints, N, near.theta) or _whole(constraints)
+
+
+def cone_where(constraints: Constraints, R: ndarray) -> Cone | None:
+    """The part of the cone where R d = 0, R (J, p) in the units of the parameters."""
+    A = constraints.directions.rows(R)
+    size = np.abs(A).max(axis=1, keepdims=True, initial=0.0)
+    N = _null_space(A / np.where(size > 0, size, 1.0))
+    return _within(constraints, N) if N.shape[1] else None
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What the place where a fit stopped says of the cone.
+
+    Attributes
+    ----------
+    undecided : (m,) bool ndarray
+        Rows of A with probabilities well inside (0, 1).
+    multipliers : (m,) ndarray
+        How much of each row of A (>= 0) and of E (any sign) is in the score.
+    theta : (p,) ndarray
+        Where it stopped, far along a direction that may be one of the cone; in the units of the parameters.
+    """
+
+    undecided: ndarray
+    multipliers: ndarray
+    theta: ndarray
+
+    def proves(self, constraints: Constraints) -> bool:
+        """Whether no direction of the cone is positive in a row that is undecided.
+
+        None is if these rows and those of E add up to 0 with positive multipliers of the former (Stiemke's lemma), as
+        they do at a maximum. At a place near one the multipliers are to be changed, by the least share of each.
+        """
+        tied = constraints.tied
+        rows = self.undecided | tied
+        value = (self.multipliers * constraints.length)[rows]
+        free = np.abs(value).max() if tied.any() else 1.0
+        size = np.where(tied[rows], free, value)
+        if not np.isfinite(size).all() or (size <= 0).any():
+            return False
+        B = size[:, None] * constraints.rows(rows)
+        change = B @ np.linalg.lstsq(B, value / size, rcond=NULL)[0]
+        return bool((change[~tied[rows]] < 0.5).all())
+
+
+def _whole(constraints: Constraints, theta: ndarray | None = None) -> Cone | None:
+    return _within(constraints, np.eye(constraints.size), theta)
+
+
+def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) -> Cone | None:
+    """The part of the cone in the span of N's columns; `theta` may be in its interior, which saves the programs."""
+    T = constraints.times(N)
+    place = constraints.directions
+    if N.shape[1] < len(N):  # what is 0 in these coordinates, but for rounding
+        T[np.abs(T) <= place.tie] = 0.0
+    tied = constraints.tied
+    A, of = _distinct(T[~tied])
+    E = _distinct(T[tied])[0]
+    start = None if theta is None or not np.isfinite(theta).all() else N.T @ place.coordinates(theta)
+    direction, strict = _at_once(A, E, start)
+    if direction is None:
+        direction, strict = _interior(A, E, place.tie)
+    if direction is None:
+        return None
+    decided = np.zeros(len(T), dtype=bool)
+    decided[~tied] = strict[of]
+    B, rounding = np.eye(T.shape[1]), 0.0
+    if len(E) or not strict.all():
+        B, rounding = _null_space_and_rounding(np.vstack([A[~strict], E]), place.tie)
+    C, facets, noise = _rounded(A[strict] @ B, B.T @ direction)
+    basis = place.parameters(N @ B @ C, rounding)
+    return Cone(basis, _different(facets), decided, max(noise, rounding), place.M, place.tie)
+
+
+def _rounded(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:
+    """Coordinates C in which the cone F x >= 0 is round, with the first axis inside, its facets there, their rounding.
+
+    A cone whose facets face each other closely is first seen from near its centre: in the metric G'G, where the rows of
+    G are those of F over their gains F x, it holds the unit ball about x (Dikin's ellipsoid), whatever its shape.
+    """
+    F = F / np.linalg.norm(F, axis=1)[:, None]
+    R, noise = np.eye(len(x)), ZERO
+    if (F @ x).min() < ROUND * np.linalg.norm(x):
+        near = F if len(F) <= 16 * MANY else np.vstack([F[np.argsort(F @ x)[: 8 * MANY]], F[:: len(F) // (8 * MANY)]])
+        x = _centre(near, F, x)
+        noise = max(ZERO, 16 * EPS * float(np.linalg.norm(x) / (F @ x).min()))
+        F = F / (F @ x)[:, None]
+        R = np.asarray(np.linalg.qr(near / (near @ x)[:, None], mode="r"))
+    axis = R @ x
+    Q = np.linalg.qr(np.column_stack([axis, np.eye(len(x))]))[0]
+    Q[:, 0] *= np.sign(Q[:, 0] @ axis)
+    C = solve_triangular(R, Q, check_finite=False)
+    return C, F @ C, noise
+
+
+def _centre(near: ndarray, F: ndarray, x: ndarray) -> ndarray:
+    """From x inside F x > 0 towards the maximum of sum(log(near @ x)) where sum(near @ x) = 1, by Newton's method."""
+    x = x / (near @ x).sum()
+    for _ in range(CENTRED):
+        s = near @ x
+        step = np.linalg.lstsq(near / s[:, None], 1.0 - len(s) * s, rcond=None)[0]
+        decrement = float(np.linalg.norm((near @ step) / s))
+        length, new = 1.0, x + step
+        while (F @ new).min() <= 0.1 * length * (F @ x).min() or not _higher(near @ new, s):
+            length *= 0.5
+            if length < 1e-6:
+                return x
+            new = x + length * step
+        x = new / (near @ new).sum()
+        if decrement < 0.25:
+            break
+    return x
+
+
+def _higher(new: ndarray, old: ndarray) -> bool:
+    """Whether sum(log s) - m sum(s) is no lower than before."""
+    return float(np.log(new / old).sum() - len(old) * (new - old).sum()) >= 0.0
+
+
+def _distinct(rows: ndarray) -> tuple[ndarray, ndarray]:
+    """Rows without repetitions, but perhaps a few, and which of them each row is.
+
+    They are sorted by one combination of their columns: a second's work where all columns in turn take ten.
+    """
+    rows = rows + 0.0  # no negative zeros
+    order = np.argsort(rows @ np.sqrt(np.arange(2.0, rows.shape[1] + 2)), kind="stable")
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    of = np.empty(len(rows), dtype=np.intp)
+    of[order] = np.cumsum(new) - 1
+    return rows[order[new]], of
+
+
+def _at_once(A: ndarray, E: ndarray, t: ndarray | None) -> tuple[ndarray | None, ndarray]:
+    """`t` of size one where it is > 0 in every row of A that is not 0, and these rows; else None."""
+    moved: ndarray = (A != 0).any(axis=1)
+    if t is None or E.any() or not moved.any() or not np.isfinite(t).all():
+        return None, moved
+    size = np.abs(t).max()
+    if not size > 0 or (A[moved] @ (t / size)).min() <= GAIN:
+        return None, moved
+    return t / size, moved
+
+
+def _interior(A: ndarray, E: ndarray, tie: float) -> tuple[ndarray | None, ndarray]:
+    """A direction with A d >= 0, E d = 0 that is > 0 in every row of A where one can be, and these rows."""
+    N = _null_space(E, tie) if len(E) else np.eye(A.shape[1])
+    d, strict = _decide(A @ N, tie)
+    return (None if d is None else N @ d), strict
+
+
+def _decide(rows: ndarray, tie: float) -> tuple[ndarray | None, ndarray]:
+    """As `_interior`, without E: by one program after the other, each on rows that the last one left open.
+
+    A program tells for sure only where its answer gains much. The other rows are looked at by themselves, in
+    coordinates in which they point everywhere. What no direction moves among them no direction of the whole cone moves:
+    these rows are held at 0, and the rest is asked again. If one moves all of them, both answers are joined; or the
+    whole is asked again in coordinates in which the cone of these rows is round.
+    """
+    N, W, nothing = np.eye(rows.shape[1]), None, (None, np.zeros(len(rows), dtype=bool))
+    for _ in range(ASKED + len(N)):
+        here = rows @ N
+        Z, W = _spread_out(here, tie) if W is None else (_of_length_one(here @ W, here, tie), W)
+        live = np.flatnonzero(Z.any(axis=1))
+        u = _separating(Z[live]) if len(live) else None
+        if u is None:
+            return nothing
+        sure = Z[live] @ u > SURE
+        strict, left, b = live[sure], live[~sure], W @ u
+        if not len(strict):
+            return nothing
+        w, moved = _decide(here[left], tie) if len(left) else (np.zeros(len(b)), ~sure[:0])
+        tied = left[~moved]
+        if len(tied):
+            N, W = N @ _null_space(here[tied] / np.linalg.norm(here[tied], axis=1)[:, None], tie), None
+            if not N.shape[1]:
+                return nothing
+            continue
+        joined = _joined(b, w, here[strict], here[left]) if len(left) else b
+        if joined is not None:
+            decided = np.zeros(len(rows), dtype=bool)
+            decided[live] = True
+            return N @ joined, decided
+        W = _around(here[left], w, tie)
+    return nothing
+
+
+def _around(rows: ndarray, w: Any, tie: float) -> ndarray:
+    """Coordinates in which the cone rows d >= 0 is round about w, whatever does not move the rows left as it is."""
+    _, values, V = np.linalg.svd(np.asarray(np.linalg.qr(np.vstack([rows, np.zeros((rows.shape[1],) * 2)]), mode="r")))
+    moving, still = V[values > tie * values[0]].T, V[values <= tie * values[0]].T
+    return np.hstack([moving @ _rounded(rows @ moving, moving.T @ w)[0], still])
+
+
+def _of_length_one(Z: ndarray, rows: ndarray, tie: float) -> ndarray:
+    """Rows of Z scaled to length one; 0 where those of `rows` are."""
+    length = np.where(np.linalg.norm(rows, axis=1) > tie, np.linalg.norm(Z, axis=1), np.inf)
+    return Z / length[:, None]
+
+
+def _joined(b: ndarray, w: Any, strict: ndarray, left: ndarray) -> ndarray | None:
+    """b + s w, where b moves the rows `strict` and w all rows `left`, such that it moves all; None if no s does."""
+    change = strict @ w
+    falling = change < 0
+    high = float(((strict @ b)[falling] / -change[falling]).min(initial=np.inf))
+    low = max(0.0, float((-(left @ b) / (left @ w)).max()))
+    size = float(np.linalg.norm(b) / np.linalg.norm(w))
+    share = 0.5 * (low + min(high, 3.0 * low + size))
+    return b + share * w if low < high else None
+
+
+def _spread_out(rows: ndarray, tie: float) -> tuple[ndarray, ndarray]:
+    """Rows of length one, or 0, in coordinates in which they point everywhere; these as columns."""
+    moved = np.linalg.norm(rows, axis=1) > tie
+    W = np.eye(rows.shape[1])
+    for _ in range(SPREAD):
+        Z = _of_length_one(rows @ W, rows, tie)
+        some = Z[moved] if moved.sum() >= W.shape[1] else np.vstack([Z[moved], np.zeros((W.shape[1], W.shape[1]))])
+        _, values, V = np.linalg.svd(np.asarray(np.linalg.qr(some, mode="r")))
+        kept = values > 4.0 * tie * values.max(initial=0.0)
+        if not kept.any() or (kept.all() and values.min() > 0.1 * values.max()):
+            break
+        W = W @ (V[kept] / values[kept, None] * values.max()).T
+    return Z, W
+
+
+def _separating(Z: ndarray) -> ndarray | None:
+    """A direction with Z u >= 0, and > 0 where it is of length one in many; None if there is none but 0.
+
+    To rounding where it can be; else to the tolerance of a program, as where rows are all but tied.
+    """
+    c = Z.sum(axis=0)
+    size = float(np.abs(c).max())
+    u = _solve(c / size, Z) if size > 0 else None
+    return None if u is None else _refined(c / size, Z, u)
+
+
+def _null_space(rows: ndarray, tie: float = NULL) -> ndarray:
+    """Orthonormal basis of {d: rows d = 0}, (p, r); rows of length one that are shorter than `tie` there are 0."""
+    return _null_space_and_rounding(rows, tie)[0]
+
+
+def _null_space_and_rounding(rows: ndarray, tie: float) -> tuple[ndarray, float]:
+    """The same, and what rounding of the rows makes of its entries."""
+    p = rows.shape[1]
+    if len(rows) > 4 * p:
+        rows = np.asarray(np.linalg.qr(rows, mode="r"))
+    _, values, W = np.linalg.svd(rows)
+    values = np.pad(values, (0, p - len(values)))
+    null = values <= max(tie, 16 * EPS * values.max(initial=0.0))
+    rounding = 16 * EPS * float(values.max(initial=0.0) / values[~null].min(initial=1.0))
+    return W[null].T, rounding
+
+
+def _solve(c, A, lower=None, low=-1.0, high=1.0) -> ndarray | None:
+    """argmax of c'b over A b >= lower (0), low <= b <= high.
+
+    Of many rows few matter: the program begins with some, and those that its answer violates are added.
+    """
+    lower = np.zeros(len(A)) if lower is None else lower
+    if len(A) <= 4 * MANY:
+        return _plain_program(c, A, lower, low, high)
+    active = np.arange(0, len(A), len(A) // MANY)
+    while True:
+        b = _plain_program(c, A[active], lower[active], low, high)
+        if b is None:
+            return None
+        worst = _violated(A, b, lower)
+        if not len(np.setdiff1d(worst, active)):
+            return b
+        active = np.union1d(active, worst)
+
+
+def _violated(A: ndarray, b: ndarray, lower) -> ndarray:
+    """Rows that an answer violates, at most MANY, the worst first."""
+    rest = A @ b - lower
+    wrong = np.flatnonzero(rest < -TOLERANCE)
+    return wrong[np.argsort(rest[wrong], kind="stable")[:MANY]]
+
+
+def _plain_program(c, A, lower: Any = 0.0, low: Any = -1.0, high: Any = 1.0) -> ndarray | None:
+    from scipy.optimize import linprog
+
+    bounds = np.column_stack(np.broadcast_arrays(low, high, c)[:2])
+    lower = np.broadcast_to(lower, len(A))
+    for presolve in (True, False):  # which takes rows that differ by 1e-9 for parallel
+        found = linprog(-c, A_ub=-A, b_ub=-lower, bounds=bounds, method="highs", options={"presolve": presolve})
+        if found.status == 0:
+            return found.x
+    return None
+
+
+def _refined(c: ndarray, A: ndarray, b: ndarray) -> ndarray | None:
+    """The answer b of a program moved until A b >= 0 to rounding, or as near as programs come; None where it is 0.
+
+    The program is solved again for the correction, in units of what is violated (Gleixner, Steffy & Wolter 2016).
+    """
+    unit = 1.0
+    for _ in range(REFINED):
+        rest = A @ b
+        size = float(np.abs(b).max())
+        if size < 1e-3:
+            return None
+        if rest.min() >= -8 * len(b) * EPS * size:
+            break
+        unit = max(1e-6 * unit, -float(rest.min()))
+        far = min(REACH, 1.0 / unit)
+        step = _solve(c, A, -rest / unit, np.maximum((-1.0 - b) / unit, -far), np.minimum((1.0 - b) / unit, far))
+        if step is None:
+            break
+        b = b + unit * step
+    return b
+
+
+# ------------------------------------------------------------------------------------------------------ the rows
+class BinaryConstraints:
+    """x'd >= 0 for rows of events alone, <= 0 for rows without, = 0 where both were seen."""
+
+    kind: ndarray | None = None  # of which of its rows each row of an objective is
+
+    def __init__(self, X: ndarray, y: ndarray, m: ndarray | None):
+        self.directions = directions(X)
+        self.length, self.size = self.directions.length, X.shape[1]
+        self.sign = np.where(y == 0, -1.0, 1.0)
+        self._Z = self.sign[:, None] * self.directions.Z
+        self.tied = (y > 0) & (y < (1.0 if m is None else m))
+
+    def times(self, D: ndarray) -> ndarray:
+        """All rows times D (p, r), those of A and E together: (m, r)."""
+        return self._Z @ D
+
+    def rows(self, which: ndarray) -> ndarray:
+        """Some rows, (., p)."""
+        return self._Z[which]
+
+
+class MultinomialConstraints:
+    """(d_c - d_l)'x >= 0 for each class c that a row showed and l that it did not, = 0 for two that it showed.
+
+    Constraints are ordered by pair (c, l), c < l where tied, then by row; `pair` and `row` say which.
+    """
+
+    kind: ndarray | None = None
+
+    def __init__(self, X: ndarray, seen: ndarray):
+        k, K = X.shape[1], seen.shape[1]
+        self._K, self._k, self.size = K, k, k * (K - 1)
+        self.directions = directions(X)
+        pairs, rows, tied = [], [], []
+        for c in range(K):
+            for l in range(K):
+                at = np.flatnonzero(seen[:, c] & ~(seen[:, l] & (l < c))) if c != l else np.zeros(0, dtype=np.intp)
+                pairs.append(np.full(len(at), c * K + l))
+                rows.append(at)
+                tied.append(seen[at, l])
+        self.pair, self.row, self.tied = np.concatenate(pairs), np.concatenate(rows), np.concatenate(tied)
+        self.length = self.directions.length[self.row]
+
+    def times(self, D: ndarray) -> ndarray:
+        """All rows times D (p, r), those of A and E together: (m, r)."""
+        return self._of(np.ones(len(self.row), dtype=bool), D)
+
+    def _of(self, which: ndarray, D: ndarray) -> ndarray:
+        D = D.reshape(self._K - 1, self._k, -1)
+        zero = np.zeros_like(D[0])
+        out = np.empty((int(which.sum()), D.shape[2]))
+        pair, row = self.pair[which], self.row[which]
+        for both in np.unique(pair):
+            c, l = divmod(int(both), self._K)
+            here = pair == both
+            out[here] = self.directions.Z[row[here]] @ ((D[c - 1] if c else zero) - (D[l - 1] if l else zero))
+        return out
+
+    def rows(self, which: ndarray) -> ndarray:
+        """Some rows, (., p)."""
+        return self._of(which, np.eye(self.size))

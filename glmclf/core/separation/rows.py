@@ -1,0 +1,135 @@
+"""Rows of a design as directions of about one size, whatever the units, origins and outliers of its columns.
+
+Which sides of x'd the outcomes ask for does not change with the length of a row, nor with other coordinates of d. So
+rows are put where linear programs, whose tolerance is 1e-7, can tell them apart: theta = M phi, z_i = M'x_i / |M'x_i|.
+M makes columns orthogonal for rows of one length (so that 100,000, 100,001, ... differ). A column of which few values
+dwarf the others gets the size of these (so that they stay apart), and again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import ndarray
+from scipy.linalg import solve_triangular
+
+from glmclf.core.design.columns import is_small
+from glmclf.core.numerics.double_double import product
+
+EPS = np.finfo(float).eps
+ROUNDS = 5
+DWARFED = 1e3  # ratio of the largest entry of a column to the distance of nine tenths of them from their median
+TIE, WIDEST = 1e-12, 1e-9  # shares of a row's length that count as 0: at least, at most
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Rows in coordinates of their own.
+
+    Attributes
+    ----------
+    Z : (n, k) ndarray
+        Rows of length 1, or 0.
+    length : (n,) ndarray
+        What they were divided by.
+    M : (k, k) ndarray
+        Upper triangular: X M = length Z, theta = M phi.
+    tie : float
+        What is 0 but for rounding.
+    """
+
+    Z: ndarray
+    length: ndarray
+    M: ndarray
+    tie: float
+
+    def parameters(self, D: ndarray, noise: float = 0.0) -> ndarray:
+        """Directions phi (p, r), known but for `noise`, equation by equation, in the units of the parameters."""
+        k = len(self.M)
+        out = np.concatenate([self.M @ D[i : i + k] for i in range(0, len(D), k)])
+        # what rounding in phi, whose entries are of one size, makes of a 0
+        size = np.tile(np.abs(self.M).sum(axis=1), len(D) // k)[:, None] * np.abs(D).max(axis=0, initial=0.0)
+        return np.where(np.abs(out) <= max(1e-11, noise) * size, 0.0, out)
+
+    def coordinates(self, theta: ndarray) -> ndarray:
+        """Parameters (p,) as phi."""
+        parts = theta.reshape(-1, len(self.M))
+        return np.concatenate([solve_triangular(self.M, part, check_finite=False) for part in parts])
+
+    def rows(self, R: ndarray) -> ndarray:
+        """Combinations R theta (., p) as combinations of phi."""
+        k = len(self.M)
+        return np.hstack([R[:, i : i + k] @ self.M for i in range(0, R.shape[1], k)])
+
+
+def directions(X: ndarray) -> Directions:
+    """The rows of a design of full column rank.
+
+    Parameters
+    ----------
+    X : (n, k) ndarray
+
+    Returns
+    -------
+    Directions
+    """
+    X = X.astype(float, copy=False)
+    size, rare = np.abs(X).max(axis=0, initial=0.0), _rare(X)
+    M = np.diag(1.0 / np.where(size > 0, size, 1.0))
+    for again in range(ROUNDS):
+        Z = _of_length_one(X, M)[0]
+        R = np.asarray(np.linalg.qr(Z, mode="r")) if len(Z) >= len(M) else np.zeros((0, 0))
+        if R.shape != M.shape or not np.abs(np.diag(R)).min(initial=1.0) > 0:
+            break
+        above = np.triu(np.abs(R) <= 1e-8 * np.linalg.norm(R, axis=0), 1)
+        R[above] = 0.0  # orthogonal enough, and zeros stay zeros
+        if again:  # sizes are those of the first round, but for what one value dwarfs
+            R = R / np.diag(R)[:, None]
+        M = M @ solve_triangular(R, np.eye(len(R)), check_finite=False)
+        Z, noise = _product(X, M)
+        away, usual = _spread(Z, noise, rare)
+        dwarfed = away * DWARFED < np.abs(Z).max(axis=0)
+        if not dwarfed.any():
+            break
+        M = M / np.where(dwarfed, usual, 1.0)
+    Z, length, share = _of_length_one(X, M)
+    return Directions(Z, length, M, float(np.clip(16 * share, TIE, WIDEST)))
+
+
+def _of_length_one(X: ndarray, M: ndarray) -> tuple[ndarray, ndarray, float]:
+    """X M with rows of length one, their lengths before, and the largest share of rounding in the data."""
+    Z, noise = _product(X, M)
+    top = np.abs(Z).max(axis=1, initial=0.0)
+    top[top == 0] = 1.0
+    length = top * np.linalg.norm(Z / top[:, None], axis=1)
+    length[length == 0] = 1.0
+    share = float((noise.max(axis=1, initial=0.0) / length).max(initial=0.0))
+    return Z / length[:, None], length, share
+
+
+def _product(X: ndarray, M: ndarray) -> tuple[ndarray, ndarray]:
+    """X M, right to rounding where that is affordable, and the rounding of the entries of X in it."""
+    noise = EPS * (np.abs(X) @ np.abs(M))
+    Z = X @ M
+    if (noise > 1e-13 * np.abs(Z).max(axis=1, keepdims=True, initial=0.0)).any() and is_small(*X.shape):
+        Z = np.asarray(product(X, M))
+    return Z, noise
+
+
+def _rare(X: ndarray) -> dict[int, ndarray]:
+    """Columns nine tenths of which are one number -> the rows of the others, as of factors and sparse columns."""
+    other = X != np.median(X, axis=0)
+    return {int(j): np.flatnonzero(other[:, j]) for j in np.flatnonzero(other.mean(axis=0) < 0.1)}
+
+
+def _spread(Z: ndarray, noise: ndarray, rare: dict[int, ndarray]) -> tuple[ndarray, ndarray]:
+    """Distance of nine tenths of the entries of each column from their median, infinite where it is rounding, and of
+    nine tenths from 0; of the rows in which a rare column is itself."""
+    away = np.quantile(np.abs(Z - np.median(Z, axis=0)), 0.9, axis=0)
+    rounding, usual = np.median(noise, axis=0), np.quantile(np.abs(Z), 0.9, axis=0)
+    for j, rows in rare.items():
+        z = Z[rows, j] if len(rows) else np.zeros(1)
+        away[j], usual[j] = np.quantile(np.abs(z - np.median(z)), 0.9), np.quantile(np.abs(z), 0.9)
+        rounding[j] = np.median(noise[rows, j]) if len(rows) else 0.0
+    return np.where(away > 64 * rounding, away, np.inf), usual

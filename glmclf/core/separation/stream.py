@@ -1,0 +1,308 @@
+"""Separation of rows in a stream: the linear programs see a few rows, and passes say whether they were enough.
+
+The directions of recession of all rows are among those of some of them that span what all span. Where these have none,
+all have none. Where they have some, a pass looks for rows that object to a direction in their middle, which are added
+(the method of cutting planes): those that it does not move beyond rounding, though another direction moves them. Where
+no row objects, the direction decides all that can be decided, and what bounds the directions is looked for: rows that
+none of those held imply. In the end the few rows held have the cone of all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from scipy.linalg import qr
+
+from glmclf.core.design.columns import Dense, expandable, expanded_rows
+from glmclf.core.likelihood.objective import Objective
+from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.streamed import Elsewhere
+from glmclf.core.separation.cone import ZERO, Cone, different_rows, extreme_rows, largest_one, lengths
+from glmclf.core.separation.limit import find_cone, outcomes_ruled_out, seen_outcomes
+from glmclf.core.separation.rows import directions
+
+MOST = 4_000  # rows that object, which a pass adds
+BOUNDING = 2_000_000  # numbers of rows that bound a cone, and of what they say of it
+ROUNDS = 60
+NEAR = 1e-9  # distance of facets that are the same, their largest entries one
+
+
+class UndecidedError(ArithmeticError):
+    """Whether a response is separated was not found out."""
+
+
+class ManyBoundsError(Exception):
+    """A cone that too many rows of a stream bound.
+
+    Parameters
+    ----------
+    cone : Cone
+        Its span and a direction inside; its facets are those of some rows.
+    constraints : object
+        Of these.
+    """
+
+    def __init__(self, cone: Cone, constraints: Any):
+        super().__init__(cone, constraints)
+        self.cone, self.constraints = cone, constraints
+
+
+class RuledOut(Elsewhere):
+    """Stands for the outcomes of rows in a stream that a cone rules out, (n, K).
+
+    Parameters
+    ----------
+    shape : (int, int)
+    left : dict of int
+        Rows of which more than one outcome is left, by number of the part.
+    decided : int
+        Rows of which it rules an outcome out.
+    complete : bool
+        Whether it leaves no row an outcome that did not occur.
+    """
+
+    def __init__(self, shape: tuple[int, int], left: dict[int, int], decided: int, complete: bool):
+        super().__init__(shape)
+        self.left, self.decided, self.complete = left, decided, complete
+
+
+class Farthest:
+    """The rows that object most to a direction, of those that were seen; + is those of both.
+
+    Attributes
+    ----------
+    objection : (n,) ndarray
+    arrays : list of ndarrays or None
+        Of these rows.
+    against : int
+        Rows that object, of all that were looked at.
+    """
+
+    def __init__(self, objection: ndarray, arrays: list[Any], against: int):
+        self.against = against
+        most = np.argsort(-objection, kind="stable")[:MOST]
+        self.objection, self.arrays = objection[most], [None if a is None else a[most] for a in arrays]
+
+    def __add__(self, other: Farthest) -> Farthest:
+        objection = np.concatenate([self.objection, other.objection])
+        return Farthest(objection, _both(self.arrays, other.arrays), self.against + other.against)
+
+
+class Bounds:
+    """Rows that bound a cone: what they say of its members, without what follows from others; + is that of both.
+
+    Parameters
+    ----------
+    facets : (m, r) ndarray
+        Positive on the first axis.
+    of : (m,) integer ndarray
+        Which row says each.
+    arrays : list of ndarrays or None
+        Of the rows.
+    many : bool
+        Whether they were too many to be kept.
+    """
+
+    def __init__(self, facets: ndarray, of: ndarray, arrays: list[Any], many: bool = False):
+        facets = largest_one(facets)
+        some = different_rows(facets)
+        some = some[extreme_rows(facets[some])]
+        rows, self.of = np.unique(of[some], return_inverse=True)
+        self.many = many or facets[some].size + rows.size * arrays[0].shape[1] > BOUNDING
+        if self.many:
+            some, rows, self.of = some[:0], rows[:0], self.of[:0]
+        self.facets = facets[some]
+        self.arrays: list[Any] = [None if a is None else a[rows] for a in arrays]
+
+    def __add__(self, other: Bounds) -> Bounds:
+        facets = np.concatenate([self.facets, other.facets])
+        of = np.concatenate([self.of, other.of + len(self.arrays[0])])
+        return Bounds(facets, of, _both(self.arrays, other.arrays), self.many or other.many)
+
+    def beyond(self, facets: ndarray) -> list[Any]:
+        """The rows that say what is not among these facets, (., r)."""
+        from scipy.spatial import cKDTree
+
+        new = cKDTree(facets).query(self.facets)[0] > NEAR
+        rows = np.unique(self.of[new])
+        return [None if a is None else a[rows] for a in self.arrays]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a pass found; + is that of both."""
+
+    farthest: Farthest
+    bounds: Bounds | None
+
+    def __add__(self, other: Looked) -> Looked:
+        bounds = None if self.bounds is None or other.bounds is None else self.bounds + other.bounds
+        return Looked(self.farthest + other.farthest, bounds)
+
+
+class Spanning:
+    """As many rows as there are columns, which span what all that were seen span; + is those of both.
+
+    Parameters
+    ----------
+    arrays : list of ndarrays or None
+        Of rows, X first.
+    """
+
+    def __init__(self, arrays: list[Any]):
+        X = arrays[0]
+        largest = np.abs(X).max(axis=0, initial=0.0)
+        scaled = X / np.where(largest > 0, largest, 1.0)
+        most = qr(scaled.T, mode="r", pivoting=True, check_finite=False)[1][: X.shape[1]]
+        self.arrays = [None if a is None else a[most] for a in arrays]
+
+    def __add__(self, other: Spanning) -> Spanning:
+        return Spanning(_both(self.arrays, other.arrays))
+
+
+class Held:
+    """Some rows of a stream, each once.
+
+    Parameters
+    ----------
+    objective : Objective or MultinomialObjective
+        Of all.
+    arrays : list of ndarrays or None
+        X, y and trials of the first of them.
+    """
+
+    def __init__(self, objective: Objective, arrays: list[Any]):
+        self.objective = objective
+        self.arrays: list[Any] = [None if a is None else a[:0] for a in arrays]
+        self._known: set[bytes] = set()
+        self.add(arrays)
+
+    def add(self, arrays: list[Any]) -> bool:
+        """Hold more rows; whether there are any that were not held before."""
+        given = [a for a in arrays if a is not None]
+        keys = [b"".join(a[i].tobytes() for a in given) for i in range(len(arrays[0]))]
+        first = {key: i for i, key in reversed(list(enumerate(keys)))}
+        new = sorted(i for key, i in first.items() if key not in self._known)
+        self._known.update(keys)
+        self.arrays = _both(self.arrays, [None if a is None else a[new] for a in arrays])
+        return bool(new)
+
+    def cone(self) -> tuple[Cone | None, Any]:
+        """Their cone and its constraints."""
+        X, y, m = self.arrays
+        few = Blocks(Dense(np.asfortranarray(X)), y, m, None, None)
+        return find_cone(type(self.objective)(self.objective.likelihood, few, self.objective.unit))
+
+
+def _both(a: list[Any], b: list[Any]) -> list[Any]:
+    return [None if x is None else np.concatenate([x, y]) for x, y in zip(a, b, strict=True)]
+
+
+def find_cone_in_stream(objective: Objective, theta: ndarray | None = None) -> tuple[Cone | None, Any]:
+    """The recession cone of an objective over a stream, None where its maximum is finite, and constraints of some rows
+    that have the same cone.
+
+    Parameters
+    ----------
+    objective : Objective or MultinomialObjective
+    theta : (p,) ndarray, optional
+        Where a fit stopped, near a direction that most rows may agree to.
+
+    Raises
+    ------
+    UndecidedError
+        Rounding leaves open which rows object.
+    ManyBoundsError
+        More rows bound the cone than may be held.
+    """
+    spanning = expandable(objective.blocks).sum(lambda X, y, m, *_: Spanning([X.toarray(), y, m]))
+    held = Held(objective, spanning.arrays)
+    if theta is not None and np.isfinite(theta).all():
+        M = directions(held.arrays[0]).M
+        held.add(_looked_at(objective, theta[:, None], M, ZERO, False).farthest.arrays)
+    bounds = False
+    for _ in range(ROUNDS):
+        cone, constraints = held.cone()
+        if cone is None:
+            return None, constraints
+        several = cone.basis.shape[1] > 1
+        found = _looked_at(objective, cone.basis, cone.M, cone.rounding, bounds and several)
+        if not found.farthest.against and several and not bounds:
+            bounds = True
+            found = _looked_at(objective, cone.basis, cone.M, cone.rounding, True)
+        if found.bounds is not None and found.bounds.many and not found.farthest.against:
+            raise ManyBoundsError(cone, constraints)
+        more = False
+        if found.farthest.against:
+            more = held.add(found.farthest.arrays)
+            if not more:
+                raise UndecidedError("whether the response is separated is undecided")
+        if found.bounds is not None and not found.bounds.many:
+            more = held.add(found.bounds.beyond(cone.facets)) or more
+        if not more:
+            return cone, constraints
+    raise UndecidedError("whether the response is separated is undecided")
+
+
+def _looked_at(objective: Objective, basis: ndarray, M: ndarray, noise: float, bounds: bool) -> Looked:
+    """The rows that object most to the first column of a basis (p, r), and those that bound the cone it is inside."""
+    blocks = expandable(objective.blocks)
+    wide = objective.likelihood.n_eta + 1
+    blocks = blocks.resized(min(blocks.size, expanded_rows(wide * basis.shape[1])))
+    D = basis.reshape(wide - 1, len(M), -1).transpose(1, 0, 2)
+    T, size = lengths(M, D)
+    return blocks.sum(partial(_look, D, T, noise * size, bounds))
+
+
+def _look(D: ndarray, T: ndarray, noise: ndarray, bounds: bool, X, y, m, *_: Any) -> Looked:
+    """Of one block: what each direction D (k, q, r) takes from each outcome, beside one that was seen.
+
+    `noise` (q, r) is the rounding of that for a row x of length one, which is that of x'T.
+    """
+    A, (q, r) = X.toarray(), noise.shape
+    Z, least = np.zeros((len(A), q + 1, r)), np.zeros((len(A), q + 1, r))
+    Z[:, 1:] = (A @ D.reshape(len(D), -1)).reshape(len(A), q, r)
+    least[:, 1:] = np.linalg.norm(A @ T, axis=1)[:, None, None] * noise
+    seen = seen_outcomes(y, m, q + 1)
+    one = np.arange(len(A)), seen.argmax(axis=1)
+    lost, least = Z[one][:, None] - Z, least[one][:, None] + least
+    moved = (np.abs(lost) > least).any(axis=2)
+    gain = lost[..., 0] / np.where(least[..., 0] > 0, least[..., 0], 1.0)
+    gain = np.where(seen, -np.abs(gain), gain)  # of two that were seen neither may become less likely
+    objecting = moved & (gain <= 1.0)
+    worst = np.where(moved, -gain, -np.inf).max(axis=1)  # what no direction moves comes last
+    farthest = Farthest(worst, [A, y, m], int(objecting.any(axis=1).sum()))
+    if not bounds:
+        return Looked(farthest, None)
+    sure = moved & ~objecting
+    return Looked(farthest, Bounds(lost[sure], np.nonzero(sure)[0], [A, y, m]))
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Rows left by part, rows decided and rows that are open; + is those of both."""
+
+    left: dict[int, int]
+    decided: int
+    open: int
+
+    def __add__(self, other: _Counts) -> _Counts:
+        return _Counts(self.left | other.left, self.decided + other.decided, self.open + other.open)
+
+
+def ruled_out_in_stream(objective: Objective, cone: Cone) -> RuledOut:
+    """What a cone rules out, counted in a pass."""
+    K = objective.likelihood.n_eta + 1
+
+    def part(number: int, X, y, m, *_: Any) -> _Counts:
+        gone, seen = outcomes_ruled_out(cone, K, X), seen_outcomes(y, m, K)
+        left, decided = (~gone).sum(axis=1) > 1, gone.any(axis=1)
+        open_ = (~gone & ~seen).any(axis=1) | (seen.sum(axis=1) > 1)
+        return _Counts({number: int(left.sum())}, int(decided.sum()), int(open_.sum()))
+
+    found = objective.blocks.over_numbered_parts(part)  # type: ignore[attr-defined]
+    return RuledOut((objective.blocks.n, K), found.left, found.decided, not found.open)

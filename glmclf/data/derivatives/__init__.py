@@ -1,0 +1,1 @@
+"""Exact derivatives of design matrices with respect to variables."""

@@ -1,0 +1,562 @@
+"""Designs from arrays: endog and exog as the caller has them, in statsmodels' manner."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.design.columns import Dense, Sparse
+from glmclf.data.table.frame import Column, as_frame, as_series, close_to, quoted, read_column, row_labels
+from glmclf.data.table.sample import (
+    Respond,
+    Rows,
+    Sample,
+    check_missing_option,
+    finish,
+    leave_out_no_trials,
+    read_extras,
+    respond,
+    weigh,
+)
+from glmclf.errors import DataError
+
+
+class Dropped(NamedTuple):
+    """The constant column that a model of features leaves out of X.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    place : int
+        Where it stood.
+    value : float
+        What it holds.
+    """
+
+    name: str
+    place: int
+    value: float
+
+
+@dataclass
+class ArrayDesign:
+    """Columns of X that came as an array or a table of numbers.
+
+    Attributes
+    ----------
+    xnames : list of str
+        Column names: the table's own, or ``const, x1, x2, ...``.
+    k_constant : int
+        1 where a constant is among the columns or spanned by them.
+    endog_name : str
+        Name of the response.
+    dropped : Dropped or None
+        The constant column that was left out, where the model asked for that. Rows given by place may still hold it.
+    """
+
+    xnames: list[str]
+    k_constant: int
+    endog_name: str
+    formula: None = None
+    levels: dict[str, list[Any]] = field(default_factory=dict)
+    dropped: Dropped | None = None
+
+    @property
+    def computed(self) -> list[bool]:
+        """No column was computed from others."""
+        return [False] * len(self.xnames)
+
+    @property
+    def terms(self) -> dict[str, slice]:
+        """Each column is a term."""
+        return {name: slice(j, j + 1) for j, name in enumerate(self.xnames)}
+
+    @property
+    def variables(self) -> list[str]:
+        """The columns."""
+        return list(self.xnames)
+
+    def matrix(self, newdata: Any, partial: bool = False) -> ndarray:
+        """X for other rows: a table with these columns in any order, k columns, or one row of k numbers.
+
+        Returns
+        -------
+        (rows, k) ndarray
+            float64, column-contiguous; a row with a missing value is NaN throughout, or with `partial` only in the
+            columns where it is missing.
+
+        Raises
+        ------
+        DataError
+            Columns that are not there, another number of columns, values that are not numbers.
+        """
+        X = np.array(self._given(newdata), dtype=np.float64, order="F")
+        if not partial:
+            X[np.isnan(X).any(axis=1)] = np.nan
+        return X
+
+    def new_columns(self, newdata: Any) -> Dense:
+        """The same rows as Columns, uncopied unless a value is missing."""
+        X = self._given(newdata)
+        return Dense(X if sums_up(X) else self.matrix(newdata))
+
+    def _given(self, newdata: Any) -> ndarray:
+        if isinstance(newdata, Mapping) or is_frame(newdata):
+            return self._by_name(as_frame(newdata, empty=True, scalars=True))
+        return rows_by_place(newdata, self.xnames, self.dropped)
+
+    def derivative(self, newdata: Any, variable: str) -> ndarray:
+        """Derivative of X in one of its columns, which are the variables: 1 there and 0 elsewhere.
+
+        Returns
+        -------
+        (rows, k) ndarray
+            float64, column-contiguous; a row with a missing value is NaN throughout.
+
+        Raises
+        ------
+        DataError
+            A column that is not there, and as `matrix`.
+        """
+        if variable not in self.xnames:
+            raise DataError(f'no column "{variable}" in the model. {close_to(str(variable), self.xnames)}')
+        X = self.matrix(newdata)
+        missing = np.isnan(X).any(axis=1)
+        X[:] = 0.0
+        X[:, self.xnames.index(variable)] = 1.0
+        X[missing] = np.nan
+        return X
+
+    def __call__(self, newdata: Any) -> tuple[None, ndarray]:
+        """The pair (None, X) of `matrix`."""
+        return None, self.matrix(newdata)
+
+    def _by_name(self, frame: pd.DataFrame) -> ndarray:
+        names = {str(c): c for c in frame.columns}
+        absent = [name for name in self.xnames if name not in names]
+        if not absent:
+            frame = frame[[names[name] for name in self.xnames]]
+        elif frame.shape[1] != len(self.xnames) or set(names) & set(self.xnames):
+            raise DataError(
+                f"the new data have no column {quoted(absent)}, which the model needs. "
+                f"{close_to(absent[0], frame.columns)}"
+            )
+        return table_numbers(frame)
+
+
+def rows_by_place(newdata: Any, xnames: list[str], dropped: Dropped | None = None) -> ndarray:
+    """Rows of a design given as numbers in the order of its columns: k columns, or one row of k numbers.
+
+    With a `dropped` constant the rows may have k + 1 columns, as the model was given them.
+
+    Raises
+    ------
+    DataError
+        Another number of columns, values that are not numbers, something else where the constant was.
+    """
+    if isinstance(newdata, pd.Series) and len(xnames) > 1 and set(xnames) <= {str(i) for i in newdata.index}:
+        newdata = newdata.rename(index=str)[xnames]
+    X = numbers_of(newdata, "the new data")
+    k = len(xnames)
+    if X.ndim < 2:
+        X = X.reshape(-1, 1) if k == 1 and not (dropped and len(X) == 2) else X.reshape(1, -1)
+    if dropped is not None and X.ndim == 2 and X.shape[1] == k + 1:
+        X = _without(X, dropped)
+    if X.ndim != 2 or X.shape[1] != k:
+        raise DataError(f"the new data have shape {np.shape(newdata)}; the model has {k} columns ({quoted(xnames)}).")
+    return X
+
+
+def _without(X: ndarray, dropped: Dropped) -> ndarray:
+    """X less the constant column."""
+    column = X[:, dropped.place]
+    if not ((column == dropped.value) | np.isnan(column)).all():
+        raise DataError(
+            f'column {dropped.place} of the new data is not {dropped.value:g} throughout, as "{dropped.name}" was when '
+            f"the model was fitted."
+        )
+    return np.delete(X, dropped.place, axis=1)
+
+
+def leave_out_constant(X: ndarray, names: list[str]) -> tuple[ndarray, list[str], Dropped | None]:
+    """X and its names less the first column that holds one number other than zero throughout.
+
+    A model of the features' distribution has its own constant; any other column that does not vary stays, for the
+    estimation to refuse.
+
+    Examples
+    --------
+    >>> X, names, dropped = leave_out_constant(np.array([[1.0, 3.0], [1.0, 4.0]]), ["const", "x1"])
+    >>> X.tolist(), names, dropped
+    ([[3.0], [4.0]], ['x1'], Dropped(name='const', place=0, value=1.0))
+    """
+    places = constant_columns(X)
+    if not places:
+        return X, names, None
+    j = places[0]
+    if X.shape[1] == 1:
+        raise DataError(f'exog has no features: its only column, "{names[j]}", is constant.')
+    rest = X[:, 1:] if j == 0 else X[:, :-1] if j == X.shape[1] - 1 else np.delete(X, j, axis=1)
+    return rest, names[:j] + names[j + 1 :], Dropped(names[j], j, float(X[0, j]))
+
+
+# ------------------------------------------------------------------------------------------------------- reading
+def read_arrays(
+    endog: Any,
+    exog: Any,
+    *,
+    missing: str = "drop",
+    extras: Mapping[str, Any] | None = None,
+    response: Respond,
+    drop_constant: bool = False,
+) -> Sample:
+    """Read a response and a design given as arrays: rows that are complete, X uncopied where it can be.
+
+    Parameters
+    ----------
+    endog : (n,) or (n, 2) array-like, Series or DataFrame
+        Response; two columns are successes and failures.
+    exog : (n, k) or (n,) array-like, Series, DataFrame or scipy.sparse array
+        Regressors, numbers only; the caller adds a constant.
+    missing : {"drop", "raise", "none"}
+        What becomes of rows with a missing value.
+    extras : mapping
+        "offset", "freq_weights", "weights": a Series or an array, or None.
+    response : callable
+        Makes the response of the names and the values of the columns of `endog`, on the kept rows.
+    drop_constant : bool
+        Leave the first constant column out of X; `design.dropped` tells which.
+
+    Returns
+    -------
+    Sample
+        Design, response, X and extras of the kept rows.
+
+    Raises
+    ------
+    MissingDataError, DataError, NotImplementedError
+        Naming what was found, where, and what to do.
+    """
+    check_missing_option(missing)
+    X, names, index = read_exog(unmasked(exog), sparse=not drop_constant)
+    left, left_index = read_endog(unmasked(endog))
+    index = common_index(left, left_index, X, index)
+    beside = array_extras(extras, index)
+    rows = Rows(index, missing)
+    lost = weigh(rows, beside, extras)
+    notes: list[str] = []
+    columns = {name: read_column(series, name) for name, series in left.items()}
+    clean = sums_up(X)
+    masks = {} if clean else _missing_columns(X, names)
+    rows.lose(lost, {name: column.missing for name, column in columns.items()}, masks)
+    if len(left) > 1:
+        leave_out_no_trials(rows, [np.asarray(column.values) for column in columns.values()], notes)
+    keep = rows.selection
+    X = X if keep is None else X[keep]
+    if not clean:
+        _finite(X, names, rows)
+    X, names, dropped = leave_out_constant(X, names) if drop_constant else (X, names, None)
+    values = [series if keep is None else series[keep] for series in left.values()]
+    made = respond(response, list(left), values, rows)
+    notes += getattr(made, "notes", [])
+    design = ArrayDesign(names, 0 if drop_constant else constant(X), " + ".join(left), dropped=dropped)
+    kept = finish(rows, beside, index, None)
+    return Sample(design=design, response=made, pieces=None, X=X, notes=notes, frame=None, **kept)
+
+
+def array_extras(extras: Mapping[str, Any] | None, index: pd.Index) -> dict[str, ndarray]:
+    """Offset and weights beside arrays, which have no columns to name."""
+    for name, value in (extras or {}).items():
+        if isinstance(value, str):
+            raise DataError(f'{name}="{value}" names a column, but the model was given arrays: pass the values.')
+    return read_extras(extras, pd.DataFrame(index=index), None) if extras else {}
+
+
+def is_frame(value: Any) -> bool:
+    if isinstance(value, (np.ndarray, pd.Series, list, tuple)):
+        return False
+    return isinstance(value, pd.DataFrame) or (hasattr(value, "columns") and not hasattr(value, "tocsr"))
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether this is a scipy.sparse array or matrix."""
+    return hasattr(value, "tocsr")
+
+
+def read_exog(exog: Any, sparse: bool = False) -> tuple[Any, list[str], pd.Index | None]:
+    """Numbers, names and index of the regressors; a scipy.sparse array stays one where that is allowed."""
+    if exog is None:
+        raise DataError("exog is None: pass the regressors, with a constant column for an intercept.")
+    index = exog.index if isinstance(exog, (pd.DataFrame, pd.Series)) else None
+    if is_frame(exog):
+        frame = as_frame(exog)
+        names = column_names(frame)
+        X = table_numbers(frame)
+    else:
+        X = sparse_numbers(exog, "exog") if sparse and is_sparse(exog) else numbers_of(exog, "exog")
+        X = X[:, None] if X.ndim == 1 else X
+        if X.ndim != 2:
+            raise DataError(f"exog has shape {np.shape(exog)}; it needs rows and columns.")
+        named = isinstance(exog, pd.Series) and exog.name is not None
+        names = [str(exog.name)] if named else array_names(X)
+    check_columns(X.shape, names)
+    return X, names, index
+
+
+def column_names(frame: pd.DataFrame) -> list[str]:
+    """Names of a table's columns as text."""
+    return [".".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns]
+
+
+def check_columns(shape: tuple[int, ...], names: list[str]) -> None:
+    """Refuse an exog without rows or columns, or with two columns of one name."""
+    if 0 in shape:
+        raise DataError(f"exog has shape {shape}: it needs at least one row and one column.")
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise DataError(f"columns of exog occur more than once: {quoted(repeated)}. Rename or drop the copies.")
+
+
+def array_names(X: ndarray) -> list[str]:
+    """statsmodels' names: ``const`` for the first constant column, ``x1, x2, ...`` for the others.
+
+    Examples
+    --------
+    >>> array_names(np.array([[1.0, 3.0], [1.0, 4.0]]))
+    ['const', 'x1']
+    """
+    constants = constant_columns(X)
+    names = [f"x{j + 1}" for j in range(X.shape[1] - bool(constants))]
+    if constants:
+        names.insert(constants[0], "const")
+    return names
+
+
+def unmasked(values: Any) -> Any:
+    """A masked array with NaN for what it masks; anything else in memory as it is."""
+    if type(values).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        raise DataError(
+            f"found a Dask {type(values).__name__} where values in memory are needed: pass the Dask DataFrame to "
+            'from_formula("y ~ x", ddf), or what .compute() gives'
+        )
+    if hasattr(values, "__fspath__") or isinstance(values, str) or callable(values) or hasattr(values, "get_fragments"):
+        found = f'"{values}"' if isinstance(values, str) else f"of type {type(values).__name__}"
+        raise DataError(
+            f'found {found} where values in memory are needed: data in files, or that a function gives, go to '
+            'from_formula("y ~ x", data)'
+        )
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    plain = np.array(values.data, dtype=float if values.dtype.kind in "biuf" else object)
+    plain[np.ma.getmaskarray(values)] = np.nan
+    return plain
+
+
+def numbers_of(values: Any, what: str) -> ndarray:
+    """An array of floats: float64 and float32 as they are, other numbers as float64."""
+    if is_sparse(values):
+        raise NotImplementedError(
+            f"{what}: scipy.sparse is for Logit, Probit, CLogLog and MNLogit; pass an array, exog.toarray()."
+        )
+    if isinstance(values, pd.Series):
+        return table_numbers(values.to_frame(name="x" if values.name is None else values.name))[:, 0]
+    array = np.asarray(values)
+    if array.dtype == object:
+        return _from_objects(array, what)
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{what} has dtype {array.dtype}, not numbers: use from_formula() for text and categories.")
+    if array.dtype in (np.float64, np.float32) and (array.flags.c_contiguous or array.flags.f_contiguous):
+        return array
+    return np.array(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
+
+
+def sparse_numbers(values: Any, what: str) -> Any:
+    """A scipy.sparse array by rows, of float64 or float32, each entry stored once; uncopied where it is that already.
+
+    Raises
+    ------
+    DataError
+        Something else than rows and columns of real numbers.
+    """
+    from scipy.sparse import csr_array
+
+    if values.ndim != 2:
+        raise DataError(f"{what} has shape {values.shape}; it needs rows and columns.")
+    if values.dtype.kind not in "biuf":
+        raise DataError(f"{what} has dtype {values.dtype}, not numbers.")
+    X = csr_array(values)
+    X = X if X.dtype in (np.float64, np.float32) else X.astype(np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def sparse_rows(newdata: Any, xnames: list[str]) -> Any:
+    """Rows of a design given as a scipy.sparse array; a missing value makes NaN of what is computed of its row."""
+    X = sparse_numbers(newdata, "the new data")
+    if X.shape[1] != len(xnames):
+        raise DataError(f"the new data have shape {X.shape}; the model has {len(xnames)} columns ({quoted(xnames)}).")
+    return X
+
+
+def _from_objects(array: ndarray, what: str) -> ndarray:
+    if array.ndim == 2:
+        return table_numbers(pd.DataFrame(array))
+    if array.ndim != 1:
+        raise DataError(f"{what} is a ragged or nested list; its rows need equal lengths.")
+    return table_numbers(pd.DataFrame({"x1": array}))[:, 0]
+
+
+def of_one_float(frame: Any) -> bool:
+    """Whether this is a pandas table of float64 alone or of float32 alone."""
+    kinds = set(frame.dtypes) if isinstance(frame, pd.DataFrame) else set()
+    return len(kinds) == 1 and kinds <= {np.dtype(np.float64), np.dtype(np.float32)}
+
+
+def table_numbers(frame: pd.DataFrame) -> ndarray:
+    """The numbers of a table, (n, k), uncopied where they are one block of floats.
+
+    Raises
+    ------
+    DataError
+        A column of text, categories or dates.
+    """
+    if of_one_float(frame):
+        return frame.to_numpy()
+    out = np.empty(frame.shape, order="F")
+    for j, name in enumerate(frame.columns):
+        column = read_column(frame.iloc[:, j], name)
+        if column.kind not in ("number", "bool"):
+            raise DataError(
+                f'column "{name}" of exog has dtype {frame.dtypes.iloc[j]}, not numbers: '
+                f"use from_formula() for text and categories."
+            )
+        out[:, j] = column.marked()
+    return out
+
+
+def read_endog(endog: Any) -> tuple[dict[str, pd.Series], pd.Index | None]:
+    """Columns of the response by name, and the index if it has one."""
+    if isinstance(endog, pd.Series):
+        return {"y" if endog.name is None else str(endog.name): endog}, endog.index
+    if is_frame(endog):
+        frame = as_frame(endog)
+        left = {str(c): frame[c] for c in frame.columns}
+        return left, frame.index if isinstance(endog, pd.DataFrame) else None
+    if hasattr(endog, "to_pandas"):
+        return {str(getattr(endog, "name", "") or "y"): as_series(endog)}, None
+    if isinstance(endog, pd.Categorical):
+        return {"y": pd.Series(endog)}, None
+    array = np.asarray(endog)
+    if array.dtype.kind == "U":  # numpy turns a list of labels and numbers into text
+        array = np.asarray(endog, dtype=object)
+    if array.ndim == 1:
+        return {"y": pd.Series(array, copy=False)}, None
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise DataError(f"endog has shape {array.shape}; it needs one column, or two for successes and failures.")
+    names = ["y"] if array.shape[1] == 1 else [f"y{j + 1}" for j in range(array.shape[1])]
+    return {name: pd.Series(array[:, j]) for j, name in enumerate(names)}, None
+
+
+def common_index(left: dict[str, pd.Series], left_index: pd.Index | None, X: Any, index: pd.Index | None) -> pd.Index:
+    n = len(next(iter(left.values())))
+    if n != X.shape[0]:
+        raise DataError(f"endog has {n} rows and exog {X.shape[0]}: they need the same rows.")
+    if left_index is not None and index is not None and not left_index.equals(index):
+        raise DataError("The indices for endog and exog are not aligned: give both the same index, or pass arrays.")
+    return index if index is not None else left_index if left_index is not None else pd.RangeIndex(n)
+
+
+def sums_up(X: ndarray) -> bool:
+    """Whether all of X is finite, told by its sum; False may be a false alarm."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(X.sum(dtype=np.float64)))
+
+
+def _doubtful_columns(X: Any) -> dict[int, ndarray]:
+    """Columns that may hold a number that is not finite."""
+    if is_sparse(X):
+        return {int(j): X[:, [j]].toarray()[:, 0] for j in np.unique(X.indices[~np.isfinite(X.data)])}
+    return dict(enumerate(X.T))
+
+
+def _missing_columns(X: Any, names: list[str]) -> dict[str, ndarray]:
+    masks = {names[j]: np.isnan(column) for j, column in _doubtful_columns(X).items()}
+    return {name: mask for name, mask in masks.items() if mask.any()}
+
+
+def _finite(X: Any, names: list[str], rows: Rows) -> None:
+    for j, column in _doubtful_columns(X).items():
+        infinite = np.isinf(column)
+        if infinite.any():
+            where = row_labels(infinite, rows.index[rows.keep])
+            raise DataError(
+                f'"{names[j]}" is infinite in {int(infinite.sum())} of {len(column)} rows ({where}). '
+                "Correct or drop them."
+            )
+
+
+def array_columns(X: ndarray, names: list[str], finite: bool = False) -> dict[str, Column]:
+    """The columns of an array of floats as they are, each with the rows in which it is missing; see `read_column`.
+
+    `finite` says that all numbers are known to be.
+    """
+    missing = {} if finite or sums_up(X) else _missing_columns(X, names)
+    return {name: Column(X[:, j], missing.get(name), "number") for j, name in enumerate(names)}
+
+
+def constant_columns(X: Any) -> list[int]:
+    """Columns that hold one value other than zero throughout."""
+    if not X.shape[0]:
+        return []
+    if is_sparse(X):
+        full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0])
+        return [int(full[j]) for j in constant_columns(X[:, full].toarray())] if len(full) else []
+    likely = np.flatnonzero((X[:100] == X[0]).all(axis=0) & (X[0] != 0))
+    return [int(j) for j in likely if (X[:, j] == X[0, j]).all()]
+
+
+def constant(X: Any) -> int:
+    """1 where a constant is among the columns of X, an array, scipy.sparse array or Columns, or in their span; else 0.
+
+    A constant outside the span of some rows is outside the span of all: only a design that passes on some rows is
+    looked at whole.
+    """
+    n, k = X.shape
+    if isinstance(X, ndarray) and constant_columns(X):
+        return 1
+    some = X[:: max(1, n // (2 * k + 100))]
+    some = some if isinstance(some, ndarray) else some.toarray()
+    weights = _combination(some)
+    if not _is_one(some, weights):
+        return 0
+    return int(_is_one(X[:], weights) or _is_one(X[:], _combination(X)))
+
+
+def _combination(X: Any) -> ndarray:
+    """The combination of columns nearest to one in every row; of codes and sparse columns by the normal equations,
+    refined once, so that no row is expanded."""
+    if isinstance(X, (ndarray, Dense)):
+        X = X if isinstance(X, ndarray) else X.toarray()
+        scale = np.abs(X).max(axis=0).astype(np.float64)
+        scale[scale == 0] = 1.0
+        return np.linalg.lstsq(X / scale, np.ones(len(X)), rcond=None)[0] / scale
+    X = Sparse(X) if is_sparse(X) else X
+    size, ones = X.largest(), np.ones(X.shape[0])
+    scale = np.where(size > 0, size, 1.0)
+    G, found = X.gram(ones) / scale / scale[:, None], np.zeros(len(scale))
+    for _ in range(2):
+        found += np.linalg.lstsq(G, X.times(ones - X @ (found / scale)) / scale, rcond=None)[0]
+    return found / scale
+
+
+def _is_one(X: ndarray, weights: ndarray) -> bool:
+    return bool(np.abs(X @ weights - 1.0).max() < 1e-8)

@@ -1,0 +1,1 @@
+"""Formulas: parsing, terms, factors, and what their code may do."""

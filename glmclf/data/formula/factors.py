@@ -1,0 +1,571 @@
+"""Factors of a formula: their names resolved, their transforms memorised, their values as numbers or level codes.
+
+One path serves the training rows, new data and a design read from a file: `Expression.evaluate` on `Column` objects of
+complete rows, then `Factor.values`.
+"""
+
+from __future__ import annotations
+
+import builtins as python_builtins
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import patsy.builtins
+from numpy import ndarray
+from patsy import PatsyError
+from patsy.eval import EvalEnvironment, EvalFactor
+
+from glmclf.data.formula import expressions
+from glmclf.data.table.frame import Column, close_to, quoted, read_column, row_labels, unusable
+from glmclf.data.transforms.basis import TRANSFORMS, Refused
+from glmclf.data.transforms.patsy import PATSY_TRANSFORMS
+from glmclf.errors import DataError, DataWarning, FormulaError, UnseenLevelError, warn
+
+PATSY = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
+Box: Any = type(PATSY["C"]([0]))  # what patsy's C() returns: data, contrast, levels
+
+
+BUILTINS: dict[str, Any] = {**PATSY, **PATSY_TRANSFORMS, **TRANSFORMS}
+del BUILTINS["Q"]  # evaluated on the columns of the rows at hand
+
+
+def stateful(value: Any) -> bool:
+    """Whether a function remembers something about the training rows (patsy's protocol)."""
+    return hasattr(value, "__patsy_stateful_transform__")
+
+
+LARGE_INTEGER = 2**15
+TEXT = pd.Series(["text"]).dtype
+MANY_LEVELS = 20  # of text, which may be numbers and
+FEW_WORDS = 0.05  # stray words among them
+
+
+# --------------------------------------------------------------------------------------------------- expressions
+@dataclass
+class Expression:
+    """Code of one factor with everything but the data bound to it.
+
+    Attributes
+    ----------
+    code : str
+        As patsy normalises it; the factor's name.
+    columns : tuple of str
+        Columns of the table that the code uses.
+    namespace : dict
+        Functions and constants that it uses.
+    borrowed : dict
+        The part of `namespace` that came from the caller.
+    transforms, eval_code
+        patsy's stateful transforms by internal name, and the code that calls them.
+    safe : bool
+        Evaluate without Python's builtins (the code was checked against the closed list).
+
+    Further attributes follow from these, among them `foreign` (code off the closed list of files), `arrays` (lengths of
+    the caller's that it uses) and `tried` (whether only trial tells that a row's value is of that row alone).
+    """
+
+    code: str
+    columns: tuple[str, ...]
+    namespace: dict[str, Any] = field(default_factory=dict)
+    borrowed: dict[str, Any] = field(default_factory=dict)
+    transforms: dict[str, Any] = field(default_factory=dict)
+    eval_code: str = ""
+    safe: bool = False
+
+    def __post_init__(self) -> None:
+        found = expressions.names(self.code)
+        self.bare = expressions.bare_column(self.code)
+        self.categorised = expressions.categorised(self.code)
+        self.foreign = self._off_the_closed_list()
+        self.remembers = any(stateful(value) for value in self.namespace.values())
+        self.arrays = {name: n for name, n in arrays_of(self.borrowed).items() if name in found.used}
+        self.tried = (self.foreign or bool(self.arrays)) and not self._of_each_row()
+        self.across = self.foreign and not self.remembers
+        self.missing_aware = self.across or bool(found.attributes & expressions.MISSING_AWARE)
+        self.grows = expressions.grows(self.code)
+        # methods of columns and functions of the caller may want pandas objects
+        series = found.on_columns or expressions.subscripts(self.code)
+        self.wants_series = series or bool(found.called & set(self.borrowed))
+        self.eval_code = self.eval_code or self.code
+
+    def _off_the_closed_list(self) -> bool:
+        """Whether the value of a row may depend on other rows (a lag, a rank, a mean): anything but operators,
+        element-wise functions and the transforms that remember their data."""
+        if self.bare is not None or self.categorised is not None:
+            return False
+        constants = {name: value for name, value in self.borrowed.items() if not callable(value)}
+        try:
+            expressions.check(self.code, self.columns, (), constants)
+        except FormulaError:
+            return True
+        return False
+
+    def _of_each_row(self) -> bool:
+        """Whether code is of each row alone by its functions and methods."""
+        constants = {name: value for name, value in self.borrowed.items() if not callable(value)}
+        return expressions.alone(self.code, self.columns, constants)
+
+    def prepare(self) -> list[list[tuple[str, str]]]:
+        """Create the stateful transforms; returns their names and the code that memorises them, pass by pass."""
+        state: dict[str, Any] = {}
+        factor = EvalFactor(self.code)
+        try:
+            passes = factor.memorize_passes_needed(state, EvalEnvironment([self.namespace]))
+        except PatsyError as error:
+            raise FormulaError(f'"{self.code}" cannot be used in a formula: {error}') from None
+        self.transforms, self.eval_code = state["transforms"], state["eval_code"]
+        return [[(name, state["memorize_code"][name]) for name in sorted(n)] for n in state["pass_bins"][:passes]]
+
+    def transform_arguments(self) -> list[str]:
+        """Code whose value must be finite before a transform may see it."""
+        names = [name for name, value in self.namespace.items() if stateful(value)]
+        found = expressions.innermost_arguments(self.code, names) if names else []
+        return [code for code in found if self._uses_columns(code)]
+
+    def _uses_columns(self, code: str) -> bool:
+        """Whether an argument is of the rows; others are settings, such as edges, and may be infinite."""
+        found = expressions.names(code)
+        return not set(self.columns).isdisjoint(found.used | found.rooted | found.quoted)
+
+    def evaluate(self, columns: Mapping[str, Column]) -> Any:
+        """The factor's value on complete rows: whatever the code returns."""
+        if self.bare is not None:
+            if self.bare not in columns:  # a variable of the caller, which `as_value` will judge
+                return self.namespace[self.bare]
+            column = columns[self.bare]
+            if column.kind == "other":
+                raise unusable(column.values, self.bare)
+            return column.marked()
+        return self.run(self.eval_code, columns)
+
+    def run(
+        self,
+        code: str,
+        columns: Mapping[str, Column],
+        instead: Mapping[str, Any] | None = None,
+        transforms: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Evaluate any code that uses this expression's names, with other values or transforms where they are given."""
+        instead = instead or {}
+        values = {name: self._argument(columns[name], name) for name in self.columns if name not in instead}
+        values |= instead
+        scope = {**values, **self.namespace, **(transforms or self.transforms), "Q": values.__getitem__}
+        if self.safe:
+            scope["__builtins__"] = {}
+        with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name
+            return self.guarded(
+                lambda: eval(compile(code, "<formula>", "eval"), scope), lambda: self._outside_knots(columns)
+            )
+
+    def _outside_knots(self, columns: Mapping[str, Column]) -> ndarray | None:
+        """Rows outside the knots of the spline, by position; None where it is not alone in the factor."""
+        knots = [getattr(transform, "_all_knots", None) for transform in self.transforms.values()]
+        codes = self.transform_arguments()
+        if len(knots) != 1 or knots[0] is None or len(codes) != 1:
+            return None
+        x = np.asarray(self.run(codes[0], columns), dtype=np.float64)
+        return np.flatnonzero((x < np.min(knots[0])) | (x > np.max(knots[0]))) if x.ndim == 1 else None
+
+    def guarded(self, function: Any, outside: Any = None) -> Any:
+        """The value of a function of no arguments; what it raises names the factor, and where `outside` tells them the
+        rows beyond a spline's knots."""
+        try:
+            return function()
+        except Refused as error:
+            raise DataError(f'"{self.code}": {error}') from None
+        except (DataError, NotImplementedError) as error:
+            if isinstance(error, DataError):
+                raise
+            if "outermost knots" in str(error):
+                beyond = DataError(
+                    f'"{self.code}": some values lie outside the range of the rows the spline was fitted to; give it '
+                    "wider lower_bound= and upper_bound= in the formula, or leave these rows out"
+                )
+                beyond.places = outside() if outside is not None else None
+                raise beyond from None
+            raise DataError(f'"{self.code}" cannot be evaluated: {error}') from error
+        except Exception as error:
+            raise DataError(f'"{self.code}" cannot be evaluated: {type(error).__name__}: {error}') from error
+
+    def _argument(self, column: Column, name: str) -> Any:
+        if column.kind == "other":
+            return column.values
+        if name == self.categorised:
+            return column.marked()
+        values = column.marked()
+        if self.grows and isinstance(values, np.ndarray) and values.dtype.kind == "i" and values.size:
+            if max(abs(int(values.min())), abs(int(values.max()))) > LARGE_INTEGER:
+                values = values.astype(np.float64)  # a product of integers would wrap around in silence
+        if isinstance(values, pd.Categorical) and not (column.kind == "category" and self.wants_series):
+            text = all(isinstance(label, str) for label in values.categories)
+            values = _objects(values)
+            if text and self.wants_series:  # also where all are missing
+                return pd.Series(values, dtype=TEXT)
+        return pd.Series(values, copy=False) if self.wants_series else values
+
+
+def arrays_of(variables: Mapping[str, Any]) -> dict[str, int]:
+    """How long those variables of the caller's are that may hold a value a row."""
+    kinds = (np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray, list, tuple)
+    found = {name: value for name, value in variables.items() if isinstance(value, kinds) and np.ndim(value)}
+    return {name: len(value) for name, value in found.items() if len(value) > 1}
+
+
+def _objects(values: pd.Categorical) -> ndarray:
+    labels = np.empty(len(values.categories) + 1, dtype=object)
+    labels[:-1] = values.categories.tolist()
+    labels[-1] = np.nan
+    return labels[np.asarray(values.codes)]
+
+
+def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = False) -> Expression:
+    """Bind the names of a factor: patsy's functions, then the table's columns, then the caller's variables.
+
+    Parameters
+    ----------
+    code : str
+        The factor.
+    columns : collection of names
+        The table's columns.
+    caller : mapping
+        The caller's variables (functions and constants; arrays with a value a row are columns already).
+    safe : bool
+        Evaluate without Python's builtins.
+
+    Raises
+    ------
+    FormulaError
+        A name that is nowhere; a column that is called like a function.
+    """
+    found = expressions.names(code)
+    absent = found.quoted - {name for name in found.quoted if name in columns}
+    if absent:
+        name = sorted(absent)[0]
+        raise FormulaError(f'Q("{name}"): no such column. {close_to(name, columns)}')
+    used, namespace, borrowed = set(found.quoted), {}, {}
+    for name in sorted(found.called | found.rooted | found.used | found.keyword):
+        if _is_column(name, found, columns, caller, code):
+            used.add(name)
+        elif name in BUILTINS and (name not in TRANSFORMS or _is_ours(name, found, caller)):
+            namespace[name] = BUILTINS[name]
+        elif name in expressions.NUMPY_NAMES:
+            namespace[name] = np
+        elif name in caller:
+            namespace[name] = borrowed[name] = caller[name]
+        elif safe or not hasattr(python_builtins, name):
+            raise _not_found(name, code, columns, name in found.called)
+    return Expression(code, tuple(sorted(used)), namespace, borrowed, safe=safe)
+
+
+def _is_ours(name: str, found: expressions.Names, caller: Mapping[str, Any]) -> bool:
+    """Whether the name of one of our transforms means it: not a number, nor a function, of the caller's."""
+    own = callable(caller.get(name)) and caller[name] is not TRANSFORMS[name]
+    return name in found.called and not own
+
+
+def _is_column(name: str, found: expressions.Names, columns: Any, caller: Mapping[str, Any], code: str) -> bool:
+    if name not in columns:
+        return False
+    function = name in found.called or (name in found.rooted and name in expressions.NUMPY_NAMES)
+    if not function:
+        return True
+    if name not in BUILTINS and name not in expressions.NUMPY_NAMES and name not in caller:
+        raise FormulaError(f'"{code}" calls "{name}", which is a column of the table, not a function.')
+    if name in found.used or name in found.keyword:
+        raise FormulaError(
+            f'in "{code}", "{name}" is a function and a column at once: write Q("{name}") for the column.'
+        )
+    return False
+
+
+def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError:
+    where = "" if name == code else f' in "{code}"'
+    if called and name == "offset":
+        return FormulaError(
+            f'"{code}": formulas have no offset() term. Pass offset= to the model: a column\'s name or an array.'
+        )
+    if called and name in ("factor", "as_factor"):
+        return FormulaError(f'no function "{name}"{where}: write C(...) for a factor.')
+    if called:
+        hint = f"Did you mean np.{name}?" if isinstance(getattr(np, name, None), np.ufunc) else close_to(name, BUILTINS)
+        return FormulaError(f'no function "{name}"{where}. {hint.replace("The columns are", "Functions are")}')
+    return FormulaError(f'no column or variable "{name}"{where}. {close_to(name, columns)}')
+
+
+# -------------------------------------------------------------------------------------------------------- values
+class Value(NamedTuple):
+    """What a factor's code returned: (n, c) float64 numbers or a Categorical, with the coding C() asked for."""
+
+    data: Any
+    contrast: Any = None
+    levels: list[Any] | None = None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether this is a factor with levels."""
+        return isinstance(self.data, pd.Categorical)
+
+    def take(self, rows: ndarray) -> Value:
+        """The values of some rows."""
+        return self._replace(data=self.data[rows])
+
+    def equals(self, other: Value) -> bool:
+        """Whether the other holds the same values."""
+        if self.labelled != other.labelled:
+            return False
+        if self.labelled:
+            return self.data.tolist() == other.data.tolist()
+        return self.data.shape == other.data.shape and bool(np.array_equal(self.data, other.data, equal_nan=True))
+
+    def missing(self) -> ndarray:
+        """Rows without a value."""
+        if self.labelled:
+            return np.asarray(self.data.codes) < 0
+        return np.isnan(self.data[:, 0]) if self.data.shape[1] == 1 else np.isnan(self.data).any(axis=1)
+
+
+def as_value(raw: Any, code: str, n: int, *, labels: bool = False) -> Value:
+    """Bring what a factor's code returned into one of two forms.
+
+    Raises
+    ------
+    DataError
+        A single value or another number of rows than `n`, more than two dimensions, neither numbers nor labels.
+    """
+    if isinstance(raw, Box):
+        inner = as_value(raw.data, code, n, labels=True)
+        levels = inner.levels if raw.levels is None else list(raw.levels)
+        contrast = inner.contrast if raw.contrast is None else raw.contrast
+        return Value(_with_levels(inner.data, levels, code), contrast, levels)
+    if not hasattr(raw, "__len__") or np.ndim(raw) == 0:
+        raise DataError(f'"{code}" is a single value ({raw!r}), not a column of numbers or labels.')
+    if len(raw) != n:
+        raise DataError(f'"{code}" has {len(raw)} values where the table has {n} rows.')
+    if isinstance(raw, pd.Series) and not raw.index.equals(pd.RangeIndex(n)) and set(raw.index) == set(range(n)):
+        raise DataError(f'"{code}" has the rows in another order than the table: keep their order, or use .to_numpy().')
+    if np.ndim(raw) == 2:
+        numbers = _matrix(raw, code)
+        return Value(_categorise(_only_column(numbers, code)) if labels else numbers)
+    if np.ndim(raw) != 1:
+        raise DataError(f'"{code}" has {np.ndim(raw)} dimensions; a factor has one or two.')
+    return _vector(raw, code, labels)
+
+
+def _vector(raw: Any, code: str, labels: bool) -> Value:
+    if isinstance(raw, pd.Categorical):
+        return Value(raw)
+    if not isinstance(raw, pd.Series):
+        raw = pd.Series(raw, dtype=object) if isinstance(raw, (list, tuple)) else pd.Series(raw, copy=False)
+    column = read_column(raw, code)
+    if column.kind == "other":
+        raise unusable(column.values, code)
+    if column.kind == "bool" and column.missing is None:
+        return Value(
+            pd.Categorical.from_codes(column.values.view(np.int8), categories=[False, True]), levels=[False, True]
+        )
+    if column.kind in ("label", "category"):
+        return Value(column.values)
+    if labels:
+        return Value(_categorise(column.values, column.missing))
+    return Value(np.asarray(column.marked(), dtype=np.float64)[:, None])
+
+
+def _matrix(raw: Any, code: str) -> ndarray:
+    values = np.asarray(raw)
+    if values.dtype == object or values.dtype.kind not in "biuf":
+        try:
+            if values.dtype.kind in "cmM":
+                raise TypeError
+            values = values.astype(np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f'"{code}" gives a table that is not all numbers (dtype {values.dtype}).') from None
+    return np.asarray(values, dtype=np.float64)
+
+
+def _only_column(numbers: ndarray, code: str) -> ndarray:
+    if numbers.shape[1] != 1:
+        raise DataError(f'"{code}" makes a factor of {numbers.shape[1]} columns; it takes one.')
+    return numbers[:, 0]
+
+
+def _categorise(values: ndarray, missing: ndarray | None = None) -> pd.Categorical:
+    codes, levels = pd.factorize(values, sort=True)
+    if missing is not None:
+        codes[missing] = -1
+    return pd.Categorical.from_codes(codes, categories=levels)
+
+
+def _with_levels(data: pd.Categorical, levels: list[Any] | None, code: str) -> pd.Categorical:
+    if levels is None:
+        return data
+    codes, unknown = recode(data, levels)
+    if unknown:
+        raise UnseenLevelError(
+            f'"{code}": the data hold {quoted(unknown)}, which levels= ({quoted(levels)}) leaves out.'
+        )
+    return pd.Categorical.from_codes(codes, categories=pd.Index(levels, dtype=object))
+
+
+def recode(data: pd.Categorical, levels: list[Any]) -> tuple[ndarray, list[Any]]:
+    """Codes of labels with respect to `levels`, matched by value, and the labels that are not among them.
+
+    Examples
+    --------
+    >>> codes, unknown = recode(pd.Categorical(["b", "z", "a"]), ["a", "b"])
+    >>> codes.tolist(), unknown
+    ([1, -1, 0], ['z'])
+    """
+    categories, codes = data.categories.tolist(), np.asarray(data.codes)
+    if categories == levels:
+        return codes, []
+    place = {level: i for i, level in enumerate(levels)}
+    target = np.array([*(place.get(c, -1) for c in categories), -1], dtype=np.min_scalar_type(-len(levels) - 1))
+    lost = [i for i, c in enumerate(categories) if c not in place]
+    unknown = [categories[i] for i in lost if (codes == i).any()] if len(lost) < 50 else _used(categories, codes, lost)
+    return target[codes], unknown
+
+
+def _used(categories: list[Any], codes: ndarray, among: list[int]) -> list[Any]:
+    counts = np.bincount(codes[codes >= 0], minlength=len(categories))
+    return [categories[i] for i in among if counts[i]]
+
+
+# ------------------------------------------------------------------------------------------------------- factors
+@dataclass
+class Factor:
+    """An expression whose kind, levels or width the training rows have fixed.
+
+    Attributes
+    ----------
+    expression : Expression
+        The code.
+    levels : list or None
+        Levels in order; None for a numerical factor.
+    width : int
+        Columns of a numerical factor; 0 with levels.
+    left_out : list
+        Levels seen without a row, hence left out.
+    """
+
+    expression: Expression
+    levels: list[Any] | None
+    width: int
+    left_out: list[Any] = field(default_factory=list)
+
+    def values(self, value: Value, *, any_level: bool = False) -> ndarray:
+        """(n,) level codes or (n, width) numbers; rows without a value hold -1 or NaN.
+
+        With `any_level` a level that the training rows did not have is no error but no value.
+
+        Raises
+        ------
+        UnseenLevelError, DataError
+            A level or a kind of value that the training rows did not have.
+        """
+        code = self.expression.code
+        if self.levels is None:
+            return self._numbers(value)
+        data = value.data if value.labelled else _categorise(_only_column(value.data, code))
+        codes, unknown = recode(data, self.levels)
+        if unknown and not any_level:
+            error = self._unseen(unknown)
+            error.places = np.flatnonzero((codes < 0) & (np.asarray(data.codes) >= 0))
+            raise error
+        return codes
+
+    def _numbers(self, value: Value) -> ndarray:
+        code = self.expression.code
+        data = value.data
+        if value.labelled:
+            if value.levels != [False, True]:
+                raise DataError(
+                    f'"{code}" holds labels ({quoted(data.categories, 3)}) where the model was fitted on numbers.'
+                )
+            data = np.asarray(data.codes, dtype=np.float64)[:, None]
+        if data.shape[1] != self.width:
+            raise DataError(f'"{code}" gives {data.shape[1]} columns where the model was fitted on {self.width}.')
+        return data
+
+    def _unseen(self, unknown: list[Any]) -> UnseenLevelError:
+        code, dropped = self.expression.code, [u for u in unknown if u in self.left_out]
+        why = f" ({quoted(dropped)} had no rows when the model was fitted)" if dropped else ""
+        plural, known = "levels" if len(unknown) > 1 else "level", quoted(self.levels or [])
+        return UnseenLevelError(
+            f'"{code}" has {plural} {quoted(unknown)}, which the model does not know{why}; it knows {known}.'
+        )
+
+
+def fit_factor(
+    expression: Expression, value: Value, rows: int | None = None
+) -> tuple[Factor, ndarray, str | None]:
+    """Fix a factor on complete training rows: the Factor, its values, and a note on levels left out.
+
+    Levels given by ``C(..., levels=)`` and the two of a bool all stay; otherwise a level needs a row. `rows` is how
+    many rows there are, where the values are not those of all.
+    """
+    if not value.labelled:
+        return Factor(expression, None, value.data.shape[1]), value.data, None
+    categories, codes = value.data.categories.tolist(), np.asarray(value.data.codes)
+    if len(set(map(str, categories))) < len(categories):
+        names = [str(c) for c in categories]
+        twice = [c for c in categories if names.count(str(c)) > 1]
+        raise DataError(
+            f'levels of "{expression.code}" read the same ({quoted(twice)}), so column names occur more than once.'
+        )
+    if value.levels is not None:
+        return Factor(expression, list(value.levels), 0), codes, None
+    used = _seen(codes, len(categories))
+    if expression.bare is not None:
+        _check_words(expression.bare, categories, len(codes) if rows is None else rows)
+    if used.all():
+        return Factor(expression, categories, 0), codes, None
+    left_out = [c for c, there in zip(categories, used) if not there]
+    place = np.cumsum(used) - 1
+    codes = place.astype(codes.dtype)[codes]
+    plural = ("levels", "have", "were") if len(left_out) > 1 else ("level", "has", "was")
+    note = f"{plural[0]} {quoted(left_out)} of {expression.code} {plural[1]} no rows and {plural[2]} left out"
+    return Factor(expression, [c for c, there in zip(categories, used) if there], 0, left_out), codes, note
+
+
+def _check_words(name: str, levels: list[Any], rows: int) -> None:
+    """Refuse a column of numbers that a few stray words made one of text, with about a level a row; warn of fewer
+    levels, some of which are fractions, as those of a code are not."""
+    if len(levels) < MANY_LEVELS or not all(isinstance(level, str) for level in levels):
+        return
+    numbers = pd.to_numeric(pd.Series(levels, dtype=object), errors="coerce")
+    words = [level for level, number in zip(levels, numbers, strict=True) if number != number]
+    if not 0 < len(words) <= FEW_WORDS * len(levels):
+        return
+    what = (
+        f'"{name}" is a column of text, although {len(levels) - len(words)} of its {len(levels)} values are numbers; '
+        f"{'these are' if len(words) > 1 else 'this is'} not: {quoted(words)}. "
+    )
+    how = f'Make it numbers, pd.to_numeric(df["{name}"], errors="coerce")'
+    if 2 * len(levels) > rows:
+        raise DataError(f"{what}{how}; C({name}) has a level for each value")
+    if (numbers % 1 > 0).any():
+        warn(f"{what}It gets a level for each value. {how}, or say C({name})", DataWarning)
+
+
+def _seen(codes: ndarray, levels: int) -> ndarray:
+    """Which levels have a row, (levels,); the first rows tell as a rule that all have."""
+    used, start, some = np.zeros(levels, dtype=bool), 0, 8 * levels + 1000
+    while start < len(codes) and not used.all():
+        used |= np.bincount(codes[start : start + some], minlength=levels) > 0
+        start, some = start + some, 2 * some
+    return used
+
+
+def not_finite(data: Any, code: str, index: pd.Index | None) -> None:
+    """Raise DataError where numbers are infinite."""
+    if isinstance(data, pd.Categorical) or np.isfinite(data.sum()):
+        return
+    infinite = np.isinf(data).any(axis=1)
+    if infinite.any():
+        raise DataError(
+            f'"{code}" is infinite in {int(infinite.sum())} of {len(data)} rows ({row_labels(infinite, index)}). '
+            f"Correct or drop them; a logarithm of 0 is infinite."
+        )

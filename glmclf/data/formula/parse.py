@@ -1,0 +1,202 @@
+"""Formulas: patsy parses them and decides codings, contrasts and column names; it never sees the data."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import keyword
+import re
+import tokenize
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from patsy import ContrastMatrix, DesignInfo, ModelDesc, PatsyError, Term
+from patsy.build import design_matrix_builders
+from patsy.design_info import FactorInfo, SubtermInfo
+
+from glmclf.data.formula import expressions
+from glmclf.data.formula.factors import Box, Factor
+from glmclf.data.table.frame import quoted
+from glmclf.errors import FormulaError
+
+
+class Parsed(NamedTuple):
+    """A formula as patsy reads it: left-side codes and right-side terms (tuples of codes)."""
+
+    left: list[str]
+    right: list[tuple[str, ...]]
+
+
+def parse_formula(
+    formula: Any, *, intercept: bool = False, columns: Callable[[], Iterable[Any]] | None = None
+) -> Parsed:
+    """Both sides of a formula; FormulaError where one is missing or makes no sense.
+
+    `intercept` puts one first on the right side if there is none, before patsy chooses codings. `columns` gives the
+    names of the table, for a hint where the formula holds one that is no word of Python.
+    """
+    try:
+        return _parsed(formula, intercept)
+    except FormulaError as error:
+        odd = _odd_names(formula, columns()) if columns is not None else []
+        if not odd:
+            raise
+        write = ", ".join(f"Q({name!r})" if '"' in name else f'Q("{name}")' for name in odd)
+        parted = "\n" if "\n" in str(error) else " "  # below the place that the parser shows
+        raise FormulaError(f"{error}{parted}The table has {quoted(odd)}, no word of Python: write {write}.") from None
+
+
+def _odd_names(formula: Any, columns: Iterable[Any]) -> list[str]:
+    """Columns whose names are no words of Python and stand in a formula outside quotes."""
+    bare = re.sub(r""" "[^"]*" | '[^']*' """, "''", str(formula), flags=re.VERBOSE)
+    odd = [c for c in columns if isinstance(c, str) and (not c.isidentifier() or keyword.iskeyword(c))]
+    return [c for c in odd if c.strip() and re.search(rf"(?<!\w){re.escape(c)}(?!\w)", bare)]
+
+
+def _parsed(formula: Any, intercept: bool) -> Parsed:
+    if not isinstance(formula, str):
+        raise FormulaError(f'a formula is text like "y ~ x1 + x2", found {type(formula).__name__}.')
+    if "~" not in formula or not formula.partition("~")[0].strip() or not formula.partition("~")[2].strip():
+        raise FormulaError(f'the formula "{formula}" needs a response and regressors: "y ~ x1 + x2", or "y ~ 1".')
+    left, terms = _described(formula)
+    right = list(terms)
+    _refuse_foreign(right)
+    if intercept:
+        right = [(), *(codes for codes in right if codes)]
+    if not right:
+        raise FormulaError(f'the formula "{formula}" has no regressors: "~ 1" is the model with an intercept only.')
+    return Parsed(_left_side(left, formula), right)
+
+
+@functools.lru_cache(maxsize=64)
+def _described(formula: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """Terms of both sides, as patsy reads them, each by the codes of its factors."""
+    try:
+        found = ModelDesc.from_formula(formula)
+    except (PatsyError, SyntaxError, tokenize.TokenError, RecursionError) as error:
+        raise FormulaError(f'the formula "{formula}" cannot be read: {error}') from None
+    sides = (found.lhs_termlist, found.rhs_termlist)
+    return tuple(tuple(tuple(f.name() for f in term.factors) for term in side) for side in sides)
+
+
+def written_order(formula: str) -> list[str]:
+    """Names of the terms of the right side by degree, equal degrees as they are written, as R orders them.
+
+    The columns of a design are in patsy's order, in which terms without numeric factors come first.
+
+    Examples
+    --------
+    >>> written_order("y ~ x:g + x + z + g")
+    ['Intercept', 'x', 'z', 'g', 'x:g']
+    """
+    terms = sorted(_described(formula)[1], key=len)
+    return [":".join(codes) or "Intercept" for codes in terms]
+
+
+def no_features(formula: str) -> FormulaError:
+    """The error for a right side without anything to classify by."""
+    return FormulaError(f'the formula "{formula}" has no features: name at least one beside the intercept.')
+
+
+def _left_side(terms: Sequence[tuple[str, ...]], formula: str) -> list[str]:
+    if not terms or any(not term for term in terms):
+        raise FormulaError(f'the left side of "{formula}" names no response.')
+    if any(len(term) > 1 for term in terms):
+        raise FormulaError(f'the left side of "{formula}" holds an interaction; write I(a * b) for a product.')
+    for term in terms:
+        expressions.parse(term[0])
+    return [term[0] for term in terms]
+
+
+def _refuse_foreign(right: list[tuple[str, ...]]) -> None:
+    """R's habits that patsy would take for something else: "x ^ 2" is bitwise in Python."""
+    for code in dict.fromkeys(itertools.chain(*right)):
+        if code == ".":
+            raise FormulaError('"." for all other columns is not available: name the regressors.')
+        tree = expressions.parse(code)
+        if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.BitXor):
+            raise FormulaError(
+                f'"{code}": ^ is not available. Write I(x**2) for a square, (a + b)**2 for interactions.'
+            )
+
+
+class _Known:
+    """A factor whose kind is already known: patsy asks it for an example, not for data."""
+
+    origin = None
+
+    def __init__(self, code: str, factor: Factor, contrast: Any):
+        self._code, self._factor, self._contrast = code, factor, contrast
+
+    def name(self) -> str:
+        return self._code
+
+    def memorize_passes_needed(self, state: Any, eval_env: Any) -> int:
+        return 0
+
+    def levels(self) -> str:
+        return f"Its levels are {quoted(self._factor.levels)}." if self._factor.levels else ""
+
+    def eval(self, state: Any, data: Any) -> Any:
+        levels = self._factor.levels
+        return np.zeros((1, self._factor.width)) if levels is None else Box([], self._contrast, levels)
+
+
+def codings(right: list[tuple[str, ...]], factors: dict[str, Factor], contrasts: dict[str, Any]) -> DesignInfo:
+    """patsy's choice of codings, contrasts, column order and names."""
+    known = {code: _Known(code, factor, contrasts[code]) for code, factor in factors.items()}
+    try:
+        return _coded([tuple(known[code] for code in codes) for codes in right])
+    except CODING_ERRORS as error:
+        raise _not_coded(known, error) from None
+
+
+def described(design: Any) -> DesignInfo:
+    """The design of a formula as patsy's DesignInfo, for packages that ask for one; it evaluates nothing."""
+    known = {code: _Known(code, factor, None) for code, factor in design.factors.items()}
+    infos = {
+        known[code]: FactorInfo(known[code], "numerical", {}, num_columns=f.width)
+        if f.levels is None
+        else FactorInfo(known[code], "categorical", {}, categories=tuple(f.levels))
+        for code, f in design.factors.items()
+    }
+    widths = {code: factor.width for code, factor in design.factors.items()}
+    subterms, coded, start = iter(design.subterms), OrderedDict(), 0
+    for part in design.terms.values():
+        some: list[Any] = []
+        while start < part.stop:
+            some.append(next(subterms))
+            start += some[-1].size(widths)
+        codes = dict.fromkeys(code for sub in some for code in sub.factors)
+        coded[Term([known[code] for code in codes])] = [_described_subterm(sub, known, widths) for sub in some]
+    return DesignInfo(design.xnames, infos, coded)
+
+
+def _described_subterm(subterm: Any, known: dict[str, _Known], widths: dict[str, int]) -> SubtermInfo:
+    contrasts = {
+        known[code]: ContrastMatrix(matrix, [f"[{i}]" for i in range(matrix.shape[1])])
+        for code, matrix in subterm.contrasts.items()
+    }
+    return SubtermInfo([known[code] for code in subterm.factors], contrasts, subterm.size(widths))
+
+
+CODING_ERRORS = (PatsyError, ValueError, TypeError, AttributeError, AssertionError)  # of contrasts, the caller's too
+
+
+def _coded(terms: list[tuple[_Known, ...]]) -> DesignInfo:
+    return design_matrix_builders([[Term(term) for term in terms]], lambda: iter([{}]), 0, NA_action="drop")[0]
+
+
+def _not_coded(known: dict[str, _Known], error: Exception) -> FormulaError:
+    """Name the factor that cannot be coded by itself."""
+    for code, factor in known.items():
+        try:
+            _coded([(), (factor,)])
+        except CODING_ERRORS as own:
+            if code == "Intercept":
+                return FormulaError('a column named "Intercept" clashes with the constant of the formula: rename it.')
+            return FormulaError(f'"{code}" cannot be coded: {own}. {factor.levels()}')
+    return FormulaError(f"a factor of the formula cannot be coded: {error}")

@@ -1,0 +1,158 @@
+"""What a formula's terms are to a design: products of factors, and the columns of the table that factors need."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.design.columns import Piece
+from glmclf.data.formula.factors import recode
+from glmclf.data.table.frame import Column, quoted, read_column
+from glmclf.errors import DataError, UnseenLevelError
+
+
+class Subterm(NamedTuple):
+    """A product of factors, each numerical or coded by one contrast matrix.
+
+    Attributes
+    ----------
+    factors : tuple of str
+        Codes of the factors; the leftmost varies fastest among the columns.
+    contrasts : dict of (levels, columns) ndarrays
+        Coding of the factors that have levels.
+    """
+
+    factors: tuple[str, ...]
+    contrasts: dict[str, ndarray]
+
+    def piece(self, values: Mapping[str, ndarray], widths: Mapping[str, int]) -> Piece:
+        """The columns of this subterm, given each factor's codes or numbers."""
+        codes, contrast, numbers = None, None, None
+        for code in self.factors:
+            if code in self.contrasts:
+                codes, contrast = self._cross(codes, contrast, values[code], self.contrasts[code])
+            else:
+                numbers = _products(numbers, values[code])
+        num, cat = self._columns(widths)
+        return Piece(numbers, codes, contrast, num, cat)
+
+    def _cross(
+        self, codes: ndarray | None, contrast: ndarray | None, new: ndarray, coding: ndarray
+    ) -> tuple[ndarray, ndarray]:
+        if codes is None or contrast is None:
+            return new, coding
+        cells = len(contrast) * len(coding)
+        crossed = new.astype(np.min_scalar_type(-cells - 1)) * len(contrast) + codes
+        return crossed.astype(np.min_scalar_type(-cells - 1), copy=False), np.kron(coding, contrast)
+
+    def size(self, widths: Mapping[str, int]) -> int:
+        """How many columns of X this subterm makes."""
+        return math.prod(self._sizes(widths))
+
+    def _sizes(self, widths: Mapping[str, int]) -> list[int]:
+        return [self.contrasts[c].shape[1] if c in self.contrasts else widths[c] for c in self.factors]
+
+    def _columns(self, widths: Mapping[str, int]) -> tuple[ndarray, ndarray]:
+        """Which product of numbers, and which column of the crossed contrast, each column of X uses."""
+        sizes = self._sizes(widths)
+        num, cat = [], []
+        for reverse in itertools.product(*(range(size) for size in reversed(sizes))):
+            places: dict[bool, tuple[int, int]] = {True: (0, 1), False: (0, 1)}
+            for code, size, j in zip(self.factors, sizes, reverse[::-1]):
+                place, stride = places[code in self.contrasts]
+                places[code in self.contrasts] = (place + j * stride, stride * size)
+            num.append(places[False][0])
+            cat.append(places[True][0])
+        return np.array(num, dtype=np.intp), np.array(cat, dtype=np.intp)
+
+    def spans_constant(self, widths: Mapping[str, int]) -> bool:
+        """Whether the columns of this subterm add up to a constant by its coding."""
+        if any(code not in self.contrasts for code in self.factors):
+            return False
+        for coding in self.contrasts.values():  # a product of spans holds 1 if each of them does
+            if (coding.sum(axis=1) == 1.0).all():
+                continue
+            solution = np.linalg.lstsq(coding, np.ones(len(coding)), rcond=None)[0]
+            if not np.allclose(coding @ solution, 1.0, atol=1e-10):
+                return False
+        return True
+
+
+def _products(numbers: ndarray | None, new: ndarray) -> ndarray:
+    if numbers is None:
+        return new if new.flags.f_contiguous else np.asfortranarray(new)
+    out = np.empty((len(new), numbers.shape[1] * new.shape[1]), order="F")
+    for b in range(new.shape[1]):
+        for a in range(numbers.shape[1]):
+            np.multiply(numbers[:, a], new[:, b], out=out[:, b * numbers.shape[1] + a])
+    return out
+
+
+class Variable(NamedTuple):
+    """What the training rows say of one column of the table: its kind, and the categories of a categorical one."""
+
+    kind: str
+    categories: list[Any] | None = None
+    ordered: bool = False
+
+
+def match(column: Column, variable: Variable, name: str, only_labels: bool) -> Column:
+    """A column of new data as the kind it was in training, matched by value."""
+    empty = column.missing is not None and column.missing.all()
+    labels = isinstance(column.values, pd.Categorical)
+    if empty or column.kind == variable.kind == "label":
+        return column
+    if variable.kind in ("number", "bool"):
+        column = _unlabelled(column) if labels else column
+        if isinstance(column.values, pd.Categorical) and variable.kind == "number":
+            text = quoted(column.values.categories, 3)
+            raise DataError(f'column "{name}" of the new data holds labels ({text}); the model was fitted on numbers.')
+        if variable.kind == "number" and column.kind == "bool":
+            return Column(column.values.astype(np.int64), column.missing, "number")
+        if variable.kind == "bool" and column.kind == "number" and np.isin(column.values, (0, 1)).all():
+            return Column(column.values.astype(bool), column.missing, "bool")
+        return column
+    if variable.kind in ("label", "category") and not only_labels:
+        return _matched_labels(column, variable, name)
+    if (variable.kind == "other") != (column.kind == "other"):
+        raise DataError(
+            f'column "{name}" of the new data has dtype {_dtype(column)}, unlike that of the training data.'
+        )
+    return column
+
+
+def _dtype(column: Column) -> str:
+    return str(getattr(column.values, "dtype", type(column.values).__name__))
+
+
+def _unlabelled(column: Column) -> Column:
+    """Numbers or bools behind a categorical column, where its categories are such."""
+    inner = read_column(pd.Series(column.values.categories.tolist(), dtype=object), "categories")
+    if inner.kind not in ("number", "bool"):
+        return column
+    return Column(inner.values[np.asarray(column.values.codes)], column.missing, inner.kind)
+
+
+def _matched_labels(column: Column, variable: Variable, name: str) -> Column:
+    """Labels inside a larger expression: the training categories, or at least labels."""
+    if not isinstance(column.values, pd.Categorical):
+        if variable.categories is None:
+            raise DataError(f'column "{name}" of the new data holds {_dtype(column)}; the model was fitted on labels.')
+        values = column.marked()
+        codes, levels = pd.factorize(values, sort=True)
+        column = Column(pd.Categorical.from_codes(codes, categories=levels), column.missing, "category")
+    if variable.categories is None:
+        return column
+    codes, unknown = recode(column.values, variable.categories)
+    if unknown:
+        raise UnseenLevelError(
+            f'"{name}" has levels {quoted(unknown)}, unknown to the model; it knows {quoted(variable.categories)}.'
+        )
+    dtype = pd.CategoricalDtype(pd.Index(variable.categories), variable.ordered)
+    return Column(pd.Categorical.from_codes(codes, dtype=dtype), column.missing, "category")

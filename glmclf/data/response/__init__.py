@@ -1,0 +1,1 @@
+"""Responses and prior probabilities: labels, counts, fractions, and their coding."""

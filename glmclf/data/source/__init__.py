@@ -1,0 +1,1 @@
+"""Sources of data in parts: Parquet, CSV, functions, Dask."""

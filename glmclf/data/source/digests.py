@@ -1,0 +1,204 @@
+"""Digests of the columns that a pass over a source reads, by which the next pass sees that they are others."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.table.frame import EXACT, Column, read_column
+from glmclf.errors import DataError
+
+AGAIN = "it must give the same tables each time"
+WRAP = 2**64
+ODD = np.uint64(0x9E3779B97F4A7C15)
+MISSING = np.uint64(0xD1B54A32D192ED03)  # the hash of a value that is missing
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a hash of each value of a column adds up to modulo 2**64; + is that of both.
+
+    There is no tolerance: bits of numbers as float64 and of labels, equal for equal values of whatever type.
+
+    Attributes
+    ----------
+    n : int
+    alike : int
+        Sum whatever the order of the rows.
+    placed : int
+        Sum of the products with an odd number by the place of the row.
+    """
+
+    n: int
+    alike: int
+    placed: int
+
+    @classmethod
+    def of(cls, values: Any) -> Digest:
+        """Of a Column, a Series or an array."""
+        codes = _codes(values)
+        # integers: not by BLAS, whose threads wait for each other on a busy machine
+        return cls(len(codes), int(codes.sum()), int(np.einsum("i,i", codes, _places(len(codes)))))
+
+    def of_part(self, number: int) -> Digest:
+        """Of rows that are a part of this number."""
+        return Digest(self.n, self.alike, self.placed * int(_odd(np.array([number], dtype=np.uint64))[0]) % WRAP)
+
+    def __add__(self, other: Digest) -> Digest:
+        return Digest(self.n + other.n, (self.alike + other.alike) % WRAP, (self.placed + other.placed) % WRAP)
+
+    def like(self, other: Digest, places: bool = True) -> bool:
+        """Whether the rows are the same; without places, whatever their order."""
+        placed = not places or self.placed == other.placed
+        return self.n == other.n and self.alike == other.alike and placed
+
+
+def _codes(values: Any) -> ndarray:
+    """A hash of each value."""
+    if isinstance(values, np.ndarray):
+        return _of_numbers(values, None)
+    if isinstance(values, pd.Series):
+        if values.dtype.kind not in "biuf" and not isinstance(values.dtype, pd.CategoricalDtype):
+            return _of_labels(*pd.factorize(values))
+        values = read_column(values, values.name)
+    column: Column = values
+    if column.kind in ("number", "bool"):
+        return _of_numbers(np.asarray(column.values), column.missing)
+    if column.kind == "other":
+        return _of_labels(*pd.factorize(column.values))
+    codes, categories = np.asarray(column.values.codes), column.values.categories
+    inner = read_column(pd.Series(categories.tolist(), dtype=object), "")
+    if len(categories) and inner.kind in ("number", "bool"):
+        return np.append(_of_numbers(np.asarray(inner.values), None), MISSING)[codes]
+    return _of_labels(codes, categories)
+
+
+def _of_numbers(values: ndarray, missing: ndarray | None) -> ndarray:
+    numbers = values.astype(np.float64)
+    numbers += 0.0  # which makes 0 of -0
+    bits: ndarray = numbers.view(np.uint64)
+    if values.dtype.kind in "iu" and len(values) and (np.abs(numbers) >= EXACT).any():
+        bits = bits + _digits(values, numbers) * ODD
+    codes = _mixed(bits)
+    lost = np.isnan(numbers) if missing is None else missing
+    if lost.any():
+        codes[lost if missing is None else lost | np.isnan(numbers)] = MISSING
+    return codes
+
+
+def _digits(values: ndarray, numbers: ndarray) -> ndarray:
+    """What floats do not hold of whole numbers: nothing of those that they hold."""
+    size: ndarray = np.where(values < 0, np.uint64(0) - values.astype(np.uint64), values.astype(np.uint64))
+    held: ndarray = np.abs(numbers)
+    held[held >= WRAP] = 0.0
+    return size - held.astype(np.uint64)
+
+
+def _of_labels(codes: ndarray, labels: Iterable[Any]) -> ndarray:
+    words = np.array([*map(str, labels)], dtype=object)
+    return np.append(pd.util.hash_array(words, categorize=False), MISSING)[codes]  # the last one is of code -1
+
+
+def _mixed(bits: ndarray) -> ndarray:
+    """A hash of 64 bits, whichever of these differ (two rounds of multiplication and shift)."""
+    mixed = bits >> np.uint64(32)
+    mixed ^= bits
+    mixed *= ODD
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+@functools.lru_cache(maxsize=4)
+def _places(n: int) -> ndarray:
+    return _odd(np.arange(1, n + 1, dtype=np.uint64))
+
+
+def _odd(numbers: ndarray) -> ndarray:
+    """Odd numbers of 64 bits, unlike for each of these."""
+    return _mixed(numbers) * np.uint64(2) + np.uint64(1)
+
+
+class Digests(dict[str, Digest]):
+    """Digests of columns by name; + is those of both parts."""
+
+    @classmethod
+    def of(cls, columns: dict[str, Any]) -> Digests:
+        """Of columns of some rows."""
+        return cls((name, Digest.of(values)) for name, values in columns.items())
+
+    def of_part(self, number: int) -> Digests:
+        """Of rows that are a part of this number."""
+        return Digests((name, digest.of_part(number)) for name, digest in self.items())
+
+    def __add__(self, other: Digests) -> Digests:
+        both = {name: self[name] + other[name] for name in self.keys() & other.keys()}
+        return Digests({**self, **other, **both})
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A sum over parts, and digests of what was read for it."""
+
+    value: Any
+    digests: Digests
+
+    def __add__(self, other: Watched) -> Watched:
+        a, b = self.value, other.value
+        return Watched(b if a is None else a if b is None else a + b, self.digests + other.digests)
+
+
+class Ledger:
+    """What a source gave at first, column by column.
+
+    Parameters
+    ----------
+    kind : str
+        What the source is, for messages.
+    parts : bool
+        Whether its first pass is of the same parts as others.
+    """
+
+    def __init__(self, kind: str, parts: bool = True):
+        self.kind, self._parts = kind, parts
+        self._known: dict[str, tuple[Digest, bool]] = {}
+
+    def checked(self, found: Watched | None) -> Any:
+        """The sum, if what was read for it is the same as before."""
+        if found is None:
+            return None
+        self.check(found.digests)
+        return found.value
+
+    def check(self, found: Digests) -> None:
+        """Take note of columns that were read.
+
+        Raises
+        ------
+        DataError
+            One of them is not what it was.
+        """
+        for name, digest in found.items():
+            before, places = self._known.get(name, (digest, True))
+            if not digest.like(before, places):
+                rows = f"{digest.n} rows of data, and {before.n} at first"
+                raise other_values(self.kind, of_column(name) if digest.n == before.n else rows)
+        parts, self._parts = self._parts, True
+        self._known |= {name: (digest, parts) for name, digest in found.items()}
+
+
+def other_values(kind: str, what: str) -> DataError:
+    """The error of a source that gives something else when it is read again."""
+    return DataError(
+        f"{kind} gives {what}: {AGAIN} it is read, also after the fit. Fit again, or use a fit to a table in memory"
+    )
+
+
+def of_column(name: str) -> str:
+    """What it gives of a column that has changed."""
+    return f'other values of "{name}" than at first'

@@ -1,0 +1,1 @@
+"""Tables: columns of any type as plain values, alignment, rows kept and why."""

@@ -1,0 +1,133 @@
+"""Clusters: one or two variables beside the table, as codes of the rows of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.table.frame import align, as_frame, as_series, matched
+from glmclf.errors import MissingDataError
+
+KINDS = (str, pd.Series, pd.Index, np.ndarray)  # of one grouping among several
+
+
+@dataclass(frozen=True)
+class Groups:
+    """One or two groupings of the rows of a fit.
+
+    Attributes
+    ----------
+    codes : list of (n,) integer ndarrays
+        Clusters numbered from 0.
+    names : list of str
+        What to call the groupings.
+    """
+
+    codes: list[ndarray]
+    names: list[str]
+
+
+def read_groups(
+    groups: Any,
+    table: pd.DataFrame | None,
+    given_index: pd.Index,
+    cut: ndarray | None,
+    positions: ndarray | slice,
+    index: pd.Index,
+) -> Groups:
+    """The groupings that a user gave, for the rows of a fit.
+
+    Parameters
+    ----------
+    groups : str, Series, array, or two of them as a list, DataFrame or (n, 2) array
+        Column names, or values beside the table before `subset` (a Series also beside the table after it).
+    table : DataFrame or None
+        The table after `subset`; None for a model of arrays.
+    given_index, cut : Index, bool ndarray or None
+        Labels of the rows before `subset`, and what it left of them.
+    positions, index : ndarray or slice, Index
+        Places of the rows of the fit in the table, and their labels.
+
+    Raises
+    ------
+    ValueError
+        More than two groupings.
+    DataError, MissingDataError
+        Values that do not fit the rows; a row of the fit without a group.
+    """
+    variables = _one_or_two(groups, table)
+    names = [label(v, "groups") for v in variables]
+    codes = []
+    for variable, name in zip(variables, names, strict=True):
+        found, _ = pd.factorize(_beside(variable, table, given_index, cut)[positions])
+        if (found < 0).any():
+            raise without_group(name, index[found < 0])
+        codes.append(found)
+    return Groups(codes, names)
+
+
+def without_group(name: str, rows: pd.Index) -> MissingDataError:
+    """The error for rows of the fit that have no group."""
+    return MissingDataError(
+        f"{name}: the group is missing in {len(rows)} row{'' if len(rows) == 1 else 's'} of the fit "
+        f"(first: {list(rows[:5])}). Drop such rows from the data, or give them a group."
+    )
+
+
+def check_number(n: int) -> None:
+    """ValueError for other than one or two groupings."""
+    if not 1 <= n <= 2:
+        raise ValueError(f"groups: one or two groupings, found {n}")
+
+
+def label(value: Any, keyword: str) -> str:
+    """What to call a variable in the summary: its column, its Series' name, or its keyword."""
+    if isinstance(value, str):
+        return value
+    name = getattr(value, "name", None)
+    return keyword if name is None else str(name)
+
+
+def _beside(variable: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> ndarray:
+    if table is not None:
+        same = isinstance(variable, pd.Series) and variable.index.equals(table.index)
+        if same or isinstance(variable, str):
+            return _labels(variable, table)
+    values = _labels(variable, pd.DataFrame(index=given_index))
+    return values if cut is None else values[cut]
+
+
+def _labels(variable: Any, frame: pd.DataFrame) -> ndarray:
+    """One label a row; objects need no common order, as levels of a factor do."""
+    series = matched(variable, name="groups", frame=frame)
+    if series.dtype.kind in "iu":  # floats would be equal above 2**53
+        return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.astype(object).to_numpy()
+    if series.dtype == object and series.map(pd.api.types.is_hashable).all():
+        return series.to_numpy()
+    return align(variable, name="groups", frame=frame)
+
+
+def _one_or_two(groups: Any, table: pd.DataFrame | None) -> list[Any]:
+    if not isinstance(groups, (pd.DataFrame, pd.Series)) and hasattr(groups, "to_pandas"):
+        groups = as_frame(groups) if hasattr(groups, "columns") else as_series(groups)
+    if isinstance(groups, pd.MultiIndex):
+        variables = [groups.get_level_values(i) for i in range(groups.nlevels)]
+    elif isinstance(groups, pd.DataFrame):
+        variables = [groups[c] for c in groups.columns]
+    elif isinstance(groups, (list, tuple)) and all(isinstance(g, KINDS) for g in groups):
+        variables = list(groups)
+        names = table is not None and all(isinstance(g, str) and g in table.columns for g in groups)
+        if not names and all(isinstance(g, str) for g in groups) and len(groups) > 2:
+            variables = [np.asarray(groups, dtype=object)]  # the labels themselves, as a list
+    elif isinstance(groups, (list, tuple)) and len(groups) > 2 and any(isinstance(g, tuple) for g in groups):
+        variables = [pd.Series(list(groups), dtype=object).array]  # labels that are tuples
+    elif isinstance(groups, np.ndarray) and groups.ndim == 2:
+        variables = list(groups.T)
+    else:
+        variables = [groups]
+    check_number(len(variables))
+    return variables

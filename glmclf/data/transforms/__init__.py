@@ -1,0 +1,1 @@
+"""Transforms in formulas that remember: splines, polynomials, standardisation."""

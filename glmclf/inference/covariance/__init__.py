@@ -1,0 +1,1 @@
+"""Covariances of estimates: model-based, robust, clustered, resampled."""

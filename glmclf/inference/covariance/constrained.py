@@ -1,0 +1,105 @@
+"""Covariances and influence of an estimate that obeys linear constraints: those of the directions left free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.likelihood.objective import Evaluation, Factor
+from glmclf.inference.covariance.influence import Influences, adjusted_meat, influence
+from glmclf.inference.covariance.types import Context
+
+PIVOT = 1e-10  # of a constraint's largest coefficient: less is rounding
+
+
+def root_within(Q: ndarray, information: ndarray) -> ndarray:
+    """T (p, d) with T T' = Q (Q'IQ)^-1 Q', the covariance of theta = origin + Q eta."""
+    return Q @ Factor(Q.T @ information @ Q).root if Q.shape[1] else np.zeros(Q.shape)
+
+
+def free_directions(R: ndarray) -> ndarray:
+    """Directions (p, d) that R d = 0 leaves free, as `free_form` has them."""
+    return free_form(R, np.zeros(len(R)))[0]
+
+
+def free_form(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
+    """Directions D (p, d) and a point c (p,): theta = c + D phi are the solutions of R theta = q.
+
+    Each direction moves one parameter that those before it do not determine, and which is 0 in c. The first parameters
+    that can be are free: however the constraints are written, and so those of the design in which they are built.
+    """
+    p = R.shape[1]
+    A = np.column_stack([R[:, ::-1], q]).astype(float)
+    solved: list[int] = []
+    A /= np.abs(A[:, :p]).max(axis=1, keepdims=True)
+    for j in range(p):
+        i = len(solved)
+        if i == len(A):
+            break
+        best = i + int(np.abs(A[i:, j]).argmax())
+        if abs(A[best, j]) <= PIVOT:
+            continue
+        A[[i, best]] = A[[best, i]]
+        A[i] /= A[i, j]
+        others = np.arange(len(A)) != i
+        A[others] -= np.outer(A[others, j], A[i])
+        solved.append(j)
+    free = np.setdiff1d(np.arange(p), solved)
+    D, c = np.zeros((p, len(free))), np.zeros(p)
+    D[free, np.arange(len(free))] = 1.0
+    D[solved] = -A[: len(solved), free]
+    c[solved] = A[: len(solved), p]
+    return D[::-1, ::-1], c[::-1]
+
+
+def _square(T: ndarray) -> ndarray:
+    """The same with columns of zeros."""
+    return np.hstack([T, np.zeros((len(T), len(T) - T.shape[1]))])
+
+
+@dataclass(frozen=True)
+class ConstrainedContext(Context):
+    """What a covariance type may use of a constrained estimate.
+
+    Attributes
+    ----------
+    Q : (p, d) ndarray
+        Directions left free.
+    """
+
+    Q: ndarray
+
+    @property
+    def size(self) -> int:
+        """How many parameters are free."""
+        return self.Q.shape[1]
+
+    @cached_property
+    def root(self) -> ndarray:
+        """T with T T' = Q (Q'IQ)^-1 Q', the bread."""
+        return root_within(self.Q, self.evaluation.information)
+
+    @property
+    def expected_bread(self) -> ndarray:
+        """The bread by the expected information."""
+        if self.objective.canonical:
+            return self.bread
+        T = root_within(self.Q, self.objective(self.theta, True).information)
+        return T @ T.T
+
+    def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
+        """As of any fit, with the leverage of the directions left free."""
+        e = self.evaluation if self.objective.canonical else self.objective(self.theta, True)
+        root = _square(root_within(self.Q, e.information))
+        return adjusted_meat(self.objective, self.theta, root, self.frequency, kind)
+
+
+def constrained_influence(objective, theta: ndarray, e: Evaluation, Q: ndarray, frequency: bool) -> Influences:
+    """`influence.influence` of an estimate that stays within its constraints, e with the expected information."""
+    root = _square(root_within(Q, e.information))
+    found = influence(objective, theta, SimpleNamespace(factor=SimpleNamespace(root=root)), frequency)  # type: ignore
+    return found._replace(cooks=found.cooks * (len(theta) / max(Q.shape[1], 1)))

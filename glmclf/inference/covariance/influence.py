@@ -1,0 +1,254 @@
+"""Influence of each row on an estimate: leverage, and the one-step change of the estimate without the row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.likelihood.objective import Evaluation, Objective
+from glmclf.core.likelihood.pointwise import Binomial, Multinomial
+from glmclf.core.rows.blocks import Blocks
+
+ENTRIES = 2**21  # of the largest temporary array
+SINGLE = 1e-10  # one minus a leverage that is one to rounding
+
+
+def instead(n: float, p: int) -> str:
+    """The `cov_type` to use where leverages or refits have none: the sandwich of n/(n-p), where that exists."""
+    return "HC1" if n > p else "nonrobust"
+
+
+class Influences(NamedTuple):
+    """What `influence` finds of each row.
+
+    Attributes
+    ----------
+    leverage : (n,) ndarray
+    cooks : (n,) ndarray
+    change : (n, p) ndarray
+        Estimate less the one-step estimate without the row, in the objective's coordinates.
+    gain : (n,) ndarray
+        u' G (I - W G)^-1 u: what the fit to the row gained by having it, in units of the deviance.
+    """
+
+    leverage: ndarray
+    cooks: ndarray
+    change: ndarray
+    gain: ndarray
+
+
+class RowsError(Exception):
+    """What a covariance cannot do because of some rows.
+
+    Attributes
+    ----------
+    rows : integer ndarray
+        Places among the rows of the objective. The message has ``{rows}`` where their labels belong.
+    """
+
+    def __init__(self, message: str, rows: ndarray):
+        super().__init__(message)
+        self.rows = rows
+
+
+def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, frequency: bool) -> Influences:
+    """Leverage, Cook's distance and one-step change of the estimate of each row.
+
+    With D the (p, q) derivative of the row's linear predictors (one block x an equation), W its expected weight (q, q),
+    u its score factor and A = sum D W D' the expected information, G = D' A^-1 D:
+
+    - leverage tr(W G), the trace of the leverage block W^(1/2) G W^(1/2); these add up to p
+    - change A^-1 D (I - W G)^-1 u, one scoring step from the estimate after the row has gone (Pregibon 1981; with
+      several equations Lesaffre & Albert 1989)
+    - Cook's distance change' A change / p
+    - gain u' G (I - W G)^-1 u, of one equation r^2 h / (1 - h) with r Pearson's residual: Pearson's statistic falls by
+      the row's own part and this without it, and to this order the deviance does (Hosmer & Lemeshow 2000, section 5.3)
+
+    Parameters
+    ----------
+    objective : Objective
+    theta : (p,) ndarray
+        The estimate.
+    evaluation : Evaluation
+        There, with the expected information.
+    frequency : bool
+        Whether weights are frequencies: then the numbers are those of one of the equal rows; otherwise of the row with
+        its weight, Cook's distance and gain in the objective's unit, so that only the ratios of weights matter.
+
+    Returns
+    -------
+    Influences
+        NaN where the estimate does not exist without the row.
+    """
+    root, p, q = evaluation.factor.root, len(theta), objective.likelihood.n_eta
+    blocks = objective.blocks
+    size = max(16, min(blocks.size, ENTRIES // (p * q)))
+    parts = []
+    for X, y, m, offset, weights in Blocks(*blocks.arrays, size=size):
+        A = X.toarray()
+        u, W = _score_and_weight(objective.likelihood, A, y, m, offset, theta)
+        if weights is not None and not frequency:
+            u, W = weights[:, None] * u, weights[:, None, None] * W
+        parts.append(_rows(A, u, W, root))
+    found = Influences(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    return found._replace(cooks=found.cooks / objective.unit, gain=found.gain / objective.unit)
+
+
+def adjusted_meat(objective: Objective, theta: ndarray, root: ndarray, frequency: bool, kind: str) -> ndarray:
+    """sum_i s_i s_i' of scores s = D (I - W G)^-c u in the objective's unit, c = 1/2 ("HC2") or 1 ("HC3").
+
+    Parameters
+    ----------
+    objective, theta, frequency
+        As in `influence`, whose W, G, D and u these are.
+    root : (p, p) ndarray
+        T with T T' = A^-1, A the expected information.
+    kind : {"HC2", "HC3"}
+
+    Raises
+    ------
+    RowsError
+        Rows of leverage one.
+
+    References
+    ----------
+    MacKinnon & White (1985), Journal of Econometrics 29, 305-325.
+    """
+    p, q = len(theta), objective.likelihood.n_eta
+    blocks = objective.blocks
+
+    def rows(X, y, m, offset, weights) -> _Meat:
+        A = X.toarray()
+        u, W = _score_and_weight(objective.likelihood, A, y, m, offset, theta)
+        if weights is not None and not frequency:
+            u, W = weights[:, None] * u, weights[:, None, None] * W
+        Z = np.tensordot(A, root.reshape(q, A.shape[1], p), axes=(1, 1))
+        v, single = _left(u, W, Z @ Z.transpose(0, 2, 1), kind)
+        S = (v[:, :, None] * A[:, None, :]).reshape(len(A), p) / (1.0 if frequency else objective.unit)
+        meat = (S.T if weights is None or not frequency else S.T * weights) @ S
+        return _Meat(meat, len(A), np.flatnonzero(np.broadcast_to(single, len(A))))
+
+    found = blocks.resized(max(16, min(blocks.size, ENTRIES // (p * q)))).sum(rows)
+    if len(ones := found.ones):
+        w = None if blocks.streamed else blocks.arrays[4]
+        n = blocks.n if w is None or not frequency else w.sum()
+        raise RowsError(
+            f'cov_type="{kind}" divides by 1 - leverage, which is 0 for {{rows}}: each alone determines a coefficient. '
+            f'Use "{instead(float(n), p)}", or leave such a coefficient out',
+            ones,
+        )
+    return found.total
+
+
+@dataclass(frozen=True)
+class _Meat:
+    """Outer products of scores, rows, and the places of those of leverage one; + is of more rows."""
+
+    total: ndarray
+    n: int
+    ones: ndarray
+
+    def __add__(self, other: _Meat) -> _Meat:
+        ones = np.concatenate([self.ones, self.n + other.ones])
+        return _Meat(self.total + other.total, self.n + other.n, ones)
+
+
+def _left(u: ndarray, W: ndarray, G: ndarray, kind: str) -> tuple[ndarray, Any]:
+    """(I - W G)^-c u, and which rows have leverage one.
+
+    (I - W G)^-c = I + W^(1/2) f(H) W^(1/2) G with H = W^(1/2) G W^(1/2) and f(h) = ((1 - h)^-c - 1)/h.
+    """
+    values, vectors = np.linalg.eigh(W)
+    half = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)
+    h, U = np.linalg.eigh(half @ G @ half)
+    single = np.any(h > 1.0 - SINGLE, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = 1.0 - h
+        f = 1.0 / left if kind == "HC3" else 1.0 / (np.sqrt(left) * (1.0 + np.sqrt(left)))
+    f[single] = 0.0  # refused by the caller
+    # u is W^(1/2) times something where W is singular; the order of the products keeps it there
+    inner = np.einsum("nab,nb->na", half @ G, u)
+    inner = np.einsum("nab,nb,ncb,nc->na", U, f, U, inner, optimize=True)
+    return u + np.einsum("nab,nb->na", half, inner), single
+
+
+def first_rows(pattern: ndarray) -> ndarray:
+    """Place of the first row of each pattern."""
+    first = np.zeros(int(pattern.max()) + 1, dtype=np.intp)
+    first[pattern[::-1]] = np.arange(len(pattern))[::-1]
+    return first
+
+
+def of_patterns(objective: Objective, pattern: ndarray) -> Objective:
+    """The objective of rows added up by pattern: each stands for all its observations, with their weights.
+
+    Parameters
+    ----------
+    objective : Objective
+    pattern : (n,) integer ndarray
+        Numbers the patterns of its rows, which agree in X and offset, from 0.
+    """
+    X, y, m, offset, weights = objective.blocks.arrays
+    n = int(pattern.max()) + 1
+    first = first_rows(pattern)
+    likelihood = objective.likelihood
+    several = isinstance(likelihood, Multinomial)
+    w = np.ones(len(pattern)) if weights is None else weights
+    counts = (y if y.ndim == 2 else np.eye(likelihood.K)[y]) if several else y[:, None]
+    sums = np.column_stack([np.bincount(pattern, w * c, n) for c in counts.T])
+    trials = np.bincount(pattern, w if m is None else w * m, n)
+    offset = None if offset is None else offset[first]
+    blocks = Blocks(X.subset(first), sums if several else sums[:, 0], trials, offset, None, size=objective.blocks.size)
+    return type(objective)(likelihood if several else Binomial(likelihood.link), blocks, objective.unit)
+
+
+def _rows(X: ndarray, u: ndarray, W: ndarray, root: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray]:
+    k, q, p = X.shape[1], u.shape[1], len(root)
+    Z = np.tensordot(X, root.reshape(q, k, p), axes=(1, 1))  # D' T, (n, q, p), with A^-1 = T T'
+    WG = W @ (Z @ Z.transpose(0, 2, 1))
+    leverage = np.trace(WG, axis1=1, axis2=2)
+    left = np.where(_alone(WG, leverage)[:, None], np.nan, _solve(np.eye(q) - WG, u))
+    step = np.matmul(left[:, None, :], Z)[:, 0, :]
+    own = np.matmul(u[:, None, :], Z)[:, 0, :]
+    return leverage, (step * step).sum(axis=1) / p, step @ root.T, (own * step).sum(axis=1)
+
+
+def _alone(WG: ndarray, trace: ndarray) -> ndarray:
+    """Rows of leverage one, which alone determine a coefficient: without them there is no estimate."""
+    alone = trace > 1.0 - SINGLE
+    if alone.any() and WG.shape[1] > 1:
+        alone[alone] = np.linalg.eigvals(WG[alone]).real.max(axis=1) > 1.0 - SINGLE
+    return alone
+
+
+def _solve(A: ndarray, u: ndarray) -> ndarray:
+    """A^-1 u row by row; a row without one is infinite or NaN."""
+    if A.shape[1] == 1:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return u / A[:, 0]
+    try:
+        return np.linalg.solve(A, u[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        if len(A) == 1:
+            return np.full_like(u, np.nan)
+        half = len(A) // 2
+        return np.vstack([_solve(A[:half], u[:half]), _solve(A[half:], u[half:])])
+
+
+def _score_and_weight(likelihood, X, y, m, offset, theta) -> tuple[ndarray, ndarray]:
+    """Score factor (n, q) and expected weight (n, q, q) of each row, without its own weight."""
+    if not isinstance(likelihood, Multinomial):
+        eta = X @ theta
+        _, u, w = likelihood.pointwise(y, m, eta if offset is None else eta + offset, True)
+        return u[:, None], w[:, None, None]
+    eta = X @ theta.reshape(X.shape[1], -1, order="F")
+    if offset is not None:
+        eta = eta + (offset if offset.ndim == 2 else offset[:, None])
+    _, u, p, c = likelihood.pointwise(y, m, eta)
+    W = -p[:, :, None] * p[:, None, :]
+    j = np.arange(p.shape[1])
+    W[:, j, j] = p * c
+    return u, W if m is None else m[:, None, None] * W

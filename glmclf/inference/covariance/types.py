@@ -1,0 +1,479 @@
+"""Covariance matrices of an estimate: a registry from the name of a `cov_type` to a function of a context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from scipy import sparse
+
+from glmclf.core.design.columns import expandable, rows_at_once
+from glmclf.core.likelihood.objective import Evaluation, Factor, Objective
+from glmclf.core.rows.blocks import Blocks
+from glmclf.inference.covariance.influence import adjusted_meat
+
+OPTIONS: dict[str, tuple[str, ...]] = {  # keywords of the types that take some
+    "cluster": ("groups",),
+    "HAC": ("maxlags",),
+    "bootstrap": ("reps", "seed", "groups"),
+}
+FOUND = {"cluster": ("n_groups",), "bootstrap": ("n_groups", "used", "left_out")}  # what `cov_kwds` has besides
+REGRESSIONS = ("HC2", "HC3", "bootstrap", "jackknife")  # types that take leverages of a regression, or refit one
+EXPANDED = 2**27  # entries of the scores of expanded rows
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """Covariance matrix of the parameters and what it assumes.
+
+    Attributes
+    ----------
+    name : str
+        The `cov_type`.
+    matrix : (p, p) ndarray
+    description : str
+        One sentence for the summary.
+    clusters : tuple of int
+        Number of clusters of each grouping; empty unless clustered.
+    options : dict
+        What else the type was told or found, in what JSON knows: lags; replications, seed and how many were left out.
+    """
+
+    name: str
+    matrix: ndarray
+    description: str
+    clusters: tuple[int, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def rank(self, centred: bool) -> float:
+        """The most that the rank of the matrix can be: of sums over clusters that are or are not `centred`, that is add
+        up to 0, or of replications."""
+        if self.name == "bootstrap":
+            return self.options.get("used", np.inf) - 1
+        return self.clusters[0] - centred if len(self.clusters) == 1 else np.inf
+
+    @classmethod
+    def of(cls, stored: dict[str, Any]) -> tuple[Covariance, list[str]]:
+        """A covariance and the names of its groupings, from a file."""
+        V = np.array(stored["matrix"], dtype=float)
+        V = V if V.ndim == 2 else np.zeros((0, 0))
+        clusters, options = tuple(stored["clusters"]), stored.get("options", {})
+        return cls(stored["name"], V, stored["description"], clusters, options), stored["groups"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a covariance type may use.
+
+    Attributes
+    ----------
+    objective : Objective
+    theta : (p,) ndarray
+        The estimate, in the objective's coordinates.
+    evaluation : Evaluation
+        Value, score and observed information there.
+    nobs : float
+        Rows, or the sum of the frequency weights.
+    frequency : bool
+        Whether weights are frequencies (a row stands for that many) or sampling weights (its score is multiplied).
+    """
+
+    objective: Objective
+    theta: ndarray
+    evaluation: Evaluation
+    nobs: float
+    frequency: bool
+
+    @property
+    def size(self) -> int:
+        """How many parameters."""
+        return len(self.theta)
+
+    @cached_property
+    def root(self) -> ndarray:
+        """T with T T' the inverse observed information, the bread."""
+        return self.evaluation.factor.root
+
+    @property
+    def bread(self) -> ndarray:
+        """Inverse observed information."""
+        return self.root @ self.root.T
+
+    @property
+    def expected_bread(self) -> ndarray:
+        """Inverse expected information."""
+        if self.objective.canonical:
+            return self.bread
+        T = Factor(self.objective(self.theta, True).information).root
+        return T @ T.T
+
+    def sandwich(self, meat: ndarray) -> ndarray:
+        """A^-1 meat A^-1, of scores in the objective's unit: weights of 1e-170 must not underflow when squared."""
+        root = self.objective.unit**0.5 * self.root
+        half = root.T @ meat @ root
+        return _without_rounding(root @ half @ root.T, (root * root).sum(axis=1) * np.abs(half).sum())
+
+    def sum_of_outer_scores(self) -> ndarray:
+        """sum_i s_i s_i' over observations."""
+
+        def rows(X, y, m, offset, weights):
+            u = self.objective.score_factor(self.theta, X, y, m, offset)
+            times = 1.0
+            if weights is not None:
+                times = weights if self.frequency else (weights / self.objective.unit) ** 2
+            if u.ndim == 1:
+                return X.gram(times * u * u)
+            S = _scores(X, u)
+            return (S.T * times) @ S
+
+        blocks = self.objective.blocks
+        return (blocks if self.objective.likelihood.n_eta == 1 else expandable(blocks)).sum(rows)
+
+    def scores(self) -> ndarray:
+        """Scores of the observations in their order, (n, p), in the objective's unit: no smaller than a dense X."""
+        parts = []
+        _check_expanded(self)
+        for X, y, m, offset, weights in expandable(self.objective.blocks):
+            S = _scores(X, self.objective.score_factor(self.theta, X, y, m, offset))
+            if weights is not None and self.frequency:
+                S = np.repeat(S, weights.astype(int), axis=0)
+            elif weights is not None:
+                S = S * (weights / self.objective.unit)[:, None]
+            parts.append(S)
+        return np.concatenate(parts)
+
+    def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
+        """sum_i s_i s_i' of scores D (I - W G)^-c u, c = 1/2 ("HC2") or 1 ("HC3"); see `inference.influence`."""
+        e = self.evaluation if self.objective.canonical else self.objective(self.theta, True)
+        return adjusted_meat(self.objective, self.theta, e.factor.root, self.frequency, kind)
+
+    def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
+        """sum_g (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` (n,) numbers the clusters from 0."""
+
+        def rows(X, y, m, offset, weights, codes):
+            u = self.objective.score_factor(self.theta, X, y, m, offset)
+            times = np.ones(len(codes)) if weights is None else weights / self.objective.unit
+            members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
+            return members @ _scores(X, u)
+
+        blocks = self.objective.blocks
+        size = rows_at_once(blocks.arrays[0])
+        S = blocks.beside(codes, size).sum(rows)
+        return S.T @ S
+
+
+@dataclass(frozen=True)
+class InfluenceContext:
+    """What a covariance type may use of an estimate in closed form, through the influence of its rows.
+
+    Attributes
+    ----------
+    influence : callable
+        ``influence(*block) -> (n, p)``: total weight times the derivative of the estimate in the weight of each row.
+    blocks : Blocks
+        The last array holds the weights, or is None.
+    total : float
+        Sum of the weights.
+    size : int
+        How many parameters, p.
+    bread : callable
+        The covariance if the model is right, (p, p).
+    nobs : float
+        Rows, or the sum of the frequency weights.
+    frequency : bool
+        As in `Context`.
+    """
+
+    influence: Callable
+    blocks: Blocks
+    total: float
+    size: int
+    model_based: Callable[[], ndarray]
+    nobs: float
+    frequency: bool
+
+    @property
+    def bread(self) -> ndarray:
+        """The covariance if the model is right."""
+        return self.model_based()
+
+    @property
+    def expected_bread(self) -> ndarray:
+        """The same: at the estimate of a full exponential family both informations agree."""
+        return self.model_based()
+
+    def sandwich(self, meat: ndarray) -> ndarray:
+        """Influences are on the estimate itself: only their scale is left to undo."""
+        return meat / self.total**2
+
+    def sum_of_outer_scores(self) -> ndarray:
+        """sum_i f_i psi_i psi_i', with squares of sampling weights."""
+
+        def rows(*block):
+            psi, w = self.influence(*block), block[-1]
+            if w is None:
+                return psi.T @ psi
+            return (psi.T * (w if self.frequency else w * w)) @ psi
+
+        return self.blocks.sum(rows)
+
+    def scores(self) -> ndarray:
+        """Influences of the observations in their order, (n, p)."""
+        parts = []
+        _check_expanded(self)
+        for block in self.blocks:
+            psi, w = self.influence(*block), block[-1]
+            if w is not None:
+                psi = np.repeat(psi, w.astype(int), axis=0) if self.frequency else psi * w[:, None]
+            parts.append(psi)
+        return np.concatenate(parts)
+
+    def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
+        """Leverages belong to regressions."""
+        raise _of_regressions(kind)
+
+    def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
+        """sum_g (sum_{i in g} f_i psi_i) (sum_{i in g} f_i psi_i)'."""
+
+        def rows(*block):
+            block, codes = block[:-1], block[-1]
+            psi, w = self.influence(*block), block[-1]
+            times = np.ones(len(codes)) if w is None else w
+            members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
+            return members @ psi
+
+        S = self.blocks.beside(codes).sum(rows)
+        return S.T @ S
+
+
+def small_sample(ctx: Context | InfluenceContext) -> float:
+    """n / (n - p)."""
+    _check_size(ctx, "the factor n/(n-p)")
+    return ctx.nobs / (ctx.nobs - ctx.size)
+
+
+def _check_size(ctx: Context | InfluenceContext, what: str) -> None:
+    """ValueError unless there are more observations than parameters."""
+    n, p = ctx.nobs, ctx.size
+    if n <= p:
+        raise ValueError(f"{what} needs more observations than parameters; here n = {n:g}, p = {p}")
+
+
+def spread(ctx: Context, V: ndarray) -> ndarray:
+    """Eigenvalues of a covariance V relative to the inverse information, in order: variances of combinations beside
+    those if the model were right; empty without parameters."""
+    T = ctx.evaluation.information @ ctx.root
+    M = T.T @ V @ T / ctx.objective.unit
+    return np.linalg.eigvalsh(0.5 * (M + M.T)) if M.size and np.isfinite(M).all() else np.zeros(0)
+
+
+def _check_expanded(ctx: Context | InfluenceContext) -> None:
+    """Refuse scores of more observations than memory may hold."""
+    if ctx.frequency and ctx.nobs * ctx.size > EXPANDED:
+        raise NotImplementedError(
+            f'cov_type="HAC" with freq_weights= that add up to {ctx.nobs:g}: it takes the expanded rows one by one. '
+            'Use "HC0"'
+        )
+
+
+def _without_rounding(V: ndarray, size: ndarray) -> ndarray:
+    """V with variances that are negative by rounding of their terms, of a size (p,), at 0."""
+    at = np.arange(len(V))
+    v = V[at, at]
+    V[at, at] = np.where((v < 0) & (-v <= 8 * len(V) * np.finfo(float).eps * size), 0.0, v)
+    return V
+
+
+def _scores(X, u: ndarray) -> ndarray:
+    """Score of each row, (n, p), equation by equation."""
+    A = X.toarray()
+    return A * u[:, None] if u.ndim == 1 else np.hstack([A * column[:, None] for column in u.T])
+
+
+_TYPES: dict[str, tuple[Callable, str]] = {}
+
+
+def register(name: str, description: str) -> Callable:
+    """Enter a function ``f(context, **keywords) -> (p, p) ndarray or Covariance`` under `name`."""
+
+    def enter(f: Callable) -> Callable:
+        _TYPES[name] = (f, description)
+        return f
+
+    return enter
+
+
+def check(name: str) -> None:
+    """Raise unless `name` is a covariance type of this version."""
+    if name not in _TYPES:
+        raise ValueError(f"cov_type={name!r} is unknown; choose one of {', '.join(_TYPES)}")
+
+
+def covariance(name: str, context: Context | InfluenceContext, **keywords) -> Covariance:
+    """Covariance of the estimate of type `name`.
+
+    Parameters
+    ----------
+    name : {"nonrobust", "expected", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC", "bootstrap", "jackknife"}
+    context : Context or InfluenceContext
+    **keywords
+        `groups` of "cluster" and "bootstrap": a list of one or two (n,) integer arrays that number the clusters from 0;
+        `maxlags` of "HAC"; `reps` and `seed` of "bootstrap".
+
+    Raises
+    ------
+    ValueError
+        Unknown type, or too few observations or clusters.
+    NotImplementedError
+        A type that the context has not.
+    RowsError
+        Rows of leverage one, or without which there is no estimate.
+    EstimationError
+        Too few replications have an estimate.
+    """
+    check(name)
+    f, description = _TYPES[name]
+    result = f(context, **keywords)
+    return result if isinstance(result, Covariance) else Covariance(name, result, description)
+
+
+@register("nonrobust", "Standard errors are from the inverse observed information (the model is assumed to be right).")
+def _nonrobust(ctx: Context | InfluenceContext) -> ndarray:
+    """V = I^-1, I the observed information."""
+    return ctx.bread
+
+
+@register("expected", "Standard errors are from the inverse expected information (the model is assumed to be right).")
+def _expected(ctx: Context | InfluenceContext) -> ndarray:
+    """V = (E I)^-1, as Fisher scoring and R's glm report."""
+    return ctx.expected_bread
+
+
+@register("HC0", "Standard errors are robust to heteroscedasticity (HC0: Huber-White sandwich, no factor).")
+def _hc0(ctx: Context | InfluenceContext) -> ndarray:
+    """Huber-White sandwich, V = A^-1 (sum_i s_i s_i') A^-1 (White 1982)."""
+    return ctx.sandwich(ctx.sum_of_outer_scores())
+
+
+@register("HC1", "Standard errors are robust to heteroscedasticity (HC1: Huber-White sandwich times n/(n-p)).")
+def _hc1(ctx: Context | InfluenceContext) -> ndarray:
+    """n/(n-p) times HC0."""
+    return small_sample(ctx) * _hc0(ctx)
+
+
+@register("cluster", "Standard errors are robust to correlation within clusters (factor G/(G-1) (n-1)/(n-p)).")
+def _cluster(ctx: Context | InfluenceContext, groups: list[ndarray]) -> Covariance:
+    """Sandwich of cluster sums; two groupings: V_a + V_b - V_ab, each with its own factor (Cameron, Gelbach & Miller
+    2011)."""
+    counts = tuple(int(g.max()) + 1 for g in groups)
+    V = np.sum([_one_way(ctx, g, G) for g, G in zip(groups, counts, strict=True)], axis=0)
+    if len(groups) == 2:
+        crossed = _crossed(groups[0], groups[1], counts[1])
+        V = V - _one_way(ctx, crossed, int(crossed.max()) + 1)
+    return Covariance("cluster", V, _TYPES["cluster"][1], counts)
+
+
+def _crossed(a: Any, b: Any, count: int) -> Any:
+    """Clusters of rows that are in the same cluster of both groupings."""
+    if hasattr(a, "crossed"):  # of rows in a stream
+        return a.crossed(b)
+    return np.unique(a.astype(np.int64) * count + b, return_inverse=True)[1]
+
+
+def _check_clusters(n_clusters: int) -> None:
+    if n_clusters < 2:
+        raise ValueError("standard errors by clusters need at least two clusters; the groups have one")
+
+
+def _one_way(ctx: Context | InfluenceContext, codes: ndarray, n_clusters: int) -> ndarray:
+    _check_clusters(n_clusters)
+    _check_size(ctx, "the factor (n-1)/(n-p)")
+    factor = n_clusters / (n_clusters - 1) * (ctx.nobs - 1) / (ctx.nobs - ctx.size)
+    return factor * ctx.sandwich(ctx.sum_of_outer_cluster_scores(codes, n_clusters))
+
+
+# ------------------------------------------------------------------------------------------ leverage, time, resampling
+@register("HC2", "Standard errors are robust to heteroscedasticity (HC2: scores over the square root of 1 - leverage).")
+def _hc2(ctx: Context | InfluenceContext) -> ndarray:
+    """Scores s_i / sqrt(1 - h_i) (MacKinnon & White 1985), h_i the leverage of iteratively reweighted least squares."""
+    return ctx.sandwich(ctx.sum_of_outer_adjusted_scores("HC2"))
+
+
+@register("HC3", "Standard errors are robust to heteroscedasticity (HC3: scores over 1 - leverage).")
+def _hc3(ctx: Context | InfluenceContext) -> ndarray:
+    """Scores s_i / (1 - h_i): all but the jackknife."""
+    return ctx.sandwich(ctx.sum_of_outer_adjusted_scores("HC3"))
+
+
+@register("HAC", "Standard errors are robust to heteroscedasticity and autocorrelation (Newey-West, Bartlett weights).")
+def _hac(ctx: Context | InfluenceContext, maxlags: int | None = None) -> Covariance:
+    """sum_l (1 - l/(L+1)) (G_l + G_l'), G_l = sum_i s_i s_(i-l)', rows in the order of time (Newey & West 1987)."""
+    _check_size(ctx, 'cov_type="HAC"')  # else no score is left
+    _refuse_stream(ctx, "HAC", "it takes the rows in the order of time")
+    S = ctx.scores()
+    n = len(S)
+    lags = min(int(4 * (n / 100) ** (2 / 9)), n - 1) if maxlags is None else int(maxlags)
+    if lags >= n:
+        raise ValueError(f"maxlags={maxlags!r}: fewer lags than observations, of which there are {n}")
+    meat = S.T @ S
+    for lag in range(1, lags + 1):
+        G = S[lag:].T @ S[:-lag]
+        meat += (1 - lag / (lags + 1)) * (G + G.T)
+    words = f"{_TYPES['HAC'][1][:-2]}, {lags} lag{'' if lags == 1 else 's'})."
+    return Covariance("HAC", ctx.sandwich(meat), words, options={"maxlags": lags})
+
+
+@register("bootstrap", "Standard errors are from the bootstrap.")
+def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed: Any = None, groups: Any = None) -> Covariance:
+    """Covariance of estimates on observations, or clusters, drawn with replacement (Efron & Tibshirani 1993)."""
+    from glmclf.inference.covariance import resampling
+
+    if isinstance(ctx, InfluenceContext):
+        raise _of_regressions("bootstrap")
+    _refuse_stream(ctx, "bootstrap", "it draws rows")
+    known = _whole_seed(seed)
+    codes = None if groups is None else groups[0]
+    if codes is not None:
+        _check_clusters(int(codes.max()) + 1)
+    V, found = resampling.bootstrap(ctx, int(reps), np.random.default_rng(known), codes)
+    what = "observations" if groups is None else "clusters"
+    left_out = f"; {found.words} left out" if found.left_out else ""
+    words = f"Standard errors are from a bootstrap of {what} ({len(found.estimates)} replications{left_out})."
+    options = {"reps": int(reps), "seed": known, "used": len(found.estimates), "left_out": found.left_out}
+    return Covariance("bootstrap", V, words, () if groups is None else (int(groups[0].max()) + 1,), options)
+
+
+def _whole_seed(seed: Any) -> int:
+    """A whole number that stands for a seed of any kind, so that it can be kept; of a Generator its next one."""
+    if seed is None:
+        seed = np.random.SeedSequence()
+    if isinstance(seed, np.random.SeedSequence) and not seed.spawn_key:
+        seed = seed.entropy
+    return int(seed) if isinstance(seed, (int, np.integer)) else int(np.random.default_rng(seed).integers(2**63))
+
+
+@register("jackknife", "Standard errors are from the jackknife: fits without each observation.")
+def _jackknife(ctx: Context | InfluenceContext) -> ndarray:
+    """(n-1)/n times the sum of squares of the estimates without each observation (Efron 1982)."""
+    from glmclf.inference.covariance import resampling
+
+    if isinstance(ctx, InfluenceContext):
+        raise _of_regressions("jackknife")
+    _refuse_stream(ctx, "jackknife", "it leaves out rows one by one")
+    return resampling.jackknife(ctx)
+
+
+def _refuse_stream(ctx: Context | InfluenceContext, name: str, why: str) -> None:
+    blocks = ctx.blocks if isinstance(ctx, InfluenceContext) else ctx.objective.blocks
+    if blocks.streamed:
+        raise NotImplementedError(
+            f'cov_type="{name}" of a fit to a stream: {why}. Use "HC1" or "cluster", or fit a sample in memory'
+        )
+
+
+def _of_regressions(name: str) -> NotImplementedError:
+    return NotImplementedError(f'cov_type="{name}" is for Logit, Probit, CLogLog and MNLogit')

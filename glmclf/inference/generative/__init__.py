@@ -1,0 +1,1 @@
+"""Inference for discriminant analysis and naive Bayes."""

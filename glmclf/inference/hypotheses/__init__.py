@@ -1,0 +1,1 @@
+"""Tests of hypotheses on parameters: Wald, score, likelihood ratio, multiplicity, pooling."""

@@ -1,0 +1,1 @@
+"""Averages over rows with their errors: marginal effects, predictions, contrasts, inverse prediction."""

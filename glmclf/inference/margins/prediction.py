@@ -1,0 +1,181 @@
+"""Predictions of a binary model with standard errors and intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.inference.hypotheses.wald import EPS, critical_value
+
+if TYPE_CHECKING:
+    from glmclf.core.likelihood.links import Link
+
+WHICH = ("mean", "linear")
+BLOCK = 16384
+
+
+def linear_se(X: ndarray, V: ndarray) -> ndarray:
+    """Standard errors of the linear predictors X theta, the square roots of x' V x.
+
+    Parameters
+    ----------
+    X : (n, k) ndarray
+        Rows to predict; a row with NaN gives NaN.
+    V : (k, k) ndarray
+        Covariance of theta. A coefficient without one (NaN) makes those rows NaN in which its column is not zero. Where
+        it is not positive semi-definite (two-way clusters), rows with a negative variance are NaN.
+
+    Returns
+    -------
+    (n,) ndarray
+        Non-negative, or NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from glmclf.inference.margins.prediction import linear_se
+    >>> linear_se(np.array([[1.0, 2.0], [1.0, 0.0]]), np.diag([1.0, 0.25]))
+    array([1.41421356, 1.        ])
+    """
+    here = np.isfinite(np.diagonal(V))
+    root, sign = _root(V[np.ix_(here, here)])
+    se = np.empty(len(X))
+    for start in range(0, len(X), BLOCK):
+        block = X[start : start + BLOCK]
+        part = (block if here.all() else block[:, here]) @ root
+        variance = (part * part) @ sign
+        se[start : start + BLOCK] = np.sqrt(np.where(variance >= 0, variance, np.nan))
+    if not here.all():
+        se[(X[:, ~here] != 0).any(axis=1)] = np.nan
+    return se
+
+
+def _root(V: ndarray) -> tuple[ndarray, ndarray]:
+    """L and signs s with V = L diag(s) L'; s is 1, and -1 for a direction of negative variance beyond rounding."""
+    scale = np.sqrt(np.abs(np.diagonal(V)))
+    divisor = np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(V / np.outer(divisor, divisor))
+    values[np.abs(values) < len(V) * EPS] = 0.0
+    return scale[:, None] * vectors * np.sqrt(np.abs(values)), np.where(values < 0, -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted probabilities F(eta), or linear predictors eta, with standard errors and intervals.
+
+    The interval of a probability is that of the linear predictor, transformed: [F(eta - c s), F(eta + c s)] with s the
+    standard error of eta. It lies inside (0, 1) by construction, up to the rounding of 1 - 1e-17 to 1. The standard
+    error of a probability is the delta method's, f(eta) s.
+
+    Parameters
+    ----------
+    eta : (n,) ndarray
+        Linear predictors; NaN for rows that cannot be predicted.
+    se_eta : (n,) ndarray
+        Their standard errors.
+    link : Link
+        F and f as `cdf` and `pdf`.
+    which : {"mean", "linear"}
+        Probabilities or linear predictors.
+    df : float, optional
+        Degrees of freedom where intervals use Student's t; the normal distribution without.
+
+    Attributes
+    ----------
+    predicted, se : (n,) ndarray
+        Predictions, in (0, 1) for "mean", and their standard errors.
+
+    Raises
+    ------
+    ValueError
+        If `which` is another word.
+
+    References
+    ----------
+    Agresti (2013), Categorical Data Analysis, section 5.1.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from glmclf.core.likelihood.links import Logit
+    >>> from glmclf.inference.margins.prediction import Prediction
+    >>> prediction = Prediction(np.array([0.0, 3.0]), np.array([0.5, 1.0]), Logit())
+    >>> prediction.predicted.round(4)
+    array([0.5   , 0.9526])
+    >>> prediction.conf_int().round(4)
+    array([[0.2729, 0.7271],
+           [0.7389, 0.993 ]])
+    """
+
+    eta: ndarray
+    se_eta: ndarray
+    link: Link
+    which: str = "mean"
+    df: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.which not in WHICH:
+            raise ValueError(f"which={self.which!r}: predictions with intervals are 'mean' (probabilities) or 'linear'")
+
+    @cached_property
+    def predicted(self) -> ndarray:
+        """F(eta), or eta."""
+        return self._transform(self.eta)
+
+    @cached_property
+    def se(self) -> ndarray:
+        """f(eta) times the standard error of eta, or that itself."""
+        if self.which == "linear":
+            return self.se_eta
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self.link.pdf(self.eta) * self.se_eta
+
+    def conf_int(self, alpha: float = 0.05) -> ndarray:
+        """Pointwise intervals of level 1 - alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            In (0, 1).
+
+        Returns
+        -------
+        (n, 2) ndarray
+            Lower and upper ends; NaN where the standard error is.
+        """
+        half = critical_value(alpha, self.df) * self.se_eta
+        with np.errstate(invalid="ignore", over="ignore"):  # an infinite linear predictor has no standard error
+            return np.column_stack((self._transform(self.eta - half), self._transform(self.eta + half)))
+
+    def _transform(self, eta: ndarray) -> ndarray:
+        return eta if self.which == "linear" else self.link.cdf(eta)
+
+
+def level_logit_se(S: ndarray, p: ndarray, q: ndarray) -> ndarray:
+    """Standard errors of log(p_k / (1 - p_k)) of several classes.
+
+    Parameters
+    ----------
+    S : (n, K-1, K-1) ndarray
+        Covariance of the log-odds of classes 1..K-1 against class 0.
+    p, q : (n, K) ndarray
+        Probabilities and their complements.
+
+    Returns
+    -------
+    (n, K) ndarray
+        By the gradient (1{j=k} - p_j) / (1 - p_k) in the log-odds of class j; 0 where p_k is 1, NaN where a variance is
+        below 0 (two-way clusters).
+    """
+    out = np.empty(p.shape)
+    for c in range(p.shape[1]):
+        g = -p[:, 1:].copy()
+        if c:
+            g[:, c - 1] = q[:, c]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            out[:, c] = np.where(q[:, c] > 0, np.sqrt(np.einsum("na,nab,nb->n", g, S, g)) / q[:, c], 0.0)
+    return out

@@ -1,0 +1,1 @@
+"""Predictive performance: accuracy, ROC, calibration, validation."""

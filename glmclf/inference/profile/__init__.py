@@ -1,0 +1,1 @@
+"""Profile likelihood intervals."""

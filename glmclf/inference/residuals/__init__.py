@@ -1,0 +1,1 @@
+"""Residuals of binary and multinomial responses."""

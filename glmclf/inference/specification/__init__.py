@@ -1,0 +1,1 @@
+"""Tests of specification: goodness of fit, information matrix, Vuong, Hauck-Donner, VIF."""

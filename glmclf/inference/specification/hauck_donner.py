@@ -1,0 +1,98 @@
+"""The Hauck-Donner effect: Wald statistics that fall as the estimate moves away from the hypothesis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.rows.blocks import Blocks
+
+ENTRIES = 2**17  # of the largest temporary array
+
+
+def wald_derivatives(
+    likelihood: Any, blocks: Blocks, theta: ndarray, G: ndarray, tested: ndarray, estimate: ndarray, variance: ndarray
+) -> ndarray:
+    """Derivative of z_j = b_j / sqrt(V_jj) in b_j, the other coefficients held: 1/se - b_j (dV_jj/db_j) / (2 se^3).
+
+    V is the inverse expected information I, so that dV_jj/db_j = -v'(dI/db_j) v with v column j of V. The effect is
+    present where the derivative is negative (Hauck & Donner 1977; Yee 2022).
+
+    Parameters
+    ----------
+    likelihood : Binomial or Multinomial
+    blocks : Blocks
+        Of ``(Z, X, trials, offset, weights)``: the design in the coordinates of `theta`, and as it is.
+    theta : (p,) ndarray
+    G : (p, c) ndarray
+        Covariances of theta with the c coefficients tested.
+    tested : (c,) integer ndarray
+        Their places among the parameters, equation by equation.
+    estimate, variance : (c,) ndarray
+        Of the coefficients.
+
+    Returns
+    -------
+    (c,) ndarray
+        In units of one over the coefficient; NaN where the variance is.
+
+    References
+    ----------
+    Hauck & Donner (1977), Journal of the American Statistical Association 72, 851-853. Yee (2022), On the Hauck-Donner
+    effect in Wald tests, ibid. 117, 1763-1774.
+    """
+    several = isinstance(likelihood, Multinomial)
+    sums: Any = _level_sums if several else _sums
+    fall = blocks.sum(lambda *block: sums(likelihood, *block, theta, G, tested))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        se = np.sqrt(variance)
+        return 1.0 / se + estimate * fall / (2.0 * se**3)
+
+
+def _chunks(Z, X, m, offset, w, width: int):
+    step = max(64, ENTRIES // max(width, X.shape[1]))
+    for start in range(0, Z.shape[0], step):
+        rows = slice(start, start + step)
+        times: Any = 1.0 if m is None else m[rows]
+        times = times if w is None else times * w[rows]
+        yield Z[rows], X[rows].toarray(), times, None if offset is None else offset[rows]
+
+
+def _sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:
+    """sum_i w'_i x_ij (z_i'v_j)^2, w' = w (2 g - r1 + r0) the derivative of the expected weight r1 r0."""
+    link, total = likelihood.link, np.zeros(len(tested))
+    for z, x, times, off in _chunks(Z, X, m, offset, w, G.shape[1]):
+        eta = z @ theta if off is None else z @ theta + off
+        t, g = link.terms(eta), link.dlogpdf(eta)
+        weight = t.r1 * t.r0
+        with np.errstate(invalid="ignore"):  # 0 times infinity, far out
+            slope = np.where(weight > 0, weight * (2.0 * g - t.r1 + t.r0), 0.0) * times
+        v = z @ G
+        total += slope @ (x[:, tested] * v * v)
+    return total
+
+
+def _level_sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:
+    """sum_i m_i x_ij p_s ((v_s - a)^2 - b), v the row's linear predictors' covariances with b_j of equation s, a and b
+    their mean and variance over the classes."""
+    k, q = Z.shape[1], likelihood.n_eta
+    B, equation, column = theta.reshape(k, q, order="F"), tested // k, tested % k
+    parts, total = G.reshape(q, k, -1), np.zeros(len(tested))
+    c = np.arange(len(tested))
+    for z, x, times, off in _chunks(Z, X, m, offset, w, G.shape[1] * q):
+        eta, base = z @ B, None
+        if off is not None and off.ndim == 2 and off.shape[1] == q + 1:  # of a limit: outcomes that are ruled out
+            eta, base = eta + off[:, 1:], off[:, :1]
+        elif off is not None:
+            eta = eta + (off if off.ndim == 2 else off[:, None])
+        with np.errstate(invalid="ignore"):
+            p = likelihood.probabilities(eta, base)[1][:, 1:]
+        v = np.stack([z @ part for part in parts], axis=1)
+        mean = np.einsum("nj,njc->nc", p, v)
+        spread = np.einsum("nj,njc->nc", p, v * v) - mean * mean
+        own = v[:, equation, c] - mean
+        total += np.einsum("nc->c", x[:, column] * np.reshape(times, (-1, 1)) * p[:, equation] * (own * own - spread))
+    return total

@@ -1,0 +1,346 @@
+"""Tests of fit by moments: sums over the rows that are 0 in expectation if the fitted probabilities are right.
+
+A moment gives each outcome j of a row a number d_j with sum_j p_j d_j = 0. Its total over what was observed, less what
+estimation takes out of it, is compared with the covariance that the fitted probabilities imply: no outer product of
+sums, whose tests reject far too often, is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+from scipy.special import chdtrc
+
+from glmclf.core.design.columns import triangular_inverse
+from glmclf.core.likelihood.pointwise import Multinomial
+
+ENTRIES = 2**20  # of the largest temporary array
+NOTHING = 1e-8  # of a moment's standard deviation: what estimation may leave of it and still be rounding
+LITTLE = 1e-5  # the same where moments are many, and some directions among them next to none
+
+
+class MomentTest(NamedTuple):
+    """A chi-squared test of moments.
+
+    Attributes
+    ----------
+    statistic : float
+    df : int
+        Rank of the covariance of the moments.
+    pvalue : float
+        NaN with no degree of freedom.
+    """
+
+    statistic: float
+    df: int
+    pvalue: float
+
+
+class Outcomes(NamedTuple):
+    """What may happen in each row of a block, by outcome: the reference, or the other class, first.
+
+    Attributes
+    ----------
+    X : (n, k) ndarray
+    eta : (n, q) ndarray
+    p, rest : (n, K) ndarrays
+        Probabilities and their complements.
+    score : (n, K, q) ndarray
+        d log p_j / d eta.
+    second : (n, K, q, q) ndarray
+        (d^2 p_j / d eta d eta') / p_j.
+    """
+
+    X: ndarray
+    eta: ndarray
+    p: ndarray
+    rest: ndarray
+    score: ndarray
+    second: ndarray
+
+
+def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable[[Outcomes], ndarray], c: int):
+    """m' C^+ m with m the sum of the moments of what was observed, and C its covariance given the regressors.
+
+    With s_ij the score of outcome j of row i and A the expected information, estimation makes of a moment d_ij
+
+        e_ij = d_ij - G A^-1 s_ij,     G = sum_ij m_i p_ij d_ij s_ij',     C = sum_ij m_i p_ij e_ij e_ij'
+
+    for m_i observations in row i. With d_ij = s_ij z_i this is Rao's score test of the added regressors z; with the
+    second derivatives of the likelihood it is Orme's form of White's information matrix test. An estimate that is no
+    maximum (bias reduction) has its score taken out of m.
+
+    Parameters
+    ----------
+    objective : Objective
+        Of all rows.
+    theta : (p,) ndarray
+        The estimate.
+    root : (p, d) ndarray
+        T with T T' = A^-1, or that of the directions left free.
+    moments : callable
+        Outcomes -> (n, K, c) ndarray.
+    c : int
+        How many.
+
+    Returns
+    -------
+    MomentTest
+
+    References
+    ----------
+    Newey (1985), Econometrica 53, 1047-1070. Orme (1988), The calculation of the information matrix test for binary
+    data models, The Manchester School 56, 370-376.
+    """
+    likelihood, q = objective.likelihood, objective.likelihood.n_eta
+    size = max(16, ENTRIES // ((q + 1) * (c + root.shape[1] + q * q)))
+    blocks = objective.blocks.resized(min(size, objective.blocks.size))
+
+    def parts(X, y, m, offset, weights):
+        o = outcomes(likelihood, X.toarray(), offset, theta)
+        Z = np.tensordot(o.X, root.reshape(q, o.X.shape[1], root.shape[1]), axes=(1, 1))
+        counts = counted(y, m, q + 1)
+        counts = counts if weights is None else counts * weights[:, None]
+        expected = counts.sum(axis=1)[:, None] * o.p
+        s = np.einsum("njq,nqd->njd", o.score, Z).reshape(expected.size, root.shape[1])
+        return counts.ravel(), expected.ravel(), moments(o).reshape(expected.size, c), s
+
+    def explained(*block):
+        _, expected, d, s = parts(*block)
+        return (d * expected[:, None]).T @ s
+
+    def left(*block):
+        seen, expected, d, s = parts(*block)
+        e = d - s @ G.T
+        there = seen > 0
+        return Moments(e[there].T @ seen[there], _triangle(e * np.sqrt(expected)[:, None]), expected @ d**2)
+
+    G = blocks.sum(explained)
+    return blocks.sum(left).test(G)
+
+
+class Moments(NamedTuple):
+    """Sums of moments over rows; + adds those of more rows.
+
+    Attributes
+    ----------
+    total : (c,) ndarray
+        Of what was observed.
+    factor : (r, c) ndarray
+        R with R'R their covariance, which a sum of squares would know to half its digits.
+    scale : (c,) ndarray
+        Their variances before estimation.
+    """
+
+    total: ndarray
+    factor: ndarray
+    scale: ndarray
+
+    def __add__(self, other):
+        factor = _triangle(np.vstack([self.factor, other.factor]))
+        return Moments(self.total + other.total, factor, self.scale + other.scale)
+
+    def test(self, explained: ndarray | None = None) -> MomentTest:
+        """m' C^+ m; directions that estimation leaves next to nothing of do not count.
+
+        With G (c, d) = `explained` of scores whose covariance is I, the covariance before estimation is C + G G'; what
+        is left is measured against that, so that the test is the same in all coordinates.
+        """
+        used = self.scale > 0
+        unit = np.sqrt(self.scale[used])
+        if not (used.any() and np.isfinite(self.factor).all() and np.isfinite(self.total).all()):
+            return MomentTest(np.nan, 0, np.nan)
+        factor, total = self.factor[:, used] / unit, self.total[used] / unit
+        if explained is not None:
+            P = _whitening(np.vstack([factor, (explained[used] / unit[:, None]).T]))
+            factor, total = factor @ P, P.T @ total
+        _, values, Vt = np.linalg.svd(factor, full_matrices=False)
+        kept = values > (NOTHING if len(unit) <= 2 else LITTLE)
+        z = Vt[kept] @ total / values[kept]
+        df, statistic = int(kept.sum()), float(z @ z)
+        return MomentTest(statistic, df, float(chdtrc(df, statistic))) if df else MomentTest(np.nan, 0, np.nan)
+
+
+def _whitening(factor: ndarray) -> ndarray:
+    """P with P'(R'R)P = I for a factor R, without directions that it has none of."""
+    _, values, Vt = np.linalg.svd(factor, full_matrices=False)
+    kept = values > NOTHING * values.max()
+    return Vt[kept].T / values[kept]
+
+
+def _triangle(A: ndarray) -> ndarray:
+    """R of A = QR."""
+    R: Any = np.linalg.qr(A, mode="r") if np.isfinite(A).all() else np.full((1, A.shape[1]), np.nan)
+    return R
+
+
+def counted(y: ndarray, m: ndarray | None, K: int) -> ndarray:
+    """Observations of each outcome in each row, (n, K)."""
+    if y.ndim == 2:
+        return y
+    if K == 2 and (m is not None or y.dtype.kind == "f"):
+        return np.column_stack([(1.0 if m is None else m) - y, y])
+    return (y[:, None] == np.arange(K)).astype(float)
+
+
+def outcomes(likelihood: Any, X: ndarray, offset: ndarray | None, theta: ndarray) -> Outcomes:
+    """Outcomes of some rows of a design at a parameter."""
+    if isinstance(likelihood, Multinomial):
+        eta = X @ theta.reshape(X.shape[1], -1, order="F")
+        if offset is not None and offset.ndim == 2 and offset.shape[1] > eta.shape[1]:  # of all classes, some -inf
+            return _of_predictors(X, np.column_stack([offset[:, :1], offset[:, 1:] + eta]))
+        if offset is not None:
+            eta = eta + (offset if offset.ndim == 2 else offset[:, None])
+        return of_levels(X, eta)
+    eta = X @ theta if offset is None else X @ theta + offset
+    link, t = likelihood.link, likelihood.link.terms(eta)
+    p, rest = np.column_stack([link.sf(eta), link.cdf(eta)]), np.column_stack([link.cdf(eta), link.sf(eta)])
+    score = np.column_stack([-t.r0, t.r1])
+    second = score * link.dlogpdf(eta)[:, None]
+    return Outcomes(X, eta[:, None], p, rest, score[:, :, None], second[:, :, None, None])
+
+
+def of_levels(X: ndarray, eta: ndarray) -> Outcomes:
+    """Outcomes of a multinomial logit with linear predictors eta (n, K-1) against the first class."""
+    return _of_predictors(X, np.column_stack([np.zeros(len(eta)), eta]))
+
+
+def _of_predictors(X: ndarray, z: ndarray) -> Outcomes:
+    """The same with linear predictors z (n, K); -inf of classes that are ruled out, which then add nothing."""
+    _, p, rest = Multinomial.softmax(z)
+    eta, K = Multinomial.log_odds(z)[:, 1:], p.shape[1]
+    score = np.where(np.eye(K, dtype=bool), rest[:, None, :], -p[:, None, :])[:, :, 1:]
+    P = p[:, 1:]
+    W = -P[:, :, None] * P[:, None, :]
+    j = np.arange(K - 1)
+    W[:, j, j] = P * rest[:, 1:]
+    second = score[:, :, :, None] * score[:, :, None, :] - W[:, None]
+    return Outcomes(X, eta, p, rest, score, second)
+
+
+def sum_of_squares(o: Outcomes) -> ndarray:
+    """Half of sum_k (y_k - p_k)^2 less its expectation: with two classes (y - p)^2 - p (1 - p).
+
+    The unweighted sum of squares of Copas (1989), Applied Statistics 38, 71-80; le Cessie & van Houwelingen (1991),
+    Biometrics 47, 1267-1282; Hosmer, Hosmer, le Cessie & Lemeshow (1997), Statistics in Medicine 16, 965-980.
+    """
+    squares = o.p * o.p
+    others = np.column_stack([np.delete(squares, j, axis=1).sum(axis=1) for j in range(squares.shape[1])])
+    return (others - o.p * o.rest)[:, :, None]
+
+
+def stukel(o: Outcomes) -> ndarray:
+    """Score of the added regressors eta^2/2 where eta >= 0 and -eta^2/2 where it is below: tails heavier or lighter
+    than the logistic (Stukel 1988, JASA 83, 426-431)."""
+    half = 0.5 * o.eta**2
+    z = np.column_stack([np.where(o.eta >= 0, half, 0.0), np.where(o.eta < 0, -half, 0.0)])
+    return o.score * z[:, None, :]
+
+
+def n_indicators(k: int, q: int, diagonal: bool) -> int:
+    """How many moments `information_matrix` has."""
+    return k * q if diagonal else k * (k + 1) // 2 * (q * (q + 1) // 2)
+
+
+def information_matrix(diagonal: bool, unit: ndarray | None = None) -> Callable[[Outcomes], ndarray]:
+    """Second derivatives of the likelihood over the likelihood: outer products of scores plus Hessians.
+
+    Parameters
+    ----------
+    diagonal : bool
+        Whether only those in one parameter twice.
+    unit : (k, k) ndarray, optional
+        Coordinates of the regressors, X @ unit; the full test is the same in all.
+
+    References
+    ----------
+    White (1982), Econometrica 50, 1-25.
+    """
+
+    def moments(o: Outcomes) -> ndarray:
+        X = o.X if unit is None else o.X @ unit
+        k, q = X.shape[1], o.score.shape[2]
+        i, j = (np.arange(k),) * 2 if diagonal else np.triu_indices(k)
+        a, b = (np.arange(q),) * 2 if diagonal else np.triu_indices(q)
+        products, second = X[:, i] * X[:, j], o.second[:, :, a, b]
+        return (second[:, :, :, None] * products[:, None, None, :]).reshape(*o.p.shape, -1)
+
+    return moments
+
+
+def information_matrix_along(directions: ndarray, diagonal: bool) -> Callable[[Outcomes], ndarray]:
+    """The same in d parameters, the directions (p, d) of an estimate that leaves others out."""
+
+    def moments(o: Outcomes) -> ndarray:
+        k, q, d = o.X.shape[1], o.score.shape[2], directions.shape[1]
+        Z = np.tensordot(o.X, directions.reshape(q, k, d), axes=(1, 1))
+        half = np.einsum("nkab,nbj->nkaj", o.second, Z)
+        if diagonal:
+            return np.einsum("naj,nkaj->nkj", Z, half)
+        i, j = np.triu_indices(d)
+        return np.einsum("nai,nkaj->nkij", Z, half)[:, :, i, j]
+
+    return moments
+
+
+def orthogonal(objective: Any) -> ndarray:
+    """T (k, k) with orthogonal columns of X T over all observations, each of mean square one."""
+
+    def sums(X, y, m, offset, weights):
+        times = np.ones(X.shape[0]) if m is None else m
+        times = times if weights is None else times * weights
+        A = X.toarray() * np.sqrt(times)[:, None]
+        return Moments(times.sum(), _triangle(A), np.zeros(0))
+
+    found = objective.blocks.sum(sums)
+    return triangular_inverse(found.factor) * np.sqrt(found.total)
+
+
+def covered(o: Outcomes, d: ndarray, times: ndarray) -> ndarray:
+    """G = sum_ij m_i p_ij d_ij s_ij' of a logit in the columns of `o.X`, (c, p); additive over blocks."""
+    G: Any = 0.0
+    for j in range(o.p.shape[1]):
+        s = (o.score[:, j, :, None] * o.X[:, None, :]).reshape(len(o.X), -1)
+        G = G + (d[:, j] * (times * o.p[:, j])[:, None]).T @ s
+    return G
+
+
+def estimated_otherwise(
+    counts: ndarray, o: Outcomes, d: ndarray, G: ndarray, influence: Callable[[int], ndarray], n: float
+) -> Moments:
+    """Moments with an estimate that is not the conditional likelihood's: e_ij = d_ij - G psi_ij / n.
+
+    Parameters
+    ----------
+    counts : (m, K) ndarray
+        Observations of each class in some rows.
+    o : Outcomes
+        Theirs, X with the functions that the log-odds are linear in.
+    d : (m, K, c) ndarray
+        Moments.
+    G : (c, p) ndarray
+        `covered` of all rows.
+    influence : callable
+        j -> (m, p) influence of each row on the coefficients, had it been of class j.
+    n : float
+        All observations.
+
+    References
+    ----------
+    Andrews (1988), Chi-square diagnostic tests for econometric models, Journal of Econometrics 37, 135-156.
+    """
+    found: Any = None
+    for j in range(counts.shape[1]):
+        e, expected = d[:, j] - influence(j) @ G.T / n, counts.sum(axis=1) * o.p[:, j]
+        part = Moments(counts[:, j] @ d[:, j], _triangle(e * np.sqrt(expected)[:, None]), expected @ d[:, j] ** 2)
+        found = part if found is None else found + part
+    return found
+
+
+def group_moments(o: Outcomes, group: ndarray, n_groups: int) -> ndarray:
+    """Observed less expected counts of every class but the first in each group, (n, K, groups (K-1))."""
+    members = (group[:, None] == np.arange(n_groups)).astype(float)
+    return (o.score[:, :, None, :] * members[:, None, :, None]).reshape(*o.p.shape, -1)

@@ -1,0 +1,64 @@
+"""Generalised variance inflation: how much less sharp some coefficients are than with regressors that don't overlap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.rows.blocks import Blocks
+
+
+def design_factor(blocks: Blocks) -> ndarray:
+    """R with R'R = X' diag(times) X of blocks ``(X, times)``."""
+    R: Any = None
+    for X, times in blocks:
+        A = X.toarray() * np.sqrt(times)[:, None]
+        R = np.linalg.qr(A if R is None else np.vstack([R, A]), mode="r")
+    return R
+
+
+def generalised(F: ndarray, groups: list[ndarray], constants: ndarray) -> ndarray:
+    """det(M_gg) det(M_rr) / det(M) of each group g and the rest r, M = F'F with the constants taken out.
+
+    The same of the inverse of M, the covariance of the estimate: the squared ratio of the volumes of the joint
+    confidence ellipsoids of the group, with the other regressors and with ones that are orthogonal to it. Of a single
+    column the variance inflation factor, 1 / (1 - R^2) of its regression on the others.
+
+    Parameters
+    ----------
+    F : (m, p) ndarray
+        A factor of the information, or of the design's sum of squares.
+    groups : list of integer ndarrays
+        Columns of each.
+    constants : integer ndarray
+        Columns of constants.
+
+    Returns
+    -------
+    (groups,) ndarray
+        At least 1.
+
+    References
+    ----------
+    Fox & Monette (1992), Generalized collinearity diagnostics, JASA 87, 178-183.
+    """
+    slopes = np.setdiff1d(np.arange(F.shape[1]), constants)
+    R: Any = np.linalg.qr(F[:, np.r_[constants, slopes]], mode="r")
+    S = R[len(constants) :, len(constants) :]
+    length = np.linalg.norm(S, axis=0)
+    S = S / np.where(length > 0, length, 1.0)
+    place = {int(j): i for i, j in enumerate(slopes)}
+    whole, out = _log_volume(S), []
+    for group in groups:
+        mine = [place[int(j)] for j in group]
+        rest = [i for i in range(len(slopes)) if i not in set(mine)]
+        out.append(np.exp(2.0 * (_log_volume(S[:, mine]) + _log_volume(S[:, rest]) - whole)))
+    return np.maximum(np.array(out), 1.0)
+
+
+def _log_volume(A: ndarray) -> float:
+    """log of the square root of det(A'A)."""
+    with np.errstate(divide="ignore"):
+        return float(np.log(np.abs(np.diag(np.linalg.qr(A, mode="r")))).sum()) if A.shape[1] else 0.0

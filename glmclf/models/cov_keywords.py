@@ -1,0 +1,216 @@
+"""What `fit` and `with_cov` ask of a covariance: its keywords as a user gave them, checked and named by rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.table.groups import Groups, read_groups
+from glmclf.errors import EstimationError, InferenceWarning, warn
+from glmclf.inference.covariance.influence import RowsError
+from glmclf.inference.covariance.types import FOUND, OPTIONS, Context, Covariance, InfluenceContext, covariance, spread
+from glmclf.models.fit_options import check_seed
+
+FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are alike (Cameron & Miller 2015, section VI)
+NOTHING, ROUNDING = 1e-12, 1e-24  # of a variance beside the others, or beside that of a model that is right
+ORDER = ("first", "second")  # grouping
+FIRST = 5  # rows that a message names
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """Keywords of a covariance type for the rows of a fit.
+
+    Attributes
+    ----------
+    given : dict
+        For `inference.covariance.covariance`.
+    names : list of str
+        What to call the groupings.
+    doubt : str
+        What the summary says besides.
+    """
+
+    given: dict[str, Any] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    doubt: str = ""
+
+    @property
+    def codes(self) -> list[ndarray]:
+        """Clusters of the rows, by grouping."""
+        return self.given.get("groups", [])
+
+    def covariance(self, cov_type: str, context: Context | InfluenceContext) -> Covariance:
+        """The covariance, with what is doubtful about it in its description."""
+        found = covariance(cov_type, context, **self.given)
+        return replace(found, description=f"{found.description} {self.doubt}".strip())
+
+    def doubting(self, cov_type: str, doubt: str) -> Keywords:
+        """These with one more doubt, which is warned of."""
+        warn(f'cov_type="{cov_type}": {doubt}', InferenceWarning)
+        return replace(self, doubt=f"{self.doubt} {doubt}".strip())
+
+
+def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None) -> Keywords:
+    """Keywords of `cov_type` for the rows of a model, checked; a doubtful one is warned of.
+
+    Raises
+    ------
+    TypeError
+        Not a dict, or a keyword that the type does not take.
+    ValueError, DataError, MissingDataError
+        Values that the type or the rows cannot have.
+    NotImplementedError
+        Two groupings of a bootstrap.
+    """
+    if cov_kwds is not None and not isinstance(cov_kwds, Mapping):
+        raise TypeError(f'cov_kwds={cov_kwds!r}: a dict, as {{"groups": column name or values}}')
+    known, results = OPTIONS.get(cov_type, ()), FOUND.get(cov_type, ())
+    given = {name: v for name, v in dict(cov_kwds or {}).items() if v is not None and name not in results}
+    unknown = set(cov_kwds or {}) - set(known) - set(results)
+    if unknown:
+        has = f"; it has {', '.join(known)}" if known else ""
+        raise TypeError(f'cov_type="{cov_type}" takes no keyword {", ".join(sorted(map(repr, unknown)))}{has}')
+    if cov_type == "cluster" and "groups" not in given:
+        raise ValueError('cov_type="cluster" needs the groups: cov_kwds={"groups": column name or values}')
+    _check_whole(given, "maxlags", 0, "lags")
+    _check_whole(given, "reps", 2, "replications")
+    check_seed(given.get("seed"))
+    names: list[str] = []
+    if "groups" in given:
+        r = model._rows
+        found = (
+            r.groups(given["groups"])
+            if r.streamed
+            else read_groups(
+                given["groups"], model.data.frame, model._given_index, model._cut, r.positions, r.index
+            )
+        )
+        given["groups"], names = found.codes, found.names
+        _check_clusters(found)
+        if cov_type == "bootstrap" and len(names) > 1:
+            raise NotImplementedError(
+                f'cov_type="bootstrap" draws the clusters of one grouping; groups= has two, {" and ".join(names)}'
+            )
+    doubt = _few_clusters(given, names) or (_disorder(model) if cov_type == "HAC" and not model._rows.streamed else "")
+    if doubt:
+        warn(f'cov_type="{cov_type}": {doubt}', InferenceWarning)
+    return Keywords(given, names, doubt)
+
+
+def row_covariance(
+    model: Any, cov_type: str, context: Context, keywords: Keywords, rows: ndarray | None = None
+) -> Covariance:
+    """A covariance of a fit to some `rows` of a model; an error because of rows has their labels.
+
+    Raises
+    ------
+    EstimationError
+        The covariance does not exist.
+    """
+    try:
+        found = keywords.covariance(cov_type, context)
+        doubt = _lost_spread(found, context)
+        if doubt:
+            warn(f'cov_type="{cov_type}": {doubt}', InferenceWarning)
+            found = replace(found, description=f"{found.description} {doubt}")
+        return found
+    except RowsError as refusal:
+        at = refusal.rows if rows is None else rows[refusal.rows]
+        raise EstimationError(str(refusal).replace("{rows}", _named(model, at))) from None
+
+
+def _named(model: Any, at: ndarray) -> str:
+    """Some rows, with the labels of the first unless they are in a stream."""
+    count = f"{len(at)} row{'' if len(at) == 1 else 's'}"
+    if model._rows.streamed:
+        return count
+    labels = list(model._rows.index[at[:FIRST]])
+    more = ", ..." if len(at) > FIRST else ""
+    return f"row {labels[0]!r}" if len(at) == 1 else f"{count} ({', '.join(map(repr, labels))}{more})"
+
+
+def _lost_spread(found: Covariance, context: Context) -> str:
+    """A word about combinations of coefficients whose variance is 0 or negative."""
+    if found.name in ("nonrobust", "expected") or (np.diag(found.matrix) < 0).any():
+        return ""
+    used = found.options.get("used", np.inf)
+    if used <= context.size:
+        return (
+            f"The covariance of {used} replications has rank {used - 1} at most, and there are {context.size} "
+            "coefficients: standard errors are rough, those of some combinations are 0, and many joint tests do not "
+            "exist. Use reps=999."
+        )
+    values = spread(context, found.matrix)
+    if not len(values):
+        return ""
+    if len(found.clusters) == 2 and values[0] < -1e-8 * values[-1]:
+        return (
+            "The two-way covariance is not positive semi-definite: standard errors of some combinations, as of "
+            "predictions, are NaN. Use one grouping, or more clusters."
+        )
+    few = bool(found.clusters) and min(found.clusters) <= context.size  # then the rank is low in any case
+    if few or len(found.clusters) == 2:
+        return ""
+    if values[0] > NOTHING * values[-1] and values[-1] > ROUNDING:
+        return ""
+    return (
+        "Rows that alone determine a coefficient are fitted perfectly and have no residual: standard errors of some "
+        'coefficients or combinations are 0 or far too small. Use "nonrobust".'
+    )
+
+
+def _check_clusters(groups: Groups) -> None:
+    """ValueError for a grouping of one cluster."""
+    alone = [i for i, codes in enumerate(groups.codes) if codes.max() == 0]
+    if not alone:
+        return
+    two = len(groups.names) > 1
+    which = " and ".join(f"the {ORDER[i]} grouping, {groups.names[i]}," if two else groups.names[i] for i in alone)
+    raise ValueError(
+        f"standard errors by clusters need at least two clusters; {which} {'have' if len(alone) > 1 else 'has'} one in "
+        "the rows of the fit" + (". Leave it out" if two and len(alone) == 1 else "")
+    )
+
+
+def _check_whole(given: Mapping[str, Any], name: str, least: int, what: str) -> None:
+    value = given.get(name, least)
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name}={value!r}: a whole number of {what}, {least} or more")
+
+
+def _few_clusters(given: Mapping[str, Any], names: list[str]) -> str:
+    """A word about groupings with few clusters."""
+    counts = [int(codes.max()) + 1 for codes in given.get("groups", [])]
+    few = [f"{count} of {name}" for count, name in zip(counts, names, strict=True) if 1 < count < FEW_CLUSTERS]
+    if not few:
+        return ""
+    return (
+        f"Few clusters ({', '.join(few)}): standard errors tend to be too small and tests to reject too often; the t "
+        "distribution with clusters - 1 degrees of freedom (use_t=True) helps in part."
+    )
+
+
+def _disorder(model: Any) -> str:
+    """A word about rows that are no equally spaced series: left out in between, or with an index out of order."""
+    index, positions = model._rows.index, model._rows.positions
+    words = []
+    if model._cut is not None or not isinstance(positions, slice):
+        places = np.arange(len(model._given_index)) if model._cut is None else np.flatnonzero(model._cut)
+        places = places[positions]
+        gone = int(places[-1] - places[0] + 1 - len(places))
+        if gone:
+            words.append(
+                f"{gone} row{'s' if gone > 1 else ''} between the first and the last of the fit "
+                f"{'are' if gone > 1 else 'is'} left out (missing values, subset or weight 0), and the rows on either "
+                "side count as neighbours in time."
+            )
+    dated = isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex))
+    if dated and not (index.is_monotonic_increasing or index.is_monotonic_decreasing):
+        words.append("Rows count as ordered by time as they stand in the table, but its index is not sorted.")
+    return " ".join(words)

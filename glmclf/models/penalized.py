@@ -1,0 +1,834 @@
+"""Penalised fits: what `fit_regularized` and `fit_regularized_cv` are told, and how a model makes a problem of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.design.columns import some_columns
+from glmclf.core.fit.aliasing import columns_kept, places_kept, widened
+from glmclf.core.fit.estimate import RankDeficiency, vanished
+from glmclf.core.fit.offsets import centred, restored
+from glmclf.core.fit.rank import dependencies_in
+from glmclf.core.fit.unique_rows import distinct_rows, of_counts
+from glmclf.core.likelihood.objective import Deferred
+from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.streamed import RowsElsewhereError
+from glmclf.errors import (
+    ConvergenceWarning,
+    DataWarning,
+    EstimationError,
+    InferenceWarning,
+    PerfectSeparationError,
+    warn,
+)
+from glmclf.inference.covariance.types import Covariance
+from glmclf.models.fit_options import check_options, check_seed
+from glmclf.models.inputs import Inputs
+
+if TYPE_CHECKING:
+    from glmclf.core.penalised.problem import Coding, PenalisedEstimate, Problem
+    from glmclf.results.regression.path import RegularizationCV, RegularizationPath
+
+METHODS = ("elastic_net",)
+STEPS, FINEST, FINEST_WIDE = 100, 1e-4, 1e-2  # glmnet's grid: how many, and the least share of the largest
+LOST = 1e-10  # share of the information that a ridge needs along what the data say nothing about
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a penalised fit is told.
+
+    Attributes
+    ----------
+    alpha : (k, m) ndarray
+        Of each column and equation, or class if `symmetric`; of a path for alpha = 1.
+    """
+
+    alpha: ndarray
+    L1_wt: float
+    symmetric: bool
+    maxiter: int
+    tol: float | None
+    n_threads: int | None
+    callback: Any = None
+
+    @property
+    def free(self) -> ndarray:
+        """Columns without any penalty, (k,)."""
+        return (self.alpha == 0).all(axis=1)
+
+
+class Regularization(Inputs):
+    """The part of a model that fits with a penalty."""
+
+    if TYPE_CHECKING:  # of Model
+        _likelihood: Any
+        _objective: Any
+        _objective_of: Any
+        _usual: Any
+        _constant_column: Any
+        _of_full_rank: Any
+        _cells: Any
+        _weighted: Any
+        _beside_the_rows: Any
+
+    def fit_regularized(
+        self,
+        alpha: Any = None,
+        L1_wt: float = 0.0,
+        *,
+        alphas: Any = None,
+        penalize_intercept: bool = False,
+        symmetric: bool = False,
+        refit: bool = False,
+        method: str = "elastic_net",
+        start_params: Any = None,
+        maxiter: int = 200,
+        tol: float | None = None,
+        n_threads: int | None = None,
+        disp: bool = False,
+    ) -> Any:
+        """Ridge, lasso or elastic net: the maximum of ``llf/N - alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``.
+
+        N counts the rows, or is the sum of their weights or trials. Regressors are taken as they are, not standardised
+        (glmnet's ``standardize=FALSE``): put them on one scale, or give each its alpha. The intercept has no penalty.
+
+        Parameters
+        ----------
+        alpha : float, (k,) array_like, Series or dict
+            Weight of the penalty, 0 or more: one number, or one for each column of the design; a Series or dict names
+            columns, those not named are free. With several classes also a DataFrame or (k, m) array of columns by
+            equations (levels if `symmetric`).
+        L1_wt : float
+            Share of the absolute values: 0 is a ridge, 1 a lasso, between them an elastic net.
+        alphas : sequence of float or "auto", optional
+            In place of `alpha`: a path of fits, each started at the one before; 0 leaves collinear columns out as
+            `fit` does. "auto" is glmnet's grid: 100 values,
+            equally spaced in their logarithms, from the least at which all coefficients are 0 down to 1e-4 of it (1e-2
+            where there are fewer observations than columns); of a ridge as if L1_wt were 0.001.
+        penalize_intercept : bool
+            Whether the intercept has the penalty, too. Where columns span a constant without being one, as in
+            ``0 + g``, none is free and a DataWarning says so.
+        symmetric : bool
+            MNLogit: whether every level has a coefficient vector (glmnet's and neural networks' softmax with weight
+            decay), so that no level is the base of the penalty. Free coefficients add up to 0 over the levels.
+        refit : bool
+            After a lasso or elastic net: fit the columns with non-zero coefficients again by maximum likelihood. Its
+            standard errors and p-values ignore the selection, as an InferenceWarning says.
+        method : {"elastic_net"}
+            statsmodels' "l1" and "l1_cvxopt_cp" are refused: their alpha is N times this one.
+        start_params : (p,) array_like, optional
+            Where to start. The maximum does not depend on it, unless several are as good.
+        maxiter : int
+            Most iterations, of a proximal Newton method; where a ridge is fitted by gradients (see Notes), ten times as
+            many.
+        tol : float, optional
+            Convergence: the squared length of a step in standard errors. The default, 1e-22, is rounding. A fit counts
+            as converged only where the conditions for a maximum hold to 1e-8 of the scale of the score, too.
+        n_threads : int, optional
+            As in `fit`.
+        disp : bool
+            Whether to print a line an iteration.
+
+        Returns
+        -------
+        RegularizedResults, or RegularizationPath with `alphas`
+
+        Raises
+        ------
+        ValueError
+            Both or none of alpha and alphas; values that are negative, missing, of another length or name; a penalty on
+            the intercept without `penalize_intercept`; another method.
+        PerfectSeparationError
+            The data are separated by columns that have no penalty.
+        EstimationError
+            The ridge is lost in rounding along what it alone decides: collinear columns, and with `symmetric` all.
+        NotImplementedError
+            `symmetric` of a binary model; `refit` with sampling weights, symmetric coding or a path.
+
+        Warns
+        -----
+        CollinearityWarning
+            Columns without penalty are combinations of each other: they are left out as in `fit`. Columns with one
+            stay; where a lasso has several maxima, its non-zero coefficients belong to independent columns.
+        ConvergenceWarning
+            No maximum within `maxiter` iterations, or the conditions for one do not hold where the fit stopped.
+
+        Notes
+        -----
+        A ridge of MNLogit whose information takes far longer to form than a gradient (717 pixels and ten classes: 6,453
+        squared entries) is fitted without it, by limited-memory BFGS in the metric that the information has without
+        slopes, to the same accuracy. With more than 3,000 coefficients the information is formed when something that
+        needs it is first asked for: `bse`, `cov_params`, `df_model` and what follows from them (`summary`, `aic`,
+        `get_prediction`, `save`, `remove_data`). The `edf` of a path is NaN then. A lasso and an elastic net form it in
+        every step, which suits some hundred coefficients.
+
+        References
+        ----------
+        Friedman, Hastie & Tibshirani (2010), Regularization paths for generalized linear models via coordinate descent.
+        Journal of Statistical Software 33(1). Lee, Sun & Saunders (2014), SIAM Journal on Optimization 24, 1420-1443.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> model = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector"))
+        >>> model.fit_regularized(0.05).params.round(4)
+        Intercept   -7.1696
+        GPA          0.9380
+        TUCE         0.1394
+        PSI          0.9280
+        dtype: float64
+        >>> list(model.fit_regularized(0.1, L1_wt=1).selected)
+        ['TUCE']
+        """
+        _check_method(method, alpha)
+        if (alpha is None) == (alphas is None):
+            raise ValueError("fit_regularized needs one of alpha= (a fit) and alphas= (a path)")
+        options = (penalize_intercept, symmetric, maxiter, tol, n_threads, disp)
+        wanted = self._wanted(1.0 if alpha is None else alpha, L1_wt, *options)
+        _check_refit(self, refit, wanted, alphas is not None)
+        self._warn_of_spanned(wanted)
+        if alphas is not None:
+            return self._path(wanted, alphas, self._given_start(start_params, wanted))
+        return self._penalised(wanted, self._given_start(start_params, wanted), refit)
+
+    def fit_regularized_cv(
+        self,
+        folds: Any = 10,
+        seed: Any = None,
+        alphas: Any = "auto",
+        L1_wt: float = 0.0,
+        *,
+        rule: str = "1se",
+        penalize_intercept: bool = False,
+        symmetric: bool = False,
+        maxiter: int = 200,
+        tol: float | None = None,
+        n_threads: int | None = None,
+    ) -> RegularizationCV:
+        """alpha by cross-validation: the deviance of each fold under the path fitted to the others.
+
+        Parameters
+        ----------
+        folds : int, str or (n,) array_like
+            How many folds, or the fold of each row: a column of the table, or labels beside it. By number, single
+            observations are dealt out at random, class by class, so that every fold has its share of each. A row that
+            stands for several (freq_weights, counts) is split, with the probabilities that its expanded rows have; one
+            seed deals these out otherwise. A row with a sampling weight, or a fraction, stays whole; rows with given
+            labels do, too.
+        seed : int, SeedSequence or Generator, optional
+            Of the folds; the default is another deal each time.
+        alphas : sequence of float or "auto"
+            The grid, the same for all folds; see `fit_regularized`.
+        L1_wt : float
+            Share of the absolute values in the penalty.
+        rule : {"1se", "min"}
+            Which alpha `result` has: the largest whose mean deviance is within one standard error of the least, or the
+            one with the least.
+        penalize_intercept, symmetric, maxiter, tol, n_threads
+            As in `fit_regularized`.
+
+        Returns
+        -------
+        RegularizationCV
+            `cv` (a table by alpha), `alpha_min`, `alpha_1se`, `alpha`, `result`, `path`.
+
+        Raises
+        ------
+        ValueError
+            Fewer than 2 folds, more folds than observations, labels that do not fit, another rule, a seed with labels.
+        EstimationError
+            A class is absent from the observations that a fold is predicted from.
+
+        Notes
+        -----
+        The deviance of a fold is -2 times its log-likelihood over its observations (weights); means over folds are
+        weighted by these, and the standard error is sqrt(weighted variance / (folds - 1)), as in cv.glmnet.
+
+        References
+        ----------
+        Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, section 7.10.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> model = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector"))
+        >>> chosen = model.fit_regularized_cv(folds=5, seed=1, L1_wt=1)
+        >>> chosen.alpha_min < chosen.alpha_1se
+        True
+        >>> chosen.result.alpha == chosen.alpha_1se
+        True
+        """
+        from glmclf.results.regression.path import RegularizationCV
+
+        if rule not in ("1se", "min"):
+            raise ValueError(f'rule={rule!r}: choose "1se" or "min"')
+        if self._rows.streamed:
+            raise RowsElsewhereError()
+        wanted = self._wanted(1.0, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, False)
+        self._warn_of_spanned(wanted)
+        counts, labels = self._folds(folds, seed)
+        path = self._path(wanted, alphas, None)
+        rows = [self._fold(wanted, path, part, counts.sum(axis=0) - part) for part in counts]
+        short = sum(r[2] for r in rows)
+        if short:
+            warn(f"{short} of the fits to folds did not converge; raise maxiter=", ConvergenceWarning)
+        deviances = pd.DataFrame(dict(zip(labels, (r[0] for r in rows), strict=True)), index=path.params.index)
+        return RegularizationCV(path, deviances, np.array([r[1] for r in rows]), rule)
+
+    # ----------------------------------------------------------------------------------------- what is asked for
+    def _wanted(self, alpha, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, disp) -> Wanted:
+        from glmclf.models.base import _reporter
+        from glmclf.results.regression.path import is_number
+
+        check_options(maxiter, tol, n_threads)
+        for name, value in (("penalize_intercept", penalize_intercept), ("symmetric", symmetric)):
+            if not isinstance(value, (bool, np.bool_)):
+                raise ValueError(f"{name}={value!r}: True or False")
+        if not (is_number(L1_wt) and 0 <= L1_wt <= 1):
+            raise ValueError(f"L1_wt={L1_wt!r}: a number from 0 (ridge) to 1 (lasso)")
+        if symmetric and self._likelihood.n_eta == 1 and not hasattr(self, "_equations"):
+            raise NotImplementedError(f"symmetric=True is for MNLogit; {type(self).__name__} has one equation")
+        A = self._alphas_of(alpha, bool(symmetric), bool(penalize_intercept))
+        return Wanted(A, float(L1_wt), bool(symmetric), maxiter, tol, n_threads, _reporter(None, disp))
+
+    def _alphas_of(self, alpha, symmetric: bool, penalize_intercept: bool) -> ndarray:
+        """alpha of each column and equation, (k, m)."""
+        names, constant = self.exog_names, self._constant_column()
+        equations = getattr(self, "levels" if symmetric else "_equations", None)
+        A, by_name = _read_alpha(alpha, names, 1 if equations is None else len(equations), equations)
+        if not (np.isfinite(A).all() and (A >= 0).all()):
+            raise ValueError(f"alpha={_shown(alpha)}: weights of a penalty are numbers, 0 or more")
+        if constant is None or penalize_intercept:
+            return A
+        if by_name and A[constant].any():
+            raise ValueError(
+                f'alpha is not 0 for the intercept "{names[constant]}", which has no penalty: give 0, or '
+                "penalize_intercept=True"
+            )
+        A[constant] = 0.0
+        return A
+
+    def _warn_of_spanned(self, wanted: Wanted) -> None:
+        from glmclf.results.regression.penalized import SPANNED
+
+        if self._constant_column() is None and self.k_constant and not wanted.free.any():
+            warn(SPANNED + " Write the formula with an intercept to leave it free.", DataWarning)
+
+    def _given_start(self, start_params, wanted: Wanted) -> ndarray | None:
+        if start_params is None:
+            return None
+        if wanted.symmetric:
+            raise NotImplementedError("start_params= with symmetric=True: the start is the model without regressors")
+        theta = self._flat(start_params)  # type: ignore[attr-defined]
+        if not np.isfinite(theta).all():
+            raise ValueError(f"start_params must be finite numbers; found {theta}")
+        return theta
+
+    # ------------------------------------------------------------------------------------------------- fitting
+    @property
+    def _observations(self) -> float:
+        """Rows, or the sum of weights or trials: the N of the penalty."""
+
+        def observations(y, trials, weights) -> float:
+            m = np.ones(len(y)) if trials is None else trials
+            return float(m.sum() if weights is None else m @ weights)
+
+        return self._rows.total(observations)
+
+    def _problem(self, wanted: Wanted, objective, columns: ndarray, n: float, start: ndarray) -> Problem:
+        """The problem of some columns, in coordinates that suit them; `start` are parameters without regressors."""
+        from glmclf.core.penalised.problem import Coding, Penalty, Problem
+
+        A = wanted.alpha[columns]
+        if wanted.symmetric:
+            coding: Coding = Coding.symmetric(self._contrasts_of_levels(), ~A.any(axis=1))
+        else:
+            coding = Coding.of_equations(A.size)
+        penalty = Penalty(A.ravel(order="F"), wanted.L1_wt, n)
+        problem = Problem(objective, coding, penalty, wanted.maxiter, wanted.tol, wanted.callback)
+        return problem.placed(start, lambda theta: self._coefficients_of(theta, coding, len(columns)))
+
+    def _contrasts_of_levels(self) -> ndarray:
+        """The equations as differences of levels, (K-1, K)."""
+        levels, model = self.levels, self  # type: ignore[attr-defined]
+        C = np.zeros((len(levels) - 1, len(levels)))
+        for i, level in enumerate(model._equations):  # type: ignore[attr-defined]
+            C[i, levels.index(level)] = 1.0
+            C[i, levels.index(model.reference)] = -1.0  # type: ignore[attr-defined]
+        return C
+
+    def _coefficients_of(self, theta: ndarray, coding: Coding, k: int) -> ndarray:
+        """c of parameters theta (k q,)."""
+        if not coding.by_class:
+            return theta
+        b = self._contrasts_of_levels().clip(0.0).T @ theta.reshape(-1, k)  # 0 for the reference
+        return coding.c(b.ravel(), k)
+
+    def _refuse_dependent(self, wanted: Wanted, objective, columns: ndarray) -> None:
+        """RankDeficiency where columns without a penalty are combinations of each other."""
+        free = np.flatnonzero(wanted.free[columns])
+        if not len(free) or (len(free) == 1 and columns[free[0]] == self._constant_column()):
+            return
+        found = dependencies_in(objective.blocks.changed(lambda X, *rest: (some_columns(X, free),)))
+        if found:
+            raise RankDeficiency(
+                {int(free[j]): {int(free[i]): v for i, v in terms.items()} for j, terms in found.items()}
+            )
+
+    def _one(self, wanted: Wanted, start: ndarray | None, refit: bool = False) -> tuple[PenalisedEstimate, dict]:
+        """One estimate, and the columns that are left out."""
+        q = self._likelihood.n_eta
+
+        def maximum(objective, places, shift):
+            columns = places[: len(places) // q]
+            self._refuse_dependent(wanted, objective, columns)
+            usual = self._usual(places, shift)
+            problem = self._problem(wanted, objective, columns, self._observations, usual).well_mixed()
+            fit = self._solved(problem, None if start is None else start[places] + shift, usual)
+            found = self._finished(problem, fit)
+            self._check_free(wanted, found, problem, columns, usual)
+            found = self._refitted(problem, fit, found, columns) if refit else found
+            return self._moved_back(found, shift, len(columns))
+
+        found: Any
+        found, _, omitted, _ = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)
+        return found, omitted
+
+    def _moved_back(self, found: PenalisedEstimate, shift: ndarray, k: int) -> PenalisedEstimate:
+        """The estimate of the offset given from one of the centred offset, which shifts free parameters alone."""
+        if not shift.any():
+            return found
+        assert found.b is not None
+        b = shift
+        if found.symmetric:
+            B = self._contrasts_of_levels().clip(0.0).T @ shift.reshape(-1, k)  # 0 for the reference
+            b = (B - B.mean(axis=0)).ravel()
+        return replace(restored(found, shift), b=found.b - b)
+
+    def _solved(self, problem: Problem, start: ndarray | None, usual: ndarray):
+        """The maximum from a start or, where no step leads on from it, from the usual one."""
+        if start is None:
+            return problem.solve(self._coded(problem, usual))
+        fit = problem.solve(self._coded(problem, start))
+        again = fit if fit.converged else problem.solve(self._coded(problem, usual))
+        return again if again.converged else fit
+
+    def _coded(self, problem: Problem, theta: ndarray) -> ndarray:
+        """Parameters of X in the coordinates that a problem is solved in."""
+        return self._coefficients_of(problem.into(theta), problem.coding, problem.n_columns)
+
+    def _penalised(self, wanted: Wanted, start: ndarray | None, refit: bool = False) -> Any:
+        """The result of one fit; `start` in the model's parameters."""
+        from glmclf.core.penalised.problem import widened as widened_coefficients
+        from glmclf.results.regression.penalized import REFIT, WORDS, beside_results
+
+        k, q = len(self.exog_names), self._likelihood.n_eta
+        found: Any
+        found, omitted = self._one(wanted, start, refit)
+        _check_converged(found.fit, wanted)
+        cov = self._posterior(found, omitted, wanted, refit)
+        wider: Any = widened(found, omitted, k, q)
+        found = widened_coefficients(wider, omitted, k, len(wanted.alpha[0]))
+        found = replace(found, constant=self._constant_column())
+        if refit:
+            warn(WORDS[REFIT], InferenceWarning)
+        method = "limited-memory BFGS" if isinstance(found.inner, Deferred) else "proximal Newton"
+        return beside_results(self._results_class)(self, found, (cov, []), method)
+
+    def _finished(self, problem: Problem, fit) -> PenalisedEstimate:
+        try:
+            found = problem.finish(fit)
+            if problem.weakest(fit) < LOST:
+                raise np.linalg.LinAlgError
+            return found
+        except np.linalg.LinAlgError:
+            raise EstimationError(
+                f"fit_regularized: {fit.message} after {fit.iterations} iterations, and the information with the "
+                "penalty is singular to rounding: alpha is too small for columns that are combinations of others, or "
+                "for coefficients of every level (symmetric=True). Raise alpha, or use fit()"
+            ) from None
+
+    def _posterior(self, found: PenalisedEstimate, omitted, wanted: Wanted, refit: bool) -> Covariance:
+        """Covariance of the model's parameters, NaN where there is none."""
+        from glmclf.results.regression.penalized import NONE, POSTERIOR, REFIT, WORDS, SpreadCovariance
+
+        k, q = len(self.exog_names), self._likelihood.n_eta
+        name = REFIT if refit else POSTERIOR
+        if not refit and (self._pseudo or (wanted.L1_wt > 0 and wanted.alpha.any())):
+            return Covariance(NONE, np.full((k * q, k * q), np.nan), WORDS[NONE])
+        assert found.spread is not None
+        places = places_kept(omitted, k, q) if omitted else None
+        return SpreadCovariance(name, WORDS[name], found.spread, places, k * q)
+
+    def _check_free(self, wanted: Wanted, found: PenalisedEstimate, problem: Problem, columns, start: ndarray) -> None:
+        """PerfectSeparationError where columns without a penalty separate the data."""
+        A = wanted.alpha[columns]
+        loose = np.repeat(wanted.free[columns][:, None], self._likelihood.n_eta, axis=1) if wanted.symmetric else A == 0
+        free = np.flatnonzero(loose.any(axis=1))
+        lone = len(free) == 1 and columns[free[0]] == self._constant_column()
+        if not len(free) or (found.fit.converged and lone):
+            return
+        assert found.inner is not None
+        objective: Any = problem.objective
+        if isinstance(found.inner, Deferred):  # of these columns alone
+            before, after = (objective.information(theta, free) for theta in (start, found.fit.theta))
+            loose = loose[free]
+        else:
+            before, after = objective(problem.into(start), True).information, found.inner.information
+        at = np.flatnonzero(loose.ravel(order="F"))
+        if found.fit.converged and not vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
+            return
+        self._refuse_separated(columns[free], "have no penalty")
+
+    def _refuse_separated(self, columns: ndarray, why: str) -> None:
+        from glmclf.core.separation.limit import find_cone
+
+        cone, _ = find_cone(self._objective(columns=columns))
+        if cone is None:
+            return
+        infinite = columns[(cone.signs.reshape(-1, len(columns)) != 0).any(axis=0)]
+        names = ", ".join(f'"{self.exog_names[j]}"' for j in infinite)
+        raise PerfectSeparationError(
+            f"the data are separated by columns that {why}: the estimate of {names} is infinite. Give them a penalty, "
+            'or use fit(), or fit(bias_reduction="firth")'
+        )
+
+    def _refitted(self, problem: Problem, fit, lasso: PenalisedEstimate, columns: ndarray) -> PenalisedEstimate:
+        """Maximum likelihood estimate of the coefficients that are not 0, and of those without a penalty."""
+        from glmclf.core.penalised.problem import Coding, Penalty
+
+        p = len(problem.penalty.alpha)
+        at = np.flatnonzero((fit.theta != 0) | (problem.penalty.alpha == 0))
+        if not len(at):
+            raise EstimationError("refit=True: nothing is selected, and there is no intercept")
+        unpenalised = Penalty(np.zeros(p), 0.0, problem.penalty.n)
+        free = replace(problem, coding=Coding.of_some(p, at), penalty=unpenalised, scale=None)
+        found = self._finished(free, free.solve(fit.theta[at]))
+        assert lasso.inner is not None and found.inner is not None
+        before, after = lasso.inner.information, found.inner.information
+        if not found.fit.converged or vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
+            self._refuse_separated(columns[np.unique(at % len(columns))], "were selected")
+        return replace(found, penalty=problem.penalty)
+
+    # --------------------------------------------------------------------------------------------------- paths
+    def _path(self, wanted: Wanted, alphas, start: ndarray | None) -> RegularizationPath:
+        from glmclf.core.penalised.problem import without_covariance
+        from glmclf.results.regression.path import RegularizationPath
+
+        given = _read_grid(alphas)
+        grid = None if given is None else given[given > 0]
+        q, fits, omitted = self._likelihood.n_eta, [], {}  # type: ignore[var-annotated]
+
+        def maximum(objective, places, shift):
+            nonlocal grid
+            columns = places[: len(places) // q]
+            self._refuse_dependent(wanted, objective, columns)
+            theta = self._usual(places, shift)
+            problem = self._problem(wanted, objective, columns, self._observations, theta)
+            if grid is None:
+                grid = self._auto_grid(problem, self._coded(problem, theta))
+            problem = problem.well_mixed(min(grid))
+            fits.clear()
+            c = None
+            for a in grid:
+                part = problem.scaled(a)
+                first = None if start is None else start[places] + shift
+                fit = self._solved(part, first, theta) if c is None else part.solve(c)
+                c, found = fit.theta, self._finished(part, fit)
+                self._check_free(replace(wanted, alpha=a * wanted.alpha), found, part, columns, theta)
+                fits.append(without_covariance(self._moved_back(found, shift, len(columns))))
+            return fits[-1]
+
+        if grid is None or len(grid):
+            omitted = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)[2]
+        assert grid is not None
+        left_out = [omitted] * len(fits)
+        if given is not None and given[-1] == 0:  # other columns may be left out than with a penalty
+            last = widened(fits[-1], omitted, len(self.exog_names), q).theta if fits else start
+            free, omitted = self._one(replace(wanted, alpha=0.0 * wanted.alpha), last)
+            grid, fits, left_out = given, [*fits, without_covariance(free)], [*left_out, omitted]
+        short = [a for a, f in zip(grid, fits, strict=True) if not f.fit.converged]
+        if short:
+            few = ", ".join(f"{a:.3g}" for a in short[:5])
+            count = f"{len(short)} of {len(grid)} fits"
+            warn(f"{count} did not converge (alpha = {few}); raise maxiter=", ConvergenceWarning)
+        return RegularizationPath(self, wanted, grid, fits, left_out)
+
+    def _auto_grid(self, problem: Problem, c: ndarray) -> ndarray:
+        """glmnet's sequence, the largest first."""
+        top = problem.largest_alpha(problem.null(c))
+        if not top > 0:
+            raise ValueError('alphas="auto": no column has a penalty, or none has any effect; give the values')
+        least = FINEST if self._observations >= len(self.exog_names) - self.k_constant else FINEST_WIDE
+        return top * least ** (np.arange(STEPS) / (STEPS - 1))
+
+    # --------------------------------------------------------------------------------------------------- folds
+    def _units(self) -> ndarray:
+        """Single observations of each class in each row, (n, K); of fractions rows, (n, 1)."""
+        r = self._rows
+        if self._response.kind == "fraction":
+            return np.ones((len(r), 1), dtype=int) if r.weights is None else r.weights[:, None].astype(int)
+        if self._frequency:
+            return np.rint(self._cells).astype(np.int64)
+        return np.rint(self._cells / r.weights[:, None]).astype(np.int64)
+
+    def _folds(self, folds, seed) -> tuple[ndarray, list[Any]]:
+        """Observations of each fold, (folds, n, K), and the names of the folds."""
+        from glmclf.core.numerics.folds import deal
+
+        units = self._units()
+        check_seed(seed)
+        if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
+            if not 2 <= folds <= units.sum():
+                raise ValueError(f"folds={folds}: at least 2, and no more than the {units.sum()} observations")
+            whole = not self._frequency or units.shape[1] == 1
+            order = self._response.own_order if units.shape[1] > 1 else [0]  # whatever event= and reference= are
+            dealt = (_whole_rows if whole else deal)(units[:, order], int(folds), seed)
+            parts = dealt[:, :, np.argsort(order)]
+            labels: list[Any] = list(range(1, int(folds) + 1))
+        else:
+            if seed is not None:
+                raise ValueError("seed= is for folds by number; here they are given by row")
+            codes, labels = self._fold_labels(folds)
+            if len(labels) < 2:
+                raise ValueError("folds= has one label: at least 2 folds are needed")
+            parts = np.array([units * (codes == g)[:, None] for g in range(len(labels))])
+        self._check_classes(parts, labels)
+        return parts, labels
+
+    def _fold_labels(self, folds) -> tuple[ndarray, list[Any]]:
+        if isinstance(folds, (bool, float)) or folds is None:
+            raise ValueError(f"folds={folds!r}: how many, a column of the table, or a label for each row")
+        table = self.data.frame
+        if isinstance(folds, str):
+            if table is None or folds not in table.columns:
+                raise ValueError(f"folds={folds!r} is no column of the model's table")
+            folds = table[folds]
+        values = folds if isinstance(folds, pd.Series) else pd.Series(_one_label_a_row(folds))
+        codes, labels = pd.factorize(values, sort=True)
+        codes = np.where(codes < 0, np.nan, codes)
+        given = pd.Series(codes, index=values.index, name="folds") if isinstance(folds, pd.Series) else codes
+        found = self._beside_the_rows(given, "folds").to_numpy()[:, 0].astype(int)
+        used = np.unique(found)
+        return np.searchsorted(used, found), [labels[g] for g in used]
+
+    def _check_classes(self, parts: ndarray, labels: list[Any]) -> None:
+        """Every class among the observations that each fold is predicted from."""
+        totals = parts.sum(axis=1)
+        rest = totals.sum(axis=0) - totals
+        names = getattr(self, "_classes", self._response.levels)
+        for label, row in zip(labels, rest, strict=True):
+            absent = [str(names[j]) for j in np.flatnonzero(row == 0)] if len(row) > 1 else []
+            if absent or not row.sum():
+                raise EstimationError(
+                    f"fold {label}: no observation of {', '.join(absent) or self.endog_names} is left to fit to. Use "
+                    "other folds, or leave a level of one observation out"
+                )
+
+    def _part(self, counts: ndarray, columns: ndarray, centred_offset: ndarray | None) -> tuple[Any, float]:
+        """The log-likelihood of some observations of each row, and how many they are, weighted."""
+        rows = np.flatnonzero(counts.any(axis=1))
+        r, C = self._rows, counts[rows].astype(float)
+        X = r.X if len(columns) == r.X.shape[1] else some_columns(r.X, columns)
+        y: ndarray
+        weights, trials = None if self._frequency else r.weights[rows], C.sum(axis=1)
+        likelihood = self._likelihood
+        if self._response.kind == "fraction":
+            y, trials, weights = r.y[rows], None, C[:, 0] if weights is None else weights
+        elif likelihood.n_eta == 1 and C.shape[1] == 2 and not hasattr(self, "_equations"):
+            y, likelihood = C[:, 1], type(likelihood)(likelihood.link, binary=False)
+        else:
+            y = C
+        offset = None if centred_offset is None else centred_offset[rows]
+        m = np.ones(len(rows)) if trials is None else trials
+        n = float(m.sum() if weights is None else m @ weights)
+        unit = 1.0 if weights is None or self._frequency else float(weights.mean())
+        arrays: Any = (X.subset(rows), y, trials, offset, weights)
+        if (found := distinct_rows(likelihood, *arrays)) is not None:
+            arrays, likelihood = found, of_counts(likelihood)
+        return type(self._objective())(likelihood, Blocks(*arrays), unit), n
+
+    def _fold(self, wanted: Wanted, path: RegularizationPath, out: ndarray, kept: ndarray):
+        """Deviance of the observations of a fold by alpha, their number, and how many fits did not converge."""
+        wanted, short, size = replace(wanted, callback=None), 0, 0.0
+        deviances: list[float] = []
+        for a, omitted in zip(path.alphas, path._omitted, strict=True):
+            if a == 0 or not deviances:
+                part = wanted if a > 0 else replace(wanted, alpha=0.0 * wanted.alpha)
+                least = 1.0 if a == 0 else float(min(b for b in path.alphas if b > 0))
+                everything = columns_kept(omitted, len(self.exog_names))
+                problem, columns, offset, start = self._fold_problem(part, kept, everything)
+                problem = problem.well_mixed(least)
+                c = self._coded(problem, start)
+                test, size = self._part(out, columns, offset)
+                test = problem.moved(test)
+            fit = problem.scaled(a).solve(c)
+            c, short = fit.theta, short + (not fit.converged)
+            deviances.append(-2.0 * test.gradient(problem.coding.theta(problem.coding.b(c))).value / size)
+        return np.array(deviances), size, short
+
+    def _fold_problem(self, wanted: Wanted, kept: ndarray, columns: ndarray):
+        """The problem of some observations, with the columns that have a penalty or are no combinations of others;
+        these columns, the centred offset of all rows, and where a fit starts."""
+        while True:
+            whole, shift = centred(self._objective(columns=columns), wanted.free[columns])
+            offset = whole.blocks.arrays[3]
+            objective, n = self._part(kept, columns, offset)
+            try:
+                self._refuse_dependent(wanted, objective, columns)
+            except RankDeficiency as deficiency:
+                columns = np.delete(columns, list(deficiency.combinations))
+                continue
+            k = len(self.exog_names)
+            places = (np.arange(self._likelihood.n_eta)[:, None] * k + columns).ravel()
+            start = self._usual(places, shift)
+            return self._problem(wanted, objective, columns, n, start), columns, offset, start
+
+
+def _check_converged(fit, wanted: Wanted) -> None:
+    from glmclf.core.penalised.problem import VIOLATED
+
+    if fit.converged:
+        return
+    advice = "Raise maxiter="
+    if VIOLATED in fit.message:
+        advice = "Lower tol=" if wanted.tol is not None else "Give columns that are close to collinear another form"
+    warn(
+        f"fit_regularized: {fit.message} (stopped after {fit.iterations} iterations, squared step "
+        f"{fit.decrement:.3g}); the estimates are not a maximum. {advice}.",
+        ConvergenceWarning,
+    )
+
+
+def _check_method(method, alpha) -> None:
+    if isinstance(alpha, str):
+        raise ValueError(f"alpha={alpha!r}: a number or one for each column; a path has alphas=, a solver method=")
+    if method in METHODS:
+        return
+    if isinstance(method, str) and method in ("l1", "l1_cvxopt_cp"):
+        raise ValueError(
+            f"method={method!r} of statsmodels maximises llf - alpha |b|_1, the intercept included. Here that is "
+            "fit_regularized(alpha / N, L1_wt=1, penalize_intercept=True), N the number of observations"
+        )
+    raise ValueError(f'method={method!r} is unknown: there is "elastic_net" (ridge with L1_wt=0, lasso with L1_wt=1)')
+
+
+def _check_refit(model, refit, wanted: Wanted, path: bool) -> None:
+    if not isinstance(refit, (bool, np.bool_)):
+        raise ValueError(f"refit={refit!r}: True or False")
+    if not refit:
+        return
+    if wanted.L1_wt == 0:
+        raise ValueError("refit=True with L1_wt=0: a ridge selects nothing. Use fit(), or L1_wt=1")
+    for what, found in (
+        ("alphas=: fit again with the alpha of your choice", path),
+        ("symmetric=True", wanted.symmetric),
+        ("sampling weights or fractions", model._pseudo),
+    ):
+        if found:
+            raise NotImplementedError(f"refit=True with {what}")
+
+
+def _one_label_a_row(folds) -> Any:
+    """Labels of folds as they were given, if they are a sequence."""
+    if isinstance(folds, (pd.Index, pd.Categorical)):
+        return folds
+    wanted = "how many, a column of the table, or one label for each row"
+    try:
+        values = np.asarray(folds)
+    except ValueError:  # sequences of several lengths
+        raise ValueError(f"folds= holds sequences: {wanted}") from None
+    if isinstance(folds, (Mapping, set, frozenset)) or not values.ndim:
+        raise ValueError(f"folds={folds!r}: {wanted}")
+    if values.ndim > 1:
+        raise ValueError(f"folds= has shape {values.shape}: {wanted}")
+    return values
+
+
+def _shown(alpha) -> str:
+    """alpha in one line."""
+    if isinstance(alpha, (pd.Series, pd.DataFrame)):
+        alpha = alpha.to_dict()
+    return " ".join(repr(alpha).split())
+
+
+def _read_alpha(alpha, names: list[str], m: int, equations: list[Any] | None) -> tuple[ndarray, bool]:
+    """alpha as (k, m), and whether it was given column by column."""
+    k = len(names)
+    if isinstance(alpha, pd.DataFrame):
+        return _read_table(alpha, names, equations), True
+    if isinstance(alpha, Mapping) or (isinstance(alpha, pd.Series) and not isinstance(alpha.index, pd.RangeIndex)):
+        given = pd.Series(dict(alpha)) if isinstance(alpha, Mapping) else alpha
+        unknown = [repr(name) for name in given.index if name not in names]
+        if unknown or not given.index.is_unique:
+            what = f"names {', '.join(unknown)}, which is no column" if unknown else "names a column twice"
+            raise ValueError(f"alpha {what} of the model, which has {names}")
+        _floats(given, alpha)
+        values = _floats(given.reindex(names).where([n in given.index for n in names], 0.0), alpha)
+        return np.repeat(values[:, None], m, axis=1), True
+    values = _floats(alpha, alpha)
+    if values.ndim == 0:
+        return np.full((k, m), float(values)), False
+    if values.shape == (k,):
+        return np.repeat(values[:, None], m, axis=1), True
+    if values.shape == (k, m):
+        return values.copy(), True
+    more = f", or of shape {(k, m)}" if equations is not None else ""
+    raise ValueError(f"alpha has shape {values.shape}: one number, or one for each of the {k} columns {names}{more}")
+
+
+def _read_table(alpha: pd.DataFrame, names: list[str], equations: list[Any] | None) -> ndarray:
+    if equations is None:
+        raise ValueError("alpha is a table: this model has one equation; give a Series or a dict")
+    if set(alpha.index) != set(names) or set(alpha.columns) != set(equations) or alpha.shape != (
+        len(names),
+        len(equations),
+    ):
+        raise ValueError(
+            f"alpha has rows {list(alpha.index)} and columns {list(alpha.columns)}; the model has {names} by "
+            f"{equations}"
+        )
+    return _floats(alpha.loc[names, equations], alpha)
+
+
+def _floats(values, given) -> ndarray:
+    try:
+        if isinstance(values, (bool, np.bool_)):
+            raise TypeError
+        return np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"alpha={_shown(given)}: weights of a penalty are numbers, 0 or more") from None
+
+
+def _read_grid(alphas) -> ndarray | None:
+    """Values of a path, the largest first; None for "auto"."""
+    if isinstance(alphas, str) and alphas == "auto":
+        return None
+    try:
+        if isinstance(alphas, (str, Mapping)):
+            raise TypeError
+        grid = np.unique(np.asarray(alphas, dtype=float))[::-1]
+    except (TypeError, ValueError):
+        raise ValueError(f'alphas={alphas!r}: a sequence of numbers, 0 or more, or "auto"') from None
+    if np.ndim(alphas) != 1 or not len(grid) or not (np.isfinite(grid).all() and (grid >= 0).all()):
+        raise ValueError(f'alphas={alphas!r}: a sequence of numbers, 0 or more, or "auto"')
+    return grid
+
+
+def _whole_rows(units: ndarray, folds: int, seed) -> ndarray:
+    """Rows dealt to folds whole, class by class where they have one class."""
+    from glmclf.core.numerics.folds import deal
+
+    labels = units.argmax(axis=1)
+    rows = np.zeros((len(units), units.shape[1]), dtype=np.int64)
+    rows[np.arange(len(units)), labels] = 1
+    if folds > len(units):
+        raise ValueError(f"folds={folds}: no more than the {len(units)} rows, which are not split")
+    return deal(rows, folds, seed).sum(axis=2)[:, :, None] * units

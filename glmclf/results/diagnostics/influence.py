@@ -1,0 +1,270 @@
+"""Influence of the rows, or of the covariate patterns, on a fit, labelled."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.special import fdtrc
+
+from glmclf.core.fit.estimate import from_basis
+from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.rows.blocks import Blocks
+from glmclf.inference.covariance.influence import SINGLE, first_rows
+from glmclf.inference.residuals import binomial as residuals
+from glmclf.inference.residuals import multinomial as level_residuals
+
+
+class Influence:
+    """Leverage, residuals, Cook's distance and one-step deletion of each row of a fit, from the expected information.
+
+    A row of frequency weight f stands for f rows: the numbers are those of one of them. A row of sampling weight w
+    counts with w over the mean weight, so that the unit of the weights is nothing to the numbers, and equal weights
+    change none (R's svyglm does so, too; its Cook's distances have its dispersion in the denominator).
+    """
+
+    def __init__(self, results: Any):
+        self.results = results
+        self._index = results.model._rows.index
+        self._found = results._influences
+
+    def _series(self, values: ndarray) -> pd.Series:
+        return pd.Series(values, index=self._index)
+
+    @property
+    def _several(self) -> bool:
+        return isinstance(self.results.model._likelihood, Multinomial)
+
+    @property
+    def hat_matrix_diag(self) -> pd.Series:
+        """Leverage, in [0, 1] for one equation; these add up to the number of parameters.
+
+        In a model of several classes the trace of the row's leverage block W^(1/2) D' A^-1 D W^(1/2), in [0, J-1].
+        """
+        return self._series(self._found.leverage)
+
+    @property
+    def cooks_distance(self) -> tuple[pd.Series, pd.Series]:
+        """Cook's distances, d' A d / p with d = `d_params` and A the expected information, and their p-values.
+
+        As in statsmodels these are from the F distribution with (p, df_resid) degrees of freedom: a yardstick, no test.
+        """
+        cooks = self._found.cooks
+        return self._series(cooks), self._series(fdtrc(self.results._size, self.results.df_resid, cooks))
+
+    @property
+    def d_params(self) -> pd.DataFrame:
+        """Estimate less the one-step estimate without the row, a column a parameter."""
+        change = self._found.change
+        basis = self.results._basis
+        if basis is not None:
+            change = from_basis(basis, change.T).T
+        change = np.where(np.isfinite(self.results._theta), change, np.nan)
+        return pd.DataFrame(change, index=self._index, columns=self.results.model._param_index)
+
+    @property
+    def dfbetas(self) -> pd.DataFrame:
+        """`d_params` in standard errors of the fit."""
+        return self.d_params / self.results._se
+
+    @property
+    def d_fittedvalues(self) -> Any:
+        """What the row changes in its own fitted probability, to first order in `d_params`; of several classes a column
+        a level."""
+        res, change = self.results, self._change_of_eta()
+        if not self._several:
+            return self._series(res.model.link.pdf(self._eta) * change)
+        change = np.column_stack([np.zeros(len(change)), change])
+        p = Multinomial.softmax(self._eta)[1]
+        return res._by_level((p * (change - (p * change).sum(axis=1, keepdims=True)))[:, res.model._order], self._index)
+
+    def _change_of_eta(self) -> ndarray:
+        """What the row changes in its own linear predictors, (n,) or (n, K-1)."""
+        res, q = self.results, self.results.model._likelihood.n_eta
+        X = self._X if res._basis is None else self._X.rotated(res._basis, res._exact)
+        parts = []
+        for A, change in Blocks(X, self._found.change):
+            A = A.toarray()
+            parts.append(np.einsum("ik,iqk->iq", A, change.reshape(len(A), q, A.shape[1])))
+        out = np.concatenate(parts)
+        return out if self._several else out[:, 0]
+
+    @property
+    def resid_studentized(self) -> pd.Series:
+        """Pearson residuals over sqrt(1 - leverage), R's rstandard(type="pearson"); binary models only."""
+        self._need_one_equation("resid_studentized")
+        return self._series(self._pearson / self._root_of_the_rest)
+
+    @property
+    def resid_studentized_dev(self) -> pd.Series:
+        """Deviance residuals over sqrt(1 - leverage), R's rstandard; binary models only."""
+        self._need_one_equation("resid_studentized_dev")
+        return self._series(self._deviance / self._root_of_the_rest)
+
+    @property
+    def resid_deleted(self) -> pd.Series:
+        """Signed square roots of `delta_deviance`, R's rstudent (Williams 1987); binary models only."""
+        self._need_one_equation("resid_deleted")
+        return self._series(np.sign(self._deviance)) * np.sqrt(self.delta_deviance)
+
+    @property
+    def _root_of_the_rest(self) -> ndarray:
+        """sqrt(1 - leverage), NaN where it is rounding."""
+        h = self._found.leverage
+        return np.sqrt(np.where(h > 1.0 - SINGLE, np.nan, 1.0 - h))
+
+    def _need_one_equation(self, what: str) -> None:
+        if self._several:
+            raise NotImplementedError(
+                f"{what} is for binary models: with several classes a row has a residual for each level and "
+                "a leverage block; use cooks_distance, delta_deviance and resid_pearson"
+            )
+
+    @property
+    def delta_chi2(self) -> pd.Series:
+        """How much Pearson's chi-squared falls without the row, to first order: its own part and what the others gain.
+
+        Of one equation the squares of `resid_studentized`, r^2 / (1 - h) (Hosmer & Lemeshow 2000, section 5.3).
+        """
+        own = self._pearson**2
+        return self._series((own.sum(axis=1) if self._several else own) + self._found.gain)
+
+    @property
+    def delta_deviance(self) -> pd.Series:
+        """How much the deviance falls without the row, to first order: d^2 + r^2 h / (1 - h) of one equation.
+
+        As SAS's DIFDEV; Stata's ddeviance has d^2 / (1 - h).
+        """
+        own = self._deviance**2
+        return self._series((own.sum(axis=1) if self._several else own) + self._found.gain)
+
+    @cached_property
+    def _pearson(self) -> ndarray:
+        """Pearson residuals; of several classes (y - m p) / sqrt(m p), whose squares add up to the statistic."""
+        y, m, eta = self._y, self._m, self._eta
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if not self._several:
+                return self._scaled(residuals.pearson(self.results.model.link, y, m, eta))
+            rest = Multinomial.softmax(eta)[2]
+            return self._scaled(level_residuals.pearson(y, m, eta) * np.sqrt(rest))
+
+    @cached_property
+    def _deviance(self) -> ndarray:
+        y, m, eta = self._y, self._m, self._eta
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if not self._several:
+                return self._scaled(residuals.deviance(self.results.model.link, y, m, eta))
+            return self._scaled(level_residuals.deviance_by_level(y, m, eta))
+
+    # what a row is; patterns have theirs
+    def _scaled(self, values: ndarray) -> ndarray:
+        """Residuals with their sampling weights."""
+        if self.results.model._frequency:
+            return values
+        root = np.sqrt(self.results.model._rows.weights / self.results.model._unit)
+        return values * (root if values.ndim == 1 else root[:, None])
+
+    @property
+    def _X(self) -> Any:
+        return self.results.model._rows.X
+
+    @property
+    def _y(self) -> ndarray:
+        return self.results.model._rows.y
+
+    @property
+    def _m(self) -> ndarray | None:
+        return self.results.model._rows.trials
+
+    @property
+    def _eta(self) -> ndarray:
+        return self.results._eta
+
+    def summary_frame(self) -> pd.DataFrame:
+        """dfb_<parameter> (`dfbetas`), cooks_d, standard_resid (binary models), hat_diag, delta_chi2 and
+        delta_deviance, by row or by pattern."""
+        model = self.results.model
+        table = self.dfbetas.set_axis([f"dfb_{name}" for name in model._param_names], axis=1)
+        table["cooks_d"] = self._found.cooks
+        if not self._several:
+            table["standard_resid"] = self.resid_studentized
+        table["hat_diag"] = self._found.leverage
+        table["delta_chi2"], table["delta_deviance"] = self.delta_chi2, self.delta_deviance
+        return table
+
+
+class PatternInfluence(Influence):
+    """The same of covariate patterns: all observations that agree in every regressor and the offset, added up. Under
+    constraints they are those of the combinations left free: `y ~ x + z` under x = z has those of `y ~ I(x + z)`.
+
+    A pattern goes by the label of its first row, in the order in which the rows come. It counts for all its
+    observations, of weights and counts each: unlike the numbers by row these do not depend on how the data are grouped.
+
+    Attributes
+    ----------
+    rows : Series
+        Label of the pattern of each row of the fit.
+    """
+
+    def __init__(self, results: Any, pattern: ndarray):
+        self.results, self._pattern = results, pattern
+        self._first = first_rows(pattern)
+        r = results.model._rows
+        self._index = r.index[self._first]
+        self.rows = pd.Series(self._index[pattern], index=r.index)
+        self._found = results._influences_by(pattern)
+
+    @cached_property
+    def _counts(self) -> ndarray:
+        """Observations of each class, (patterns, K)."""
+        cells, n = self.results.model._cells, len(self._first)
+        return np.column_stack([np.bincount(self._pattern, c, n) for c in cells.T])
+
+    @property
+    def patterns(self) -> pd.DataFrame:
+        """The patterns: columns of the design, the offset, `n` observations and, for each level,
+        ``observed_<level>`` and ``expected_<level>``.
+
+        Under constraints the columns are the combinations left free, ``x + z`` of x = z, and the offset has what the
+        constraints add. Sampling weights are in units of their mean, so that n adds up to the rows.
+        """
+        res, counts = self.results, self._scaled_counts
+        p = res._observed_and_fitted()[1][self._first]
+        X, names, offset = res._free_design()
+        table = pd.DataFrame(X[self._first], index=self._index, columns=names)
+        if offset is not None:
+            offset = np.asarray(offset)[self._first]
+            for j, column in enumerate(offset.T if offset.ndim == 2 else [offset]):
+                table[f"offset_{res.model._equations[j]}" if offset.ndim == 2 else "offset"] = column
+        table["n"] = counts.sum(axis=1)
+        for j, level in enumerate(res._class_names()):
+            table[f"observed_{level}"] = counts[:, j]
+            table[f"expected_{level}"] = counts.sum(axis=1) * p[:, j]
+        return table
+
+    def _scaled(self, values: ndarray) -> ndarray:
+        return values
+
+    @property
+    def _X(self) -> Any:
+        return self.results.model._rows.X.subset(self._first)
+
+    @property
+    def _y(self) -> ndarray:
+        return self._scaled_counts if self._several else self._scaled_counts[:, 1]
+
+    @property
+    def _m(self) -> ndarray | None:
+        return self._scaled_counts.sum(axis=1)
+
+    @property
+    def _scaled_counts(self) -> ndarray:
+        """The same with sampling weights in units of their mean."""
+        return self._counts / self.results.model._unit
+
+    @property
+    def _eta(self) -> ndarray:
+        return self.results._eta[self._first]

@@ -1,0 +1,176 @@
+"""Pregibon's link test: does the square of the linear predictor say anything that the linear predictor does not?"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.design.columns import Dense
+from glmclf.core.rows.streamed import Gathered, RowsElsewhereError
+from glmclf.data.design.arrays import ArrayDesign
+from glmclf.errors import CollinearityWarning, DataError, EstimationError
+
+NAMES = ["_cons", "_hat", "_hatsq"]
+NEEDS_ROWS = ("cluster", "HAC", "bootstrap")
+
+
+class LinkTest:
+    """The part of a result that tests its link."""
+
+    def linktest(self, cov_type: str | None = None, cov_kwds: Mapping[str, Any] | None = None) -> pd.DataFrame:
+        """Link test: the response on the linear predictor and its square, whose coefficient is 0 if the link is right.
+
+        A square that matters says that the link is wrong, or that regressors are left out or enter in the wrong way.
+
+        Parameters
+        ----------
+        cov_type, cov_kwds : optional
+            Covariance of the fit with the square; by default that of the result.
+
+        Returns
+        -------
+        DataFrame
+            Stata's table: rows _hat (the linear predictor, offset included), _hatsq (its square) and _cons; columns
+            coef, std err, z, P>|z|, Conf. Int. Low, Conf. Int. Upp. The test is the row _hatsq. Of MNLogit the rows are
+            (level, name): a binary logit of each level against the reference, of the rows that hold one of the two,
+            with the equation's linear predictor; the model is right only if each of these is (Begg & Gray 1984).
+
+        Raises
+        ------
+        ValueError
+            A fit that did not converge, infinite estimates, linear predictors of fewer than three values.
+        EstimationError
+            The fit with the square has no finite estimate.
+        NotImplementedError
+            A fit with bias_reduction; a covariance whose groups or lags have to be given again.
+
+        References
+        ----------
+        Tukey (1949), Biometrics 5, 232-242. Pregibon (1980), Goodness of link tests for generalized linear models.
+        Applied Statistics 29, 15-24. Begg & Gray (1984), Biometrika 71, 11-18.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
+        >>> res.linktest()[["coef", "std err", "z", "P>|z|"]].round(3)
+                 coef  std err      z  P>|z|
+        _hat    0.955    0.383  2.491  0.013
+        _hatsq -0.045    0.188 -0.241  0.809
+        _cons   0.082    0.607  0.135  0.893
+        """
+        res: Any = self
+        res._refuse_reduced("linktest()", "it compares maximum likelihood fits")
+        if not res.converged:
+            raise ValueError("linktest(): the fit did not converge, so that its linear predictor is not the estimate's")
+        if res._cone is not None:
+            raise ValueError(
+                f"linktest(): the linear predictor is infinite in some rows ({res.separation}), and has no square"
+            )
+        options = _covariance(res, cov_type, cov_kwds)
+        if hasattr(res.model, "link"):  # MNLogit has none
+            rows = res.model._rows.changed(lambda X, y, m, o, w: (_square(res._eta_of(X, o)), y, m, None, w))
+            return _table(res.model, rows, options)
+        if res.model._rows.streamed and options["cov_type"] in NEEDS_ROWS:
+            raise RowsElsewhereError()
+        from glmclf.results.comparison.conditional import with_rows
+
+        res = with_rows(res)
+        eta, tables = res._eta[:, 1:], {}
+        for j, level in enumerate(res.model._equations):
+            model, rows = _pair(res.model, j + 1)
+            tables[level] = _table(model, replace(model._rows, X=_square(eta[rows, j]), offset=None), options)
+        return pd.concat(tables, names=["level", None])
+
+
+def _covariance(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Keywords of the fit with the square."""
+    if cov_type is not None:
+        return {"cov_type": cov_type, "cov_kwds": cov_kwds}
+    if cov_kwds is not None:
+        raise ValueError("linktest(): cov_kwds= goes with cov_type=")
+    if res.cov_type not in NEEDS_ROWS:
+        return {"cov_type": res.cov_type}
+    try:
+        given = {name: value for name, value in res.cov_kwds.items() if name in ("groups", "maxlags", "reps", "seed")}
+        res.model._cov_keywords(res.cov_type, given)
+    except DataError:
+        raise NotImplementedError(
+            f'linktest() of a fit with cov_type="{res.cov_type}", whose groups are no columns of the table: give '
+            "cov_type= and cov_kwds="
+        ) from None
+    return {"cov_type": res.cov_type, "cov_kwds": given}
+
+
+def _square(eta: ndarray) -> Dense:
+    return Dense(np.column_stack([np.ones(len(eta)), eta, eta * eta]))
+
+
+def _few(X: Dense, *rest: Any) -> Gathered:
+    """Three values of the linear predictor, or those that it has."""
+    eta = X.X[:, 1]
+    some = np.unique(eta[:1000])
+    return Gathered((some if len(some) > 2 else np.unique(eta))[:3])
+
+
+def _table(model: Any, rows: Any, options: dict[str, Any]) -> pd.DataFrame:
+    """The fit of a model's response to a linear predictor and its square."""
+    if len(set(rows.blocks().over_parts(_few))) < 3:
+        raise ValueError(
+            "linktest(): the linear predictor takes fewer than three values, so that its square says nothing new"
+        )
+    other = copy.copy(model)
+    gone = ("_constant", "_sums", "_null_intercept", "_null_intercepts", "k_constant")
+    other.__dict__ = {name: value for name, value in model.__dict__.items() if name not in gone}
+    other._design = ArrayDesign(NAMES, 1, model._design.endog_name)
+    other._rows_ = rows
+    other.formula, other._has_offset, other._offset_column = None, False, None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CollinearityWarning)
+            fit = other.fit(separation="raise", **options)
+    except EstimationError as error:
+        raise EstimationError(f"linktest(): the fit with the squared linear predictor: {error}") from None
+    frame = fit.summary_frame()
+    frame.index = pd.Index([str(name) for name in frame.index.get_level_values(-1)], dtype=object)
+    if np.isnan(frame.loc["_hatsq", "coef"]):
+        raise ValueError("linktest(): the squared linear predictor is a combination of the linear one and a constant")
+    return frame.loc[["_hat", "_hatsq", "_cons"]]
+
+
+def _pair(model: Any, j: int) -> tuple[Any, ndarray]:
+    """The model of two classes, the reference and the j-th, of the rows that hold one of them; and these rows."""
+    r, K = model._rows, len(model.levels)
+    counts = r.y if r.y.ndim == 2 else (r.y[:, None] == np.arange(K)).astype(float)
+    y = counts[:, [0, j]]
+    rows = np.flatnonzero(y.any(axis=1))
+    other = copy.copy(model)
+    classes = [model._response.classes[0], model._response.classes[j]]
+    other._response = replace(
+        model._response,
+        levels=[level for level in model._response.levels if level in classes],
+        y=y[rows],
+        trials=y[rows].sum(axis=1),
+        kind="counts",
+    )
+    other._rows_ = replace(
+        r,
+        X=r.X[rows],
+        y=y[rows],
+        trials=y[rows].sum(axis=1),
+        offset=None,
+        weights=None if r.weights is None else r.weights[rows],
+        index=r.index[rows],
+        positions=rows if isinstance(r.positions, slice) else r.positions[rows],
+    )
+    other.nobs = other._count(other._rows_.weights)
+    if not other._frequency:
+        other._weight_sum = float(other._rows_.weights.sum())
+    return other, rows

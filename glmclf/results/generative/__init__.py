@@ -1,0 +1,1 @@
+"""Results of LDA, QDA and NaiveBayes."""

@@ -1,0 +1,208 @@
+"""The logit that a generative model implies, with the attributes of an MNLogit result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.inference.covariance.types import Covariance
+from glmclf.inference.hypotheses import wald
+from glmclf.results.regression.levels import LevelEstimates, LevelLabels
+from glmclf.results.tables import frames
+
+FORMED = 2_000  # coefficients of which the whole covariance matrix is formed without being asked for
+
+
+@dataclass
+class LogitLabels(LevelLabels):
+    """Names of the implied logit's parameters: what tables look for under ``model``."""
+
+    endog_names: str
+    levels: list[Any]
+    reference: Any
+    exog_names: list[str]
+    _regressor_terms: dict[str, Any]
+    link: Any = None
+    formula: str | None = None
+
+
+class ClosedForm(Protocol):
+    """A covariance of the coefficients that is known entry by entry, at the origin of the features."""
+
+    def variances(self) -> ndarray:
+        """(K-1, m)."""
+
+    def block(self, rows: ndarray) -> ndarray:
+        """Covariance of some coefficients by flat position."""
+
+
+class _Blocks:
+    """A covariance matrix of which only the blocks that are asked for, by np.ix_, are formed."""
+
+    def __init__(self, block):
+        self._block = block
+
+    def __getitem__(self, at: tuple[ndarray, ndarray]) -> ndarray:
+        return self._block(at[0].ravel())
+
+
+class ImpliedLogit(LevelEstimates):
+    """Coefficients of log p_k(x) / p_0(x) under the laws of a generative model, with their inference.
+
+    Rows of `params` are the intercept and the functions of the features, columns the levels but the reference, as in
+    MNLogit. `llf` is the conditional log-likelihood at them, which compares with MNLogit's; `aic` and `bic` are NaN,
+    because these coefficients do not maximise it.
+
+    Attributes
+    ----------
+    params, bse, tvalues, pvalues : DataFrame
+        p-values are from the normal distribution.
+    """
+
+    def __init__(
+        self,
+        parent,
+        labels: LogitLabels,
+        coefficients: ndarray,
+        cov: Covariance,
+        closed: ClosedForm | None,
+        centred: ndarray | None = None,
+        to_raw=None,
+    ):
+        """`cov` holds the covariance at the features' centre, or nothing where `closed` has it."""
+        self._parent, self.model = parent, labels
+        self._theta = coefficients.ravel()
+        self._cov, self._closed = cov, closed
+        self._centred, self._to_raw = centred, to_raw
+
+    # ----------------------------------------------------------------------------------------------- covariance
+    @cached_property
+    def _V(self) -> ndarray:
+        if self._closed is not None:
+            return self._closed.block(np.arange(len(self._theta)))
+        m = len(self.model.exog_names)
+        V = self._raw(self._cov.matrix.reshape(-1, m)).reshape(self._cov.matrix.shape)
+        V = self._raw(V.T.reshape(-1, m)).reshape(V.shape)
+        return 0.5 * (V + V.T)
+
+    def _raw(self, rows: ndarray) -> ndarray:
+        return rows if self._to_raw is None else self._to_raw(rows)
+
+    def _variances(self) -> ndarray:
+        if self._closed is not None:
+            return self._closed.variances().ravel()
+        return super()._variances()
+
+    def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """At the features' centre, where nothing cancels; of many coefficients only those that R uses."""
+        self._check_tests()
+        if self._closed is None and self._centred is not None:
+            m = len(self.model.exog_names)
+            M = self._raw(np.eye(m))  # rows: images of the unit vectors
+            R = (R.reshape(-1, m) @ M.T).reshape(R.shape)
+            return self._centred.ravel(), self._cov.matrix, R
+        if len(self._theta) <= FORMED:
+            return self._theta, self._V, R
+        at = np.flatnonzero(R.any(axis=0))
+        return self._theta[at], self._block(at), R[:, at]
+
+    def _block(self, at: ndarray) -> ndarray:
+        return self._V[np.ix_(at, at)] if self._closed is None else self._closed.block(at)
+
+    def _check_tests(self) -> None:
+        if self._parent._regularised:
+            raise ValueError(
+                "a regularised discriminant is biased: its standard deviations do not make a test. Fit without "
+                "shrinkage= and ridge="
+            )
+
+    # ------------------------------------------------------------------------------------------------- numbers
+    @property
+    def tvalues(self) -> Any:
+        """Estimates over their standard errors; NaN for a regularised fit, whose bias they would ignore."""
+        if self._parent._regularised:
+            return self._labelled(np.full(len(self._theta), np.nan))
+        return super().tvalues
+
+    @property
+    def pvalues(self) -> Any:
+        """Two-sided p-values from the normal distribution; NaN for a regularised fit."""
+        if self._parent._regularised:
+            return self._labelled(np.full(len(self._theta), np.nan))
+        return super().pvalues
+
+    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
+        """Joint Wald test of each term: all its coefficients in all equations.
+
+        Like Wald tests of a logit it loses power where the classes are far apart: the likelihood ratio and F tests of
+        the features do not.
+
+        Parameters
+        ----------
+        skip_constant : bool
+            Whether to leave the intercept out.
+        use_f : bool
+            F instead of chi-squared.
+
+        Returns
+        -------
+        statsmodels WaldTestResults
+            With the numbers in ``.table``.
+        """
+        self._check_tests()
+        V: Any = _Blocks(self._block)
+        tests = wald.term_tests(
+            *(self._theta, V, self.model._terms),
+            use_f=use_f,
+            df=self._df(use_f),
+            skip_constant=skip_constant,
+            rank=self._rank,
+        )
+        return frames.term_table(tests)
+
+    def _slopes(self) -> ndarray:
+        return np.eye(len(self.model.exog_names))[1:]
+
+    @property
+    def cov_type(self) -> str:
+        """Name of the covariance type."""
+        return self._cov.name
+
+    @property
+    def nobs(self) -> float:
+        """Rows, or the sum of the frequency weights."""
+        return self._parent.nobs
+
+    @property
+    def llf(self) -> float:
+        """Conditional log-likelihood at these coefficients."""
+        return self._parent.llf_conditional
+
+    @property
+    def prsquared(self) -> float:
+        """McFadden's pseudo-R-squared of the conditional likelihood."""
+        return self._parent.prsquared
+
+    @property
+    def aic(self) -> float:
+        """NaN: these coefficients do not maximise the conditional likelihood."""
+        return np.nan
+
+    @property
+    def bic(self) -> float:
+        """NaN, as `aic`."""
+        return np.nan
+
+    @property
+    def df_model(self) -> int:
+        """Slopes of all equations."""
+        return len(self._theta) - len(self.model._equations)
+
+    @property
+    def df_resid(self) -> float:
+        """Observations less coefficients."""
+        return self.nobs - len(self._theta)

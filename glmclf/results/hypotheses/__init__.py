@@ -1,0 +1,1 @@
+"""Hypotheses on parameters: linear, nonlinear, pairwise."""

@@ -1,0 +1,186 @@
+"""Hypotheses about parameters: strings by name, labelled or plain matrices -> R and q of R theta = q."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.inference.hypotheses import wald
+
+
+def constraints(
+    hypothesis: Any, names: list[str], index: pd.Index | None = None, base: Any = None
+) -> tuple[ndarray, ndarray]:
+    """R (J, p) and q (J,) of a hypothesis.
+
+    Parameters
+    ----------
+    hypothesis : str, list of str, array_like, Series, DataFrame or (R, q)
+        ``"x1 = x2, x3 = 1"``, a list of such, a matrix (q = 0), one labelled by the parameters, or a pair.
+    names : list of str
+        The parameters.
+    index : Index, optional
+        Their labels in tables, where these are not the names. Parameters by level and regressor are also known as
+        ``y{level}_{regressor}`` with the level as Python writes it, ``y2.0_x`` for ``y2_x``.
+    base : optional
+        The level without parameters, of which an error speaks where a hypothesis names it.
+
+    Raises
+    ------
+    ValueError
+        Unknown names, wrong shapes, an empty hypothesis, what is none.
+    """
+    q = None
+    _check_kind(hypothesis, names)
+    hypothesis = respelled(hypothesis, names, index)
+    if isinstance(hypothesis, tuple) and len(hypothesis) == 2 and not isinstance(hypothesis[0], str):
+        R, q = (_numbers(part, names) for part in hypothesis)
+    elif isinstance(hypothesis, (str, dict)) or _all_strings(hypothesis):
+        try:
+            R, q = _parse(list(hypothesis) if isinstance(hypothesis, tuple) else hypothesis, names)
+        except ValueError as error:
+            raise ValueError(f"{error}{_of_base(hypothesis, index, base)}") from None
+    elif isinstance(hypothesis, (pd.Series, pd.DataFrame)):
+        R = _by_label(hypothesis, names, index)
+    else:
+        R = _numbers(hypothesis, names)
+    return wald.constraints(R, q, len(names))
+
+
+def _of_base(hypothesis: Any, index: pd.Index | None, base: Any) -> str:
+    """What to say of names that would be parameters of the base level, if there are any."""
+    if base is None or not isinstance(index, pd.MultiIndex):
+        return ""
+    texts = [hypothesis] if isinstance(hypothesis, str) else [str(part) for part in hypothesis]
+    spelled = {str(base), f"{base:g}" if isinstance(base, (float, np.floating)) else str(base)}
+    for level, name in itertools.product(spelled, dict.fromkeys(index.get_level_values(-1))):
+        own = f"y{level}_{name}"
+        if any(re.search(rf"(?<!\w){re.escape(own)}(?!\w)", text) for text in texts):
+            return (
+                f'. "{own}": {level} is the base level, which has no parameters, as its coefficients are 0: compare '
+                "with 0 in its place"
+            )
+    return ""
+
+
+def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:
+    from patsy import DesignInfo, PatsyError
+
+    if not hypothesis or (isinstance(hypothesis, str) and not hypothesis.strip()):
+        raise ValueError(f"the hypothesis is empty; the parameters are {names}")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"the names {twice} stand for several parameters: use a matrix labelled like cov_params()")
+    if isinstance(hypothesis, dict):
+        return _by_name(hypothesis, names)
+    try:
+        with np.errstate(all="ignore"):  # a division by 0 makes a number that is refused
+            parsed = DesignInfo(names).linear_constraint(hypothesis)
+    except (PatsyError, IndexError) as error:
+        try:  # names that hold signs, as "ywhite-collar_educ": by placeholders
+            with np.errstate(all="ignore"):
+                coded = _coded(hypothesis, names)
+                parsed = DesignInfo([f"p{i}_" for i in range(len(names))]).linear_constraint(coded)
+        except (PatsyError, IndexError):
+            why = error if isinstance(error, PatsyError) else "one of the equations is empty"
+            raise ValueError(f"{hypothesis!r}: {why}. The parameters are {names}") from None
+    return parsed.coefs, parsed.constants.ravel()
+
+
+def respelled(hypothesis: Any, names: list[str], index: pd.Index | None) -> Any:
+    """A hypothesis, text or labelled, with the names of parameters where levels were spelled as Python writes them."""
+    if not isinstance(index, pd.MultiIndex) or isinstance(hypothesis, ndarray):
+        return hypothesis
+    if isinstance(hypothesis, tuple):
+        return tuple(respelled(part, names, index) for part in hypothesis)
+    written = [f"y{level}_{name}" for level, name in index]
+    others = {other: name for other, name in zip(written, names, strict=True) if other not in names}
+    if not others:
+        return hypothesis
+    if isinstance(hypothesis, dict):
+        return {others.get(name, name) if isinstance(name, str) else name: v for name, v in hypothesis.items()}
+    if isinstance(hypothesis, (pd.Series, pd.DataFrame)):
+        axis = "index" if isinstance(hypothesis, pd.Series) else "columns"
+        labels = getattr(hypothesis, axis)
+        named = not isinstance(labels, (pd.MultiIndex, pd.RangeIndex)) and labels.isin(list(others)).any()
+        return hypothesis.rename(**{axis: others}) if named else hypothesis
+    return _replaced(hypothesis, others)
+
+
+def _by_name(values: Mapping[Any, Any], names: list[str]) -> tuple[ndarray, ndarray]:
+    """Parameters, by name or place, and the values that they have."""
+    R, q = np.zeros((len(values), len(names))), np.zeros(len(values))
+    for row, (name, value) in enumerate(values.items()):
+        whole = isinstance(name, (int, np.integer)) and not isinstance(name, bool)
+        if not (name in names or (whole and 0 <= name < len(names))):
+            raise ValueError(f"{name!r} of {dict(values)} is no parameter; the parameters are {names}")
+        if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
+            raise ValueError(f"{name!r}: {value!r} is no number that the parameter can be")
+        R[row, names.index(name) if name in names else name], q[row] = 1.0, value
+    return R, q
+
+
+def _check_kind(hypothesis: Any, names: list[str]) -> None:
+    """ValueError for what is no way to say a hypothesis."""
+    ways = f'strings as "{names[-1]} = 0", {{"{names[-1]}": 0}}, a matrix R, or (R, q)'
+    if hypothesis is None or isinstance(hypothesis, (set, frozenset)) or hasattr(hypothesis, "__next__"):
+        raise ValueError(f"{hypothesis!r} is no hypothesis: give {ways}. The parameters are {names}")
+    if isinstance(hypothesis, (list, tuple)):
+        if not len(hypothesis):
+            raise ValueError(f"the hypothesis is empty; the parameters are {names}")
+        strings = sum(isinstance(part, str) for part in hypothesis)
+        if 0 < strings < len(hypothesis):
+            raise ValueError(f"{hypothesis!r} mixes strings with other things: give {ways}")
+
+
+def _numbers(values: Any, names: list[str]) -> ndarray:
+    """An array of real numbers."""
+    try:
+        a = np.asarray(values)
+        if a.dtype.kind == "c" or (a.dtype.kind == "O" and any(isinstance(v, complex) for v in a.flat)):
+            raise TypeError
+        return a.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"the hypothesis {values!r} is no matrix of real numbers with a column for each of {names}"
+        ) from None
+
+
+def _coded(hypothesis, names: list[str]):
+    """The hypothesis with a placeholder for each name, the longest first."""
+    return _replaced(hypothesis, {name: f"p{i}_" for i, name in enumerate(names)})
+
+
+def _replaced(hypothesis, words: Mapping[str, str]):
+    """Text, or a list of texts, with other words for these, the longest first."""
+    order = sorted(words, key=lambda word: -len(word))
+    pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(word)}(?![\w.])" for word in order))
+
+    def code(text: Any) -> Any:
+        return pattern.sub(lambda match: words[match.group(0)], text) if isinstance(text, str) else text
+
+    return [code(h) for h in hypothesis] if isinstance(hypothesis, list) else code(hypothesis)
+
+
+def _by_label(R: pd.Series | pd.DataFrame, names: list[str], index: pd.Index | None) -> ndarray:
+    """A labelled hypothesis matrix in the order of the parameters."""
+    table = R.to_frame().T if isinstance(R, pd.Series) else R
+    if index is not None and isinstance(table.columns, pd.MultiIndex):
+        if not table.columns.is_unique or set(table.columns) != set(index):
+            raise ValueError(f"the hypothesis is labelled {list(table.columns)}; the parameters are {list(index)}")
+        table = table[list(index)]
+    elif not isinstance(table.columns, pd.RangeIndex):
+        if not table.columns.is_unique or set(table.columns) != set(names):
+            raise ValueError(f"the hypothesis is labelled {list(table.columns)}; the parameters are {names}")
+        table = table[names]
+    return _numbers(table.to_numpy(), names)
+
+
+def _all_strings(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(v, str) for v in value)

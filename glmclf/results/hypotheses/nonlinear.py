@@ -1,0 +1,192 @@
+"""Tests of nonlinear functions of the parameters, by the delta method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.special import chdtrc, fdtrc
+
+from glmclf.inference.hypotheses import nonlinear, wald
+from glmclf.inference.hypotheses.nonlinear import NonlinearFunction
+from glmclf.results.hypotheses.linear import respelled
+from glmclf.results.tables.frames import notebook
+
+if TYPE_CHECKING:
+    from glmclf.results.base import Estimates
+
+
+class NonlinearTest:
+    """Functions of the parameters, with delta-method standard errors and tests.
+
+    Attributes
+    ----------
+    estimate, se : Series
+        Values f(b) and their standard errors sqrt(g' V g), g the gradient, by the text of each function.
+    null : Series
+        Values under the hypotheses.
+    statistic, pvalue : Series
+        (f(b) - null) / se, and its two-sided p-value.
+    gradient : DataFrame
+        A row a function, a column a parameter.
+    df : float or None
+        Degrees of freedom of Student's t; None for the normal distribution.
+    """
+
+    def __init__(
+        self,
+        found: list[NonlinearFunction],
+        se: ndarray,
+        covariance: ndarray,
+        joint: Callable[[], float],
+        df: float | None,
+        parameters: pd.Index,
+    ):
+        """`joint` gives the chi-squared statistic of all hypotheses."""
+        index = pd.Index([f.text for f in found], dtype=object)
+        self.estimate = pd.Series([f.value for f in found], index=index)
+        self.null = pd.Series([f.null for f in found], index=index)
+        self.se, self.df, self._statistic = pd.Series(se, index=index), df, joint
+        self.gradient = pd.DataFrame([f.gradient for f in found], index=index, columns=parameters)
+        self._covariance = covariance
+
+    @cached_property
+    def joint(self) -> wald.WaldTest:
+        """All hypotheses at once: statistic (chi-squared, or F with Student's t), pvalue, df.
+
+        ValueError where the covariance has not the rank to test so many.
+        """
+        statistic, J = self._statistic(), len(self.se)
+        if self.df is None:
+            return wald.WaldTest(statistic, float(chdtrc(J, statistic)), J)
+        return wald.WaldTest(statistic / J, float(fdtrc(J, self.df, statistic / J)), J)
+
+    @property
+    def statistic(self) -> pd.Series:
+        """Distance to the hypothesis in standard errors."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return ((self.estimate - self.null) / self.se).where(self.se > 0)
+
+    @property
+    def pvalue(self) -> pd.Series:
+        """Two-sided p-values."""
+        return pd.Series(wald.z_pvalues(self.statistic, self.df), index=self.estimate.index)
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Intervals f(b) -/+ z se: columns 0 and 1."""
+        ends = wald.intervals(self.estimate, self.se, alpha, self.df)
+        return pd.DataFrame(ends, index=self.estimate.index, columns=[0, 1])
+
+    def cov_params(self) -> pd.DataFrame:
+        """Covariance of the functions, G V G'."""
+        index = self.estimate.index
+        return pd.DataFrame(self._covariance.copy(), index=index, columns=index)
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """coef, std err, z (or t), its p-value and the interval, a row a function."""
+        z, p = ("z", "P>|z|") if self.df is None else ("t", "P>|t|")
+        ends = self.conf_int(alpha)
+        columns = (self.estimate, self.se, self.statistic, self.pvalue, ends[0], ends[1])
+        names = ("coef", "std err", z, p, "Conf. Int. Low", "Conf. Int. Upp.")
+        return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+    def __repr__(self) -> str:
+        return "\n".join([self.summary_frame().to_string(), *self._foot])
+
+    @property
+    def _foot(self) -> list[str]:
+        """What is said of the joint test; nothing of a single hypothesis."""
+        if len(self.se) < 2:
+            return []
+        try:
+            t = self.joint
+        except ValueError as error:
+            return [f"no joint test: {error}"]
+        kind = f"chi2({t.df})" if self.df is None else f"F({t.df}, {self.df:g})"
+        return [f"joint test: {kind} = {t.statistic:.6g}, p-value {t.pvalue:.4g}"]
+
+    def _repr_html_(self) -> str:
+        return notebook(self.summary_frame(), *self._foot)
+
+
+class NonlinearTests:
+    """The part of estimates that tests nonlinear functions of them."""
+
+    def nonlinear_test(self, hypothesis: str | list[str], *, use_t: bool | None = None) -> NonlinearTest:
+        """Estimate, standard error and test of functions of the parameters (Stata's nlcom and testnl).
+
+        For a function f with gradient g at the estimate b, the standard error of f(b) is sqrt(g' V g), V the covariance
+        of the fit; hypotheses are tested together by d' (G V G')^-1 d, d the distances from them.
+
+        Parameters
+        ----------
+        hypothesis : str or list of str
+            Functions, separated by commas, each with its value under the hypothesis: ``"x1 / x2 = 1, exp(x3) = 2"``.
+            Without ``=`` it is 0; a right side with parameters is subtracted. Parameters go by the names that `t_test`
+            takes, in quotes if need be (``"`C(g)[T.b]` / x1 = 2"``). There are + - * / ** (or ^), brackets, and
+            exp, log, log2, log10, log1p, expm1, sqrt, abs, sin, cos, tan, arctan, sinh, cosh, tanh, expit, logit, ndtr
+            and ndtri.
+        use_t : bool, optional
+            Student's t, and F for the joint test, instead of the normal distribution and chi-squared.
+
+        Returns
+        -------
+        NonlinearTest
+            `estimate, se, statistic, pvalue, conf_int(alpha), summary_frame(alpha), joint`.
+
+        Raises
+        ------
+        ValueError
+            What cannot be read, unknown names, parameters that are infinite, left out or fixed, functions without a
+            value or a gradient at the estimate; from `joint`, functions whose gradients are linearly dependent there.
+
+        Notes
+        -----
+        Wald tests of nonlinear functions depend on how the hypothesis is written: ``x1 / x2 = 1`` and ``x1 = x2`` give
+        different statistics (Gregory & Veall 1985). Gradients are exact.
+
+        References
+        ----------
+        Oehlert (1992), A note on the delta method. The American Statistician 46, 27-29. Gregory & Veall (1985),
+        Econometrica 53, 1465-1468.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+        >>> t = res.nonlinear_test("GPA / PSI = 1")
+        >>> t.summary_frame()[["coef", "std err", "z", "P>|z|"]].round(3)
+                        coef  std err      z  P>|z|
+        GPA / PSI = 1  1.31    0.646  0.481  0.631
+        """
+        res: Any = self
+        found = _read(hypothesis, res)
+        G = np.array([f.gradient for f in found])
+        distance = np.array([f.value - f.null for f in found])
+        _, V, R = res._coordinates(G)
+
+        def joint() -> float:
+            nonlinear.check_independent(found)
+            res._check_joint(G)
+            return wald.joint_statistic(np.zeros(len(V)), V, R, -distance, rank=res._rank)
+
+        se = wald.standard_errors(R, V)
+        return NonlinearTest(found, se, R @ V @ R.T, joint, res._df(use_t), res._param_index)
+
+
+def _read(hypothesis: Any, res: Estimates) -> list[NonlinearFunction]:
+    names = res._param_names
+    texts = [hypothesis] if isinstance(hypothesis, str) else hypothesis
+    if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(t, str) for t in texts):
+        raise ValueError(
+            f'{hypothesis!r} is no function of parameters: give text as "{names[-1]} / {names[0]} = 1", or a list'
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"the names {twice} stand for several parameters, so that text cannot tell them apart")
+    texts = respelled(list(texts), names, res._param_index)
+    return [f for text in texts for f in nonlinear.functions(text, names, res._theta)]

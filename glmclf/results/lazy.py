@@ -1,0 +1,108 @@
+"""Predictions for Dask DataFrames: made when they are computed, partition by partition."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glmclf.data.source.dask import KIND, Sent, frame_of, is_dask, place_of, projected
+from glmclf.data.source.sources import Place, of_part, with_columns
+from glmclf.errors import DataError
+
+
+def by_partition(predict: Callable) -> Callable:
+    """A `predict` of results that is also one of Dask DataFrames.
+
+    Parameters
+    ----------
+    predict : callable
+        ``predict(self, newdata, ...)`` of tables, whose rows do not depend on one another.
+    """
+    signature = inspect.signature(predict)
+
+    @functools.wraps(predict)
+    def wrapper(self: Any, newdata: Any = None, *args: Any, **options: Any) -> Any:
+        if not is_dask(newdata):
+            return predict(self, newdata, *args, **options)
+        try:
+            given = signature.bind(self, newdata, *args, **options).arguments
+        except TypeError:
+            return predict(self, newdata, *args, **options)  # whose own error names the method
+        return _lazy(self, frame_of(newdata), {n: v for n, v in given.items() if n not in ("self", "newdata")})
+
+    return wrapper
+
+
+def at_once(results: Any, newdata: Any, **options: Any) -> Any:
+    """`predict` of rows in memory, for what is made of all of them: a Dask DataFrame is refused."""
+    return type(results).predict.__wrapped__(results, newdata, **options)
+
+
+def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
+    import dask
+
+    _refuse_rows(options)
+    needed = _columns(results.model, options.get("offset"))
+    meta = data._meta
+    needed = needed if set(needed) <= set(data.columns) else []
+    if needed:
+        meta, data = meta[needed], projected(data, needed)
+    meta = _with_missing(results.predict(_without_categories(meta), **options))
+    small = copy.copy(results)  # it has what a first prediction needed of the rows of the fit
+    small._drop_rows()
+    dtype = meta.dtype if isinstance(meta, pd.Series) else None
+    sent: Any = Sent(small)
+    if tuple(map(int, dask.__version__.split(".")[:2])) >= (2025, 5):  # before, tasks would get the Delayed itself
+        sent = dask.delayed(sent, traverse=False)
+    return data.map_partitions(_predicted, sent, needed, options, dtype, meta=meta)
+
+
+def _with_missing(found: Any) -> Any:
+    """Predictions whose whole numbers, or True and False, can be missing in any partition."""
+    if isinstance(found, pd.Series) and isinstance(found.dtype, np.dtype) and found.dtype.kind in "iub":
+        return found.convert_dtypes()
+    return found
+
+
+def _refuse_rows(options: dict[str, Any]) -> None:
+    offset, priors = options.get("offset"), options.get("priors")
+    if offset is not None and np.ndim(offset):
+        raise DataError(f"offset= for {KIND} is the name of one of its columns; found {type(offset).__name__}")
+    if isinstance(priors, str) and priors == "estimate":
+        raise NotImplementedError(
+            f'priors="estimate" needs all rows at once, which {KIND} does not give: pass the priors, or a pandas frame'
+        )
+
+
+def _columns(model: Any, offset: Any) -> list[str]:
+    """Columns of a table that a prediction needs; none where that is not known."""
+    names = list(getattr(model._design, "columns", {}))
+    column = offset if isinstance(offset, str) else model._offset_column if offset is None else None
+    return list(dict.fromkeys([*names, column])) if names and column is not None else names
+
+
+def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
+    """A table without rows, whose categories need not be known."""
+    loose = {name: "object" for name, dtype in table.dtypes.items() if isinstance(dtype, pd.CategoricalDtype)}
+    return table.astype(loose)
+
+
+def _predicted(
+    table: Any, sent: Sent, needed: list[str], options: dict[str, Any], dtype: Any, partition_info: Any = None
+) -> Any:
+    from glmclf.data.formula.across import refuse_across  # which loads patsy
+
+    def f(table: Any, place: Place) -> Any:
+        table = with_columns(table, needed, place, KIND)
+        table = table[needed] if needed else table
+        refuse_across(sent.value.model._design, table)
+        found = sent.value.predict(table, **options)
+        return found if dtype is None or found.dtype == dtype else found.astype(dtype)
+
+    return of_part(f, table, place_of((partition_info or {"number": 0})["number"]), KIND)

@@ -1,0 +1,1 @@
+"""Marginal effects, adjusted predictions, contrasts and inverse predictions."""

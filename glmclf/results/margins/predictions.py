@@ -1,0 +1,357 @@
+"""Adjusted predictions and their contrasts, labelled: averages of probabilities with variables set to values."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.special import expit
+
+from glmclf.data.table.frame import quoted
+from glmclf.errors import DataError
+from glmclf.inference.margins import averages as margins
+from glmclf.inference.margins import contrasts
+from glmclf.results.margins.effects import (
+    Estimand,
+    LabelledEstimates,
+    Settings,
+    _is_dummy,
+    check_word,
+    estimate_covariance,
+)
+from glmclf.results.margins.predictors import Source
+
+KINDS = ("difference", "ratio", "odds ratio")
+PAIRS = ("pairwise", "reference", "sequential")
+SIGNS = {"difference": " - ", "ratio": " / ", "odds ratio": " / "}
+Variables = str | Sequence[str] | Mapping[str, Any] | None
+
+
+def adjusted_predictions(
+    res: Any, variables: Variables, at: Any, by: Any, which: str, weights: str, newdata: Any, vcov: str | None
+) -> AdjustedPredictions:
+    """See `Margins.predictions`."""
+    check_word("which", which, ("mean", "linear"))
+    check_word("weights", weights, ("proportional", "equal"))
+    if vcov is not None:
+        check_word("vcov", vcov, ("unconditional",))
+    if weights == "equal" and not (isinstance(at, str) and at == "mean"):
+        raise ValueError('weights="equal" is for at="mean": elsewhere levels are as observed, or one of them')
+    res._check_margins("predictions()")
+    source = res._margin_source()
+    found = Settings.read(res, source, at, None, by, newdata, weights == "equal")
+    if vcov is not None:
+        found.check_unconditional(res)
+    cells = _cells(source, variables, found.table)
+    _check_cells(found, cells[0])
+    found.leave_out(cell=cells[0])
+    kind, keep = ("level" if which == "mean" else "linear"), vcov is not None
+    estimands = [
+        Estimand((*setting, *group), tuple(cell.values()), averages[g], g)
+        for setting, by_cell in found.each(lambda rows: [rows.at(cell).averages(kind, keep=keep) for cell in cells])
+        for g, group in enumerate(found.groups)
+        for cell, averages in zip(cells, by_cell, strict=True)
+    ]
+    C = estimate_covariance(res, source, estimands, found, vcov)
+    return AdjustedPredictions(res, source, estimands, found.names, C, list(cells[0]), which)
+
+
+def _cells(source: Source, variables: Variables, table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Each combination of the values that variables are set to."""
+    if variables is None:
+        return [{}]
+    if isinstance(variables, str):
+        variables = [variables]
+    given = variables if isinstance(variables, Mapping) else dict.fromkeys(variables)
+    values: dict[str, list[Any]] = {}
+    for name, some in given.items():
+        source.check(name)
+        levels = source.levels_of(name, table)
+        if some is None:
+            some = levels if levels is not None else [0, 1] if _is_dummy(table[name]) else None
+            if some is None:
+                raise DataError(f'"{name}" is a number: say at which values, as variables={{"{name}": [1, 2]}}')
+            if levels is not None and levels[0] is not False:
+                some = sorted(some, key=source.in_order(name, levels).index)
+        some = [some] if isinstance(some, (str, bytes)) or np.ndim(some) == 0 else list(some)
+        if not some:
+            raise ValueError(f'variables= gives no value of "{name}"')
+        values[name] = [v.item() if isinstance(v, np.generic) else v for v in some]
+    if not values:
+        raise ValueError("variables= is empty: name at least one variable, or leave it out")
+    return [dict(zip(values, cell, strict=True)) for cell in itertools.product(*values.values())]
+
+
+def _check_cells(found: Settings, cell: dict[str, Any]) -> None:
+    """Refuse a variable that is set twice."""
+    rows = found.at == "rows" and found.observed.codes is not None  # of a table that sets all variables
+    both = [name for name in cell if rows or name in found.grid[0]]
+    if both:
+        raise ValueError(f"variables= and at= both set {quoted(both)}: leave it out of one of them")
+
+
+class AdjustedPredictions(LabelledEstimates):
+    """Averages of predictions with delta-method standard errors and intervals; made by `predictions`."""
+
+    def __init__(self, res, source, estimands, names, C, variables: list[str], which: str):
+        super().__init__(res, source, estimands, names, C)
+        self.which, self._variables = which, variables
+        self._cells = [e.name for e in estimands]
+        self._settings = [e.setting for e in estimands]
+        self._rows = [(*e.setting, *e.name) for e in estimands]
+        self._names, self._last = [*names, *variables], None
+        if which == "mean":
+            self._ends = [e.average.ends for e in estimands]
+
+    @property
+    def predicted(self) -> pd.Series:
+        """The predictions."""
+        return self._series(self._value, "predicted")
+
+    @property
+    def se(self) -> pd.Series:
+        """Their standard errors, by the delta method."""
+        return self._series(self._se, "se")
+
+    @cached_property
+    def _probabilities(self) -> contrasts.Probabilities:
+        parts = [np.concatenate(part) for part in zip(*(e[:4] for e in self._ends), strict=True)]
+        return contrasts.Probabilities(self._covariance, *parts)
+
+    def _scale(self) -> tuple[ndarray, ndarray, Any]:
+        """What is nearly normal, its standard error, and the way back."""
+        if self.which == "linear":
+            return self._value, self._se, np.asarray
+        link = None if self._levels else self._source.outcome.link  # type: ignore[union-attr]
+        with np.errstate(all="ignore"):
+            centre, spread = self._probabilities.on_scale(link, np.array([e.eta for e in self._ends]))
+        return centre, spread, expit if link is None else link.cdf
+
+    def conf_int(self, alpha: float = 0.05, adjust: str = "none", seed: int = 0) -> pd.DataFrame:
+        """Intervals of level 1 - alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            In (0, 1).
+        adjust : {"none", "bonferroni", "sidak", "tukey"}
+            Whether they hold one by one or all together; "tukey": by the joint normal law of the estimates.
+        seed : int
+            Of the integration of "tukey".
+
+        Returns
+        -------
+        DataFrame
+            ci_lower, ci_upper.
+        """
+        check_word("adjust", adjust, [a for a in contrasts.ADJUSTMENTS if a != "holm"])
+        c = critical_value(self._covariance, slice(None), adjust, alpha, seed)
+        centre, spread, back = self._scale()
+        with np.errstate(invalid="ignore"):
+            ends = np.column_stack([back(centre - c * spread), back(centre + c * spread)])
+        return pd.DataFrame(self._shown(ends), index=self._index, columns=["ci_lower", "ci_upper"])
+
+    def summary_frame(self, alpha: float = 0.05, adjust: str = "none", seed: int = 0) -> pd.DataFrame:
+        """Predictions, standard errors and intervals.
+
+        Parameters
+        ----------
+        alpha, adjust, seed
+            As in `conf_int`.
+
+        Returns
+        -------
+        DataFrame
+            predicted, se, ci_lower, ci_upper.
+        """
+        return pd.concat([self.predicted, self.se, self.conf_int(alpha, adjust, seed)], axis=1)
+
+    def contrasts(
+        self, *, comparison: str = "difference", contrast: str = "pairwise", adjust: str = "none", seed: int = 0
+    ) -> Contrasts:
+        """Contrasts of the cells of `variables`, within each setting, group and level of the response.
+
+        Parameters
+        ----------
+        comparison : {"difference", "ratio", "odds ratio"}
+            p_b - p_a, p_b / p_a or the ratio of odds. Ratios have the intervals and tests of their logs.
+        contrast : {"pairwise", "reference", "sequential"}
+            All pairs, each against the first cell, or each against the one before it.
+        adjust : {"none", "bonferroni", "holm", "sidak", "tukey"}
+            p-values and intervals that hold for the contrasts of a setting together. "tukey" is exact for normal
+            estimates, whatever their correlation; Holm's intervals are Bonferroni's.
+        seed : int
+            Of the integration of "tukey".
+
+        Returns
+        -------
+        Contrasts
+
+        Raises
+        ------
+        ValueError
+            One cell; ratios of linear predictors.
+        """
+        check_word("comparison", comparison, KINDS)
+        check_word("contrast", contrast, PAIRS)
+        check_word("adjust", adjust, contrasts.ADJUSTMENTS)
+        if getattr(self.results, "_regularised", False):
+            raise NotImplementedError("contrasts() of a regularised fit: it has no tests. predictions() has intervals")
+        if self.which == "linear" and comparison != "difference":
+            raise ValueError(f'comparison="{comparison}" is of probabilities: which="mean"')
+        return Contrasts(self, comparison, contrast, adjust, seed)
+
+
+def critical_value(C: margins.Covariance, at: Any, adjust: str, alpha: float, seed: int) -> float:
+    """`contrasts.joint_critical_value` of some estimates; only "tukey" needs all of their covariance."""
+    R = contrasts.correlation(C.in_units(at)) if adjust == "tukey" else None
+    return contrasts.joint_critical_value(R, adjust, alpha, seed, int((C.errors[at] > 0).sum()))
+
+
+class Contrasts:
+    """Comparisons of adjusted predictions; made by `contrasts`.
+
+    Attributes
+    ----------
+    comparison, adjust : str
+    """
+
+    def __init__(self, found: AdjustedPredictions, comparison: str, contrast: str, adjust: str, seed: int):
+        self.comparison, self.adjust, self._seed = comparison, adjust, seed
+        first, second, rows, family = self._pairs(found, contrast)
+        with np.errstate(all="ignore"):
+            if found.which == "linear":
+                p = found._value
+                made = contrasts.Comparisons(p[second] - p[first], found._covariance.differences(first, second), False)
+            else:
+                made = contrasts.compare(found._probabilities, first, second, comparison)
+        self._centre, self._C, self._exponential = made
+        self._family = np.array(family)
+        variables = ", ".join(found._variables)
+        names = [*(["level"] if found._levels else []), *found._names[: -len(found._variables)], variables]
+        self._index = (
+            pd.Index([r[0] for r in rows], dtype=object, name=names[0])
+            if len(names) == 1
+            else pd.MultiIndex.from_tuples(rows, names=names)
+        )
+
+    def _pairs(self, found: AdjustedPredictions, contrast: str):
+        """Places of the two sides of each contrast, its labels, and which family it is of."""
+        L = max(len(found._levels), 1)
+        order = found.results.model._order if found._levels else [0]
+        first, second, rows, family = [], [], [], []
+        by_setting: dict[tuple[Any, ...], list[int]] = {}
+        for i, setting in enumerate(found._settings):
+            by_setting.setdefault(setting, []).append(i)
+        sign = SIGNS[self.comparison]
+        for k in order:
+            for which, (setting, members) in enumerate(by_setting.items()):
+                if len(members) < 2:
+                    raise ValueError("contrasts() needs two or more cells: variables= with two levels or values")
+                for a, b in _of(contrast, members):
+                    first.append(a * L + k)
+                    second.append(b * L + k)
+                    words = [", ".join(map(str, found._cells[i])) for i in (b, a)]
+                    label = sign.join(words)
+                    rows.append((*([found._levels[k]] if found._levels else []), *setting, label))
+                    family.append(which + len(by_setting) * k)
+        return np.array(first), np.array(second), rows, family
+
+    @cached_property
+    def _se(self) -> ndarray:
+        return self._C.errors
+
+    def _series(self, values: ndarray, name: str) -> pd.Series:
+        return pd.Series(values, index=self._index, name=name)
+
+    @property
+    def estimate(self) -> pd.Series:
+        """The comparisons."""
+        return self._series(_exp(self._centre) if self._exponential else self._centre, self.comparison)
+
+    @property
+    def se(self) -> pd.Series:
+        """Their standard errors; of a ratio that of its log times the ratio."""
+        se = self._se * _exp(self._centre) if self._exponential else self._se
+        return self._series(se, "se")
+
+    @property
+    def tvalues(self) -> pd.Series:
+        """Differences, or logs of ratios, over their standard errors."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._series(self._centre / self._se, "z")
+
+    @property
+    def _families(self) -> list[ndarray]:
+        """Places of the contrasts that are adjusted for each other."""
+        order = np.argsort(self._family, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(self._family[order])) + 1)
+
+    @property
+    def pvalues(self) -> pd.Series:
+        """Two-sided p-values of no difference, adjusted."""
+        z, out = self.tvalues.to_numpy(), np.full(len(self._index), np.nan)
+        for at in self._families:
+            R = contrasts.correlation(self._C.in_units(at)) if self.adjust == "tukey" else None
+            out[at] = contrasts.adjusted_pvalues(z[at], R, self.adjust, self._seed)
+        return self._series(out, "pvalue")
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Intervals of level 1 - alpha, of all contrasts of a setting together where these are adjusted.
+
+        Parameters
+        ----------
+        alpha : float
+            In (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ci_lower, ci_upper.
+        """
+        c = np.empty(len(self._index))
+        for at in self._families:
+            c[at] = critical_value(self._C, at, self.adjust, alpha, self._seed)
+        ends = np.column_stack([self._centre - c * self._se, self._centre + c * self._se])
+        ends = _exp(ends) if self._exponential else ends
+        return pd.DataFrame(ends, index=self._index, columns=["ci_lower", "ci_upper"])
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """The comparison, se, z, pvalue, ci_lower, ci_upper.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+        """
+        return pd.concat([self.estimate, self.se, self.tvalues, self.pvalues, self.conf_int(alpha)], axis=1)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __repr__(self) -> str:
+        return repr(self.summary_frame())
+
+    def _repr_html_(self) -> str:
+        return self.summary_frame().to_html()
+
+
+def _exp(x: ndarray) -> ndarray:
+    """exp(x), infinite beyond the largest double."""
+    with np.errstate(over="ignore"):
+        return np.exp(x)
+
+
+def _of(contrast: str, members: list[int]) -> list[tuple[int, int]]:
+    if contrast == "reference":
+        return [(members[0], b) for b in members[1:]]
+    return list(itertools.pairwise(members)) if contrast == "sequential" else list(itertools.combinations(members, 2))

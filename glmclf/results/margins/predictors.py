@@ -1,0 +1,312 @@
+"""What margins need of a fit: rows of a table as columns of the (implied) logit or probit, their slopes, predictors.
+
+A source hides whether a result is a regression, whose design is linear in the parameters as it stands, or a generative
+model, whose log-odds are linear in functions z of the features. *Raw* rows are those that averages of levels are taken
+of: the design, the features, or the statistics of naive Bayes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.design.columns import Dense, expanded_rows
+from glmclf.core.fit.aliasing import violations
+from glmclf.data.design.arrays import is_sparse
+from glmclf.data.table.frame import as_frame, close_to, quoted, read_column
+from glmclf.errors import DataError, DataWarning, InferenceWarning, warn
+from glmclf.inference.margins.averages import Classes, Event
+from glmclf.results.regression.omitted import combination, empty_cell
+from glmclf.results.regression.separation import signs_of_rows
+
+MISSING_LEVEL = "(missing)"
+
+
+class Source:
+    """A fit as averages over rows see it.
+
+    Attributes
+    ----------
+    outcome : Event or Classes
+    V : (p, p) ndarray
+        Covariance of the parameters, equation by equation, in the coordinates of `rows`.
+    levels : list
+        Names of the outcomes in the order of the engine; empty for an event.
+    """
+
+    outcome: Event | Classes
+    V: ndarray
+    levels: list[Any]
+
+    def __init__(self, res: Any):
+        self.res, self.model, self.design = res, res.model, res.model._design
+        self.said: set[str] = set()
+
+    # ------------------------------------------------------------------------------------------------ variables
+    @property
+    def variables(self) -> list[str]:
+        """Columns of the table that the design uses, a constant not among them."""
+        if self.model.formula is not None or not hasattr(self.design, "k_constant"):
+            return list(self.design.variables)
+        constant = self._constant_name()
+        return [name for name in self.design.variables if name != constant]
+
+    def _constant_name(self) -> str | None:
+        if not self.design.k_constant:
+            return None
+        if self.model._rows_ is None or not hasattr(self.model, "_constant_column"):
+            return "const"
+        at = self.model._constant_column()
+        return None if at is None else self.design.xnames[at]
+
+    @property
+    def offset_name(self) -> str | None:
+        """The column that the offset was given as; it may be a variable of the formula, too."""
+        name = getattr(self.model, "_offset_column", None)
+        return name if isinstance(name, str) else None
+
+    def offset_of(self, values: ndarray) -> ndarray:
+        """Offsets as predictors take them, of values of the offset's column."""
+        relative = getattr(self.model, "_relative", None)
+        return values if relative is None else relative(values)
+
+    def check(self, name: Any) -> str:
+        """A variable's name, or an error that says which there are."""
+        known = self.variables
+        if name in known:
+            return name
+        hint = close_to(str(name), known)
+        made = [code for code in getattr(self.design, "xnames", []) if code == name]
+        more = " It is a column of the design; margins are by variable." if made else ""
+        raise DataError(f'"{name}" is no variable of the model.{more} {hint}')
+
+    def check_slope(self, name: str) -> None:
+        """DerivativeError where nothing can be differentiated in a variable, whatever the rows are."""
+        if hasattr(self.design, "factors"):
+            from glmclf.data.derivatives.design import refuse_variable  # and with it all that reads formulas
+
+            refuse_variable(name, self.design.columns, self.design.factors.values())
+
+    def levels_of(self, name: str, table: pd.DataFrame) -> list[Any] | None:
+        """Levels of a variable that is a factor, the base first; None of one that is a number."""
+        column = getattr(self.design, "columns", {}).get(name)
+        if column is None:
+            return None
+        for code, factor in self.design.factors.items():
+            if factor.levels is not None and name in (factor.expression.bare, factor.expression.categorised):
+                known = [level for level in factor.levels if level != MISSING_LEVEL]  # of naive Bayes
+                base = self._base(code, len(factor.levels))
+                return [known[base], *known[:base], *known[base + 1 :]] if base < len(known) else known
+        if column.kind == "bool":
+            return [False, True]
+        if column.kind in ("label", "category"):
+            found = column.categories or sorted(pd.unique(table[name].dropna()).tolist())
+            return list(found)
+        return None
+
+    def in_order(self, name: str, levels: list[Any]) -> list[Any]:
+        """Levels of a factor in their order, wherever the base is."""
+        for factor in getattr(self.design, "factors", {}).values():
+            if factor.levels is not None and name in (factor.expression.bare, factor.expression.categorised):
+                return list(factor.levels)
+        return levels
+
+    def _base(self, code: str, n: int) -> int:
+        """Place of the level whose columns are all 0; the first where the coding has none."""
+        for subterm in getattr(self.design, "subterms", []):
+            if subterm.factors == (code,) and code in subterm.contrasts:
+                zero = np.flatnonzero(~subterm.contrasts[code].any(axis=1))
+                return int(zero[0]) if len(zero) else 0
+        return 0
+
+    # ---------------------------------------------------------------------------------------------------- rows
+    @property
+    def blockwise(self) -> bool:
+        """Whether rows can be evaluated some at a time: no term looks across rows."""
+        return not any(f.expression.across for f in getattr(self.design, "factors", {}).values())
+
+    @property
+    def block_size(self) -> int:
+        """Rows that are expanded at a time."""
+        K = self.outcome.K
+        return expanded_rows(max(len(getattr(self.design, "xnames", self.V)), K * K))
+
+    def fit_table(self) -> pd.DataFrame:
+        """The rows of the fit, with all columns that are there."""
+        if hasattr(self.design, "factors"):
+            return self.model._fit_table()
+        r = self.model._rows
+        return pd.DataFrame(r.X[:].toarray(), index=r.index, columns=self.design.xnames)
+
+    def as_table(self, newdata: Any) -> pd.DataFrame:
+        """Other rows as a table; those of a design of arrays may be an array."""
+        if isinstance(newdata, pd.DataFrame):
+            return newdata
+        if is_sparse(newdata) and hasattr(self.model, "_new_columns"):
+            return pd.DataFrame(self.model._new_columns(newdata).toarray(), columns=self.design.xnames)
+        if self.model.formula is None and not hasattr(newdata, "columns") and not isinstance(newdata, dict):
+            return pd.DataFrame(self.design.matrix(newdata), columns=self.design.xnames)
+        return as_frame(newdata, scalars=True)
+
+    def table(self, newdata: Any = None) -> pd.DataFrame:
+        """The rows of the fit, or others, with the columns that the design uses; labels as categories."""
+        frame = self.fit_table() if newdata is None else self.as_table(newdata)
+        names = {str(c): c for c in frame.columns}
+        lost = [name for name in self.design.variables if name not in names]
+        if lost:
+            raise DataError(
+                f"the table has no column {quoted(lost)}, which the model needs. {close_to(lost[0], frame.columns)}"
+            )
+        chosen = {name: frame[names[name]] for name in self.design.variables}
+        for name, column in getattr(self.design, "columns", {}).items():
+            if column.kind == "label" and self.design._only_labels(name):
+                read = read_column(chosen[name], name)
+                if isinstance(read.values, pd.Categorical) and read.kind == "label":
+                    chosen[name] = pd.Series(read.values, index=frame.index)
+        return self._checked(pd.DataFrame(chosen, index=frame.index), newdata)
+
+    def _checked(self, table: pd.DataFrame, newdata: Any) -> pd.DataFrame:
+        """The table, if its values are such that the model can have."""
+        return table
+
+    def raw(self, table: pd.DataFrame) -> ndarray:
+        """Raw rows; NaN where a value is missing."""
+        raise NotImplementedError
+
+    def raw_slopes(self, table: pd.DataFrame, name: str) -> ndarray:
+        """Derivatives of raw rows in a variable."""
+        raise NotImplementedError
+
+    def refuse_infinite(self, raw: ndarray) -> None:
+        """Refuse rows at which the design is infinite, as the log of 0."""
+        bad = np.flatnonzero(np.isinf(raw).any(axis=0))
+        if len(bad):
+            names = getattr(self.design, "xnames", [])[-raw.shape[1] :]
+            where = quoted([names[j] for j in bad if j < len(names)])
+            raise DataError(f"{where} is infinite at these values of the variables: set others, in at=")
+
+    def parts(self) -> list[tuple[tuple[str, ...], list[int]]]:
+        """Which columns of the table each raw column is made of: (variables, raw columns)."""
+        raise NotImplementedError
+
+    def rows(self, raw: ndarray) -> ndarray:
+        """Rows that the parameters belong to."""
+        raise NotImplementedError
+
+    def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
+        """Their derivatives, from raw rows and derivatives."""
+        raise NotImplementedError
+
+    def predictors(self, raw: ndarray, X: ndarray, offset: ndarray | None) -> ndarray:
+        """Linear predictors as the outcome takes them."""
+        raise NotImplementedError
+
+    def steps(self, d: ndarray, dX: ndarray, eta: ndarray) -> ndarray:
+        """Derivatives of the linear predictors, (n, q)."""
+        raise NotImplementedError
+
+    def lost(self, raw: ndarray) -> bool:
+        """Whether some rows, or changes of rows, rest on coefficients that were left out; said once."""
+        return False
+
+    def _say(self, message: str, category: type[Warning] = DataWarning) -> None:
+        if message not in self.said:
+            self.said.add(message)
+            warn(message, category)
+
+
+def derivative(design: Any, table: pd.DataFrame, name: str) -> Any:
+    """dX/d variable of the rows of a table."""
+    if design.formula is None and hasattr(design, "xnames") and not hasattr(design, "factors"):
+        out = np.zeros((len(table), len(design.xnames)))
+        out[:, design.xnames.index(name)] = 1.0
+        return out
+    return design.derivative(table, name)
+
+
+def design_parts(design: Any, skip: int = 0) -> list[tuple[tuple[str, ...], list[int]]]:
+    """Variables of each subterm of a formula's design, and its columns less the first `skip`."""
+    if not hasattr(design, "subterms"):
+        return [((name,), [j]) for j, name in enumerate(design.xnames)]
+    widths = {code: factor.width for code, factor in design.factors.items()}
+    out, start = [], -skip
+    for subterm in design.subterms:
+        stop = start + subterm.size(widths)
+        names = dict.fromkeys(n for code in subterm.factors for n in design.factors[code].expression.columns)
+        out.append((tuple(names), [j for j in range(start, stop) if j >= 0]))
+        start = stop
+    return out
+
+
+class Regression(Source):
+    """Of Logit, Probit, CLogLog and MNLogit."""
+
+    def __init__(self, res: Any):
+        super().__init__(res)
+        self.V, self.k = res._cov.matrix, len(res.model.exog_names)
+        self.several = res.model._likelihood.n_eta > 1 or hasattr(res.model, "levels")
+        self.outcome = Classes(res.model.J) if self.several else Event(res.model.link)
+        self.levels = list(res.model._response.classes) if self.several else []
+
+    def raw(self, table: pd.DataFrame) -> ndarray:
+        return self.design.matrix(table)
+
+    def raw_slopes(self, table: pd.DataFrame, name: str) -> ndarray:
+        return derivative(self.design, table, name)
+
+    def parts(self) -> list[tuple[tuple[str, ...], list[int]]]:
+        return design_parts(self.design)
+
+    def rows(self, raw: ndarray) -> ndarray:
+        res = self.res
+        return raw if res._basis is None else Dense(raw).rotated(res._basis, res._exact)[:].toarray()
+
+    def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
+        return self.rows(d)
+
+    def predictors(self, raw: ndarray, X: ndarray, offset: ndarray | None) -> ndarray:
+        columns = Dense(raw)
+        eta = self.res._at_the_limit(columns, self.res._predictor(columns, Dense(X), offset))
+        if self.res._cone is not None and np.isinf(eta).any():
+            self._say(
+                "rows whose outcome is certain by the limit of the estimate (separation) count with a standard error "
+                'of zero: use bias_reduction="firth" for one of theirs',
+                InferenceWarning,
+            )
+        return eta
+
+    def steps(self, d: ndarray, dX: ndarray, eta: ndarray) -> ndarray:
+        steps = dX @ self.res._fit.theta.reshape(-1, self.k).T
+        cone = self.res._cone
+        if cone is None:
+            return steps
+        if not self.several:
+            from glmclf.core.separation.limit import at_infinity
+
+            return at_infinity(steps[:, 0], signs_of_rows(cone, d)[0])[:, None]
+        infinite = (cone.signs.reshape(-1, self.k) != 0).any(axis=0)  # NaN, too
+        if (d[:, infinite] != 0).any():
+            self._say(
+                f"effects through coefficients that are infinite ({self.res.separation}) are NaN with several classes: "
+                'use bias_reduction="firth"'
+            )
+            steps[(d[:, infinite] != 0).any(axis=1)] = np.nan
+        return steps
+
+    def lost(self, raw: ndarray) -> bool:
+        found = self.res._combinations
+        broken = violations(found, raw, self.res._units) if found else {}
+        if not broken:
+            return False
+        names = self.model.exog_names
+        what = ", ".join(
+            f'"{names[j]}" = {combination(found[j], names) or "0" + empty_cell(names[j])}' for j in list(broken)[:3]
+        )
+        self._say(
+            f"not estimable, hence NaN: effects and predictions that leave {what}, as it is in every row of the fit. "
+            "The omitted coefficient would decide them"
+        )
+        return True

@@ -1,0 +1,1 @@
+"""Predictive performance: reports, ROC curves, calibration, validation."""

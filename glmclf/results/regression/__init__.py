@@ -1,0 +1,1 @@
+"""Results of Logit, Probit, CLogLog and MNLogit."""

@@ -1,0 +1,533 @@
+"""Results of a binary model: probabilities, residuals, predictions, the classification table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.special import expit
+
+from glmclf.core.design.columns import Columns, expandable, rows_at_once
+from glmclf.core.numerics import seeds
+from glmclf.core.rows.blocks import Blocks, in_place, linear
+from glmclf.data.design.arrays import is_sparse
+from glmclf.data.response.priors import read_priors
+from glmclf.data.source.sources import by_part
+from glmclf.data.table.frame import align, as_frame
+from glmclf.errors import DataError
+from glmclf.inference.margins.prediction import Prediction, linear_se
+from glmclf.inference.performance.accuracy import is_number
+from glmclf.inference.residuals import binomial as residuals
+from glmclf.inference.specification import gof
+from glmclf.results.base import row_property
+from glmclf.results.diagnostics.partial_residuals import PartialResiduals
+from glmclf.results.diagnostics.quantile_residuals import QuantileResiduals
+from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
+from glmclf.results.lazy import at_once, by_partition
+from glmclf.results.margins.inverse_mixin import InversePredictions
+from glmclf.results.performance.report import JudgedRegression
+from glmclf.results.regression.results import Results, saturated_sum
+from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
+from glmclf.results.tables import frames
+
+LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
+
+
+class BinaryResults(
+    InversePredictions,
+    JudgedRegression,
+    QuantileResiduals,
+    PartialResiduals,
+    Results,
+    StatsmodelsStyle,
+    metaclass=NamesStatsmodels,
+):
+    """Results of Logit, Probit and CLogLog."""
+
+    _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")
+
+    # ------------------------------------------------------------------------------------------------ numbers
+    @cached_property
+    def _saturated_value(self) -> float:
+        if self.model._likelihood.binary:
+            return 0.0
+        return self.model._rows.blocks().over_parts(partial(saturated_sum, self.model._likelihood.saturated))
+
+    @cached_property
+    def _event_share(self) -> float:
+        successes, trials = self.model._totals
+        return successes / trials
+
+    @property
+    def deviance(self) -> float:
+        """Twice the distance in log-likelihood from the saturated model."""
+        return 2.0 * (self._saturated_value - self._value)
+
+    @property
+    def null_deviance(self) -> float:
+        """The deviance of the model without regressors."""
+        return 2.0 * (self._saturated_value - self._null_value)
+
+    def odds_ratios(
+        self, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
+    ) -> pd.DataFrame:
+        """Odds ratios exp(u b) with delta-method standard errors and exp of the intervals; Logit only.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level.
+        units : dict, optional
+            The change of a regressor that counts as one unit, ``{"age": 10}``.
+        method : {"wald", "profile"}
+            Of the intervals, as in `conf_int`.
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        NotImplementedError
+            Another link: its coefficients are no log odds ratios.
+        """
+        if self.model.link.name != "logit":
+            name = type(self.model).__name__
+            raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio")
+        return frames.odds_ratios(self, alpha=alpha, units=units, method=method)
+
+    # ---------------------------------------------------------------------------------------------- row-sized
+    def _row_series(self, values) -> pd.Series:
+        return pd.Series(values, index=self.model._rows.index)
+
+    @row_property
+    def _eta(self) -> ndarray:
+        r = self.model._rows
+        if r.streamed:
+            return r.blocks().gathered(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
+        return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
+
+    def _eta_of(self, X: Columns, offset) -> ndarray:
+        """Linear predictors of rows of the fit as they are in a stream."""
+        eta = self._predictor(X, self._rotated(X), offset)
+        if self._cone is None:
+            return eta
+        from glmclf.core.separation.limit import outcomes_ruled_out
+
+        return _decided(eta, outcomes_ruled_out(self._cone, 2, X))
+
+    def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
+        """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
+        eta, shift = linear(X, self._inner), self._wide(self._shift)
+        if shift.any():
+            offset = (0.0 if offset is None else offset) - linear(raw, shift)
+        return eta if offset is None else eta + offset
+
+    def _at_the_limit(self, X: Columns | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
+        """Linear predictors of a separated fit: inf and -inf, or NaN where directions of both signs change a row's.
+
+        Of the rows of the fit, X None, it is known.
+        """
+        if self._cone is None:
+            return eta
+        if X is None:
+            assert self._ruled_out is not None
+            return _decided(eta, self._ruled_out)
+        from glmclf.core.separation.limit import at_infinity
+
+        found = [signs_of_rows(self._cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
+        signs, unknown = (np.concatenate(part) for part in zip(*found)) if found else (np.zeros(0), np.zeros(0, bool))
+        warn_of_unknown(unknown, index)
+        return at_infinity(eta, signs)
+
+    @row_property
+    def fittedvalues(self) -> pd.Series:
+        """Fitted probabilities of the event, by row."""
+        return self._row_series(self.model.link.cdf(self._eta))
+
+    def _residual(self, kind, scaled: bool = False) -> pd.Series:
+        r = self.model._rows
+        with np.errstate(divide="ignore", invalid="ignore"):  # where the linear predictor is infinite
+            values = kind(self.model.link, r.y, r.trials, self._eta)
+        if scaled and not self.model._frequency:
+            values = np.sqrt(r.weights / self.model._unit) * values
+        return self._row_series(values)
+
+    @row_property
+    def resid_response(self) -> pd.Series:
+        """y/m - p."""
+        return self._residual(residuals.response)
+
+    @row_property
+    def resid_pearson(self) -> pd.Series:
+        """(y - m p) / sqrt(m p (1 - p)), times the square root of a sampling weight in units of their mean."""
+        return self._residual(residuals.pearson, scaled=True)
+
+    @row_property
+    def resid_dev(self) -> pd.Series:
+        """Signed square roots of the rows' deviances, times those of sampling weights in units of their mean: their
+        squares add up to the deviance, over that mean."""
+        return self._residual(residuals.deviance, scaled=True)
+
+    @row_property
+    def resid_generalized(self) -> pd.Series:
+        """Derivative of the log-likelihood in the linear predictor: the residuals that are orthogonal to X."""
+        return self._residual(residuals.generalized)
+
+    @row_property
+    def resid_working(self) -> pd.Series:
+        """(y/m - p) / f(eta): the residuals of the weighted least squares fit at convergence."""
+        return self._residual(residuals.working)
+
+    def _log_probabilities(self) -> ndarray:
+        link = self.model.link
+        return np.column_stack([link.logsf(self._eta), link.logcdf(self._eta)])
+
+    def _observed_classes(self) -> tuple[ndarray, ndarray | None]:
+        r = self.model._rows
+        if self.model._response.kind == "fraction":
+            raise NotImplementedError("resid_quantile() needs a distribution; a fractional response has a mean only")
+        return (r.y.astype(np.intp) if r.trials is None else r.y), r.trials
+
+    # ------------------------------------------------------------------------------------------ goodness of fit
+    def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
+        link, eta = self.model.link, self._eta
+        return self.model._cells, np.column_stack([link.sf(eta), link.cdf(eta)]), link.cdf(eta)
+
+    def _class_names(self) -> list[Any]:
+        return list(self.model._response.levels)
+
+    def _rsquared_of_rows(self) -> dict[str, float]:
+        model, link = self.model, self.model.link
+        mean, fractions = self._event_share, model._response.kind == "fraction"
+
+        def part(X, y, trials, offset, weights) -> _Sums:
+            eta = self._eta if not model._rows.streamed else self._eta_of(X, offset)
+            m = np.ones(len(y)) if trials is None else trials
+            w = np.ones(len(y)) if weights is None else weights
+            sums = gof.probability_sums(y, m, link.cdf(eta), link.sf(eta), w, mean)
+            return _Sums(sums, gof.Spread.of(eta, w * m))
+
+        found = model._rows.blocks().over_parts(part)
+        latent = gof.mckelvey_zavoina(found.spread, LATENT_VARIANCE[link.name])
+        return gof.of_probabilities(found.sums, mean, fractions) | {"McKelvey-Zavoina": latent}
+
+    # ---------------------------------------------------------------------------------------------- predicting
+    @by_partition
+    def predict(self, newdata=None, which: str = "mean", threshold: float = 0.5, priors=None, offset=None) -> pd.Series:
+        """Predicted probabilities of the event, linear predictors, variances or classes.
+
+        Parameters
+        ----------
+        newdata : DataFrame, array_like, optional
+            Rows to predict: a table with the variables of the formula, rows of the design (scipy.sparse, too), or one
+            row as a vector or list; by default the rows of the fit. Of a Dask DataFrame, predictions are lazy;
+            classes that are whole numbers, or True and False, are nullable there (Int64, boolean).
+        which : {"mean", "linear", "var", "class"}
+            P(event), x'b + offset, P(event) (1 - P(event)), or the label: the event where P(event) > `threshold`.
+        threshold : float
+            In [0, 1].
+        priors : dict, Series, pair or "equal", optional
+            Prevalences of the two levels to predict for, instead of those of the data: p* is proportional to
+            p prior / share, level by level.
+        offset : array_like, optional
+            Offset of the rows. A model fitted with an offset asks for it: in the column that gave it, or here.
+
+        Returns
+        -------
+        Series
+            By the index of `newdata`; NaN (no label) where a value needed is missing.
+
+        Raises
+        ------
+        DataError
+            A variable or the offset is absent.
+        UnseenLevelError
+            A level the model was not fitted on.
+        """
+        _, eta, index = self._linear(newdata, offset)
+        if priors is not None:
+            eta = self._with_priors(eta, priors, which)
+            values = eta if which == "linear" else _from_log_odds(eta, which)
+        else:
+            values = in_place(lambda z: self.model._transform(z, "mean" if which == "class" else which), eta)
+        if which != "class":
+            return pd.Series(values, index=index, copy=False)
+        _check_threshold(threshold)
+        return self._labels(values > threshold, index, np.isnan(values))
+
+    def _labels(self, events: ndarray, index: pd.Index, missing: ndarray | None = None) -> pd.Series:
+        labels = self.model._response.decode(events, missing)
+        return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+
+    def get_prediction(
+        self, newdata=None, which: str = "mean", offset=None, *, priors=None
+    ) -> frames.PredictionResults:
+        """Predictions with delta-method standard errors and intervals that stay inside (0, 1).
+
+        Parameters
+        ----------
+        newdata, offset
+            As in `predict`.
+        which : {"mean", "linear"}
+        priors
+            As in `predict`; they are known, while the shares of the levels in the data that they replace are estimated
+            along with the model: rows are taken for a sample (Prentice & Pyke 1979).
+
+        Returns
+        -------
+        PredictionResults
+            `predicted, se, conf_int(alpha), summary_frame(alpha)`.
+        """
+        X, eta, index = self._linear(newdata, offset)
+        if priors is not None:
+            return self._prediction_for(priors, X, eta, index, which)
+        V = self._cov.matrix
+        parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X, size=rows_at_once(X))]
+        se = np.concatenate(parts) if parts else np.zeros(0)
+        if self._cone is not None:
+            se = np.where(np.isfinite(eta), se, np.nan)
+        return frames.PredictionResults(Prediction(eta, se, self.model.link, which), index)
+
+    def _prediction_for(self, priors, X: Columns, eta: ndarray, index: pd.Index, which: str):
+        """Log-odds of another prevalence: their variance is g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
+        from glmclf.core.likelihood.links import Logit
+        from glmclf.results.generative.priors import share_covariance
+
+        c, s = share_covariance(self)
+        V = self._cov.matrix
+        var = np.concatenate([np.zeros(0), *[np.einsum("ni,ij,nj->n", x, V, x) for x in _arrays(X)]])
+        with_shares = np.concatenate([np.zeros(0), *[x @ c[:, 0] for x in _arrays(X)]])
+        terms = self.model.link.terms(eta)
+        g = terms.r1 + terms.r0
+        var = g * g * var - 2.0 * g * with_shares + s[0, 0]
+        se = np.sqrt(np.where(var >= 0, var, np.nan))
+        moved = self._with_priors(eta, priors, which)
+        return frames.PredictionResults(Prediction(moved, se, Logit(), which), index)
+
+    def _linear(self, newdata, offset) -> tuple[Columns, ndarray, pd.Index]:
+        """Rows of the design in the fit's coordinates, linear predictors and their labels."""
+        model = self.model
+        if newdata is None:
+            r = model._rows
+            X, index = r.X, r.index
+            given = r.offset if offset is None else self._new_offset(model._fit_table(), offset)
+        else:
+            X = model._new_columns(newdata)
+            index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
+            index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
+            given = self._new_offset(newdata, offset)
+            self._check_new_rows(X)
+        if given is not None and given.ndim and given.shape != X.shape[:1]:
+            raise DataError(f"offset has {given.size} values for {X.shape[0]} rows to predict")
+        raw, X = X, self._rotated(X)
+        eta = self._predictor(raw, X, given)
+        return X, self._at_the_limit(None if newdata is None else raw, eta, index), index
+
+    def _rotated(self, X: Columns) -> Columns:
+        """Columns in the coordinates of the fit."""
+        return X if self._basis is None else X.rotated(self._basis, self._exact)
+
+    def _new_offset(self, newdata, offset):
+        """The offset of rows to predict, aligned with them; None if there is none."""
+        if offset is None and not self.model._has_offset:
+            return None
+        column = self.model._offset_column if offset is None else offset
+        if column is None:
+            raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
+        if isinstance(newdata, (np.ndarray, list, tuple)) or is_sparse(newdata):
+            if isinstance(column, str):
+                raise DataError(f'the model was fitted with the offset "{column}": these rows need offset= values')
+            return _numbers(column)
+        table = as_frame(newdata, empty=True, scalars=True)
+        if isinstance(column, str) and column not in table.columns:
+            raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
+        scalar = np.ndim(column) == 0 and not isinstance(column, str)
+        return _numbers(column if scalar else align(column, name="offset", frame=table))
+
+    def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
+        """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""
+        link = self.model.link
+        if which == "linear" and link.name != "logit":
+            raise NotImplementedError(f'priors= with which="linear" is for Logit; with {link.name} use which="mean"')
+        event, other = self._prevalences(priors)
+        shift = np.log(event / self._event_share) - np.log(other / (1.0 - self._event_share))
+        return (eta if link.name == "logit" else link.logcdf(eta) - link.logsf(eta)) + shift
+
+    def _prevalences(self, priors) -> tuple[float, float]:
+        levels = self.model._response.levels
+        other, event = read_priors(priors, levels, self.model.endog_names, positive=True)
+        return float(event), float(other)
+
+    # ------------------------------------------------------------------------------------------------- tables
+    _most_probable: ClassVar[bool] = False
+
+    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
+        own = newdata is None and offset is None
+        eta, index = (self._eta, self.model._rows.index) if own else self._linear(newdata, offset)[1:]
+        return *self._both(eta), index
+
+    def _both(self, eta: ndarray) -> tuple[ndarray, ndarray]:
+        """Log probabilities and probabilities of the two outcomes, (n, 2)."""
+        link = self.model.link
+        log_p = np.column_stack([link.logsf(eta), link.logcdf(eta)])
+        return log_p, np.column_stack([link.sf(eta), link.cdf(eta)])
+
+    def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
+        return *self._both(self._eta_of(X, offset)), _counts(y, trials)
+
+    def _log_p_beside(self, original) -> ndarray:
+        r, link = original.model._rows, self.model.link
+        eta = self._predictor(r.X, self._rotated(r.X), r.offset)
+        return np.column_stack([link.logsf(eta), link.logcdf(eta)])
+
+    @property
+    def _counts(self) -> ndarray:
+        return _counts(self.model._rows.y, self.model._rows.trials)
+
+    @by_part
+    def augment(self, newdata=None) -> pd.DataFrame:
+        """The table with predictions beside it, in the column names of R's broom.
+
+        Parameters
+        ----------
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
+
+        Returns
+        -------
+        DataFrame
+            A copy with ``.fitted`` (probability of the event), ``.se_fit`` and, for the rows of the fit, ``.resid``
+            (deviance residual), ``.hat`` (leverage), ``.std_resid`` and ``.cooksd``.
+        """
+        prediction = self.get_prediction(newdata)
+        new = {".fitted": prediction.predicted, ".se_fit": prediction.se}
+        if newdata is not None:
+            table = as_frame(newdata, empty=True, scalars=True)
+            return table.assign(**{name: np.asarray(column) for name, column in new.items()})
+        r = self.model._rows
+        table = self.model._fit_table()
+        hat = self._leverage
+        new |= {
+            ".resid": self.resid_dev,
+            ".hat": hat,
+            ".std_resid": self.resid_dev / np.sqrt(1.0 - hat),
+            ".cooksd": (self.resid_pearson / (1.0 - hat)) ** 2 * hat / self._size,
+        }
+        return table.assign(**{name: np.asarray(column) for name, column in new.items()}).set_axis(r.index)
+
+    @row_property
+    def _leverage(self) -> ndarray:
+        if self._cone is not None or self._constraint is not None:
+            return self._influences.leverage
+        r, model = self.model._rows, self.model
+        objective, fit = self._objective(), self._narrow_centred.fit
+        evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
+        w = model._likelihood.pointwise(r.y, r.trials, self._eta, True)[2]
+        if not model._frequency:
+            w = model._weighted(w)
+        root = evaluation.factor.root
+        return w * np.concatenate([((x.toarray() @ root) ** 2).sum(axis=1) for x, *_ in expandable(objective.blocks)])
+
+    def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
+        """Responses drawn from the fitted model.
+
+        Parameters
+        ----------
+        n : int
+            How many responses a row.
+        seed : int, SeedSequence or Generator, optional
+            Of numpy's generator: the same seed gives the same draws.
+
+        Returns
+        -------
+        DataFrame
+            Columns sim_1, ..., sim_n: labels as in the data, or successes for counts. A row of frequency weight f
+            stands f times.
+        """
+        response, r = self.model._response, self.model._rows
+        if response.kind == "fraction":
+            raise NotImplementedError("simulate() needs a distribution; a fractional response has a mean only")
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise ValueError(f"n={n!r}: how many responses to draw, at least 1")
+        repeat = np.ones(len(r), dtype=int)
+        if r.weights is not None and self.model._frequency:
+            repeat = r.weights.astype(int)
+        index, p = r.index.repeat(repeat), np.repeat(self.model.link.cdf(self._eta), repeat)
+        generator = seeds.generator(seed)
+        if r.trials is None:
+            draws = [self._labels(generator.random(len(p)) < p, index) for _ in range(n)]
+        else:
+            trials = np.repeat(r.trials, repeat).astype(np.int64)
+            draws = [generator.binomial(trials, p) for _ in range(n)]
+        return pd.DataFrame({f"sim_{i + 1}": d for i, d in enumerate(draws)}, index=index)
+
+    def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
+        """The predicted distribution of the response as a frozen scipy.stats distribution.
+
+        Parameters
+        ----------
+        newdata, offset
+            As in `predict`.
+
+        Returns
+        -------
+        scipy.stats frozen distribution
+            Bernoulli; binomial with the rows' trials for counts of the rows of the fit.
+        """
+        from scipy import stats
+
+        p = at_once(self, newdata, offset=offset).to_numpy()
+        if newdata is None and self.model._rows.trials is not None:
+            return stats.binom(self.model._rows.trials, p)
+        return stats.bernoulli(p)
+
+
+class _Sums(NamedTuple):
+    sums: ndarray
+    spread: gof.Spread
+
+    def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
+        return _Sums(self.sums + other.sums, self.spread + other.spread)
+
+
+def _decided(eta: ndarray, gone: ndarray) -> ndarray:
+    """Linear predictors of rows of which outcomes are gone, (n, 2): inf and -inf where one is."""
+    return np.where(gone[:, 0], np.inf, np.where(gone[:, 1], -np.inf, eta))
+
+
+def _counts(y: ndarray, trials: ndarray | None) -> ndarray:
+    return np.column_stack([(1.0 if trials is None else trials) - y, y])
+
+
+def _arrays(X: Columns):
+    """Blocks of rows as arrays."""
+    return (x.toarray() for (x,) in Blocks(X))
+
+
+def _check_threshold(threshold) -> None:
+    if not is_number(threshold) or not 0 <= threshold <= 1:
+        raise ValueError(f"threshold={threshold!r}: a probability between 0 and 1")
+
+
+def _from_log_odds(z: ndarray, which: str) -> ndarray:
+    if which == "var":
+        return expit(z) * expit(-z)
+    if which in ("mean", "class"):
+        return expit(z)
+    raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or "class"')
+
+
+def _numbers(offset) -> ndarray:
+    try:
+        if np.iscomplexobj(offset):
+            raise TypeError
+        return np.asarray(offset, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"offset must be numbers; found {offset!r}") from None

@@ -1,0 +1,630 @@
+"""Results of a multinomial logit: parameters by regressor and level, probabilities, contrasts of levels."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.design.columns import rows_at_once, triangular_inverse
+from glmclf.core.fit.offsets import centred
+from glmclf.core.likelihood.objective import Evaluation
+from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.numerics import seeds
+from glmclf.core.numerics.double_double import product
+from glmclf.core.rows.blocks import Blocks, in_place
+from glmclf.data.design.arrays import is_sparse
+from glmclf.data.response.priors import read_priors
+from glmclf.data.source.sources import by_part
+from glmclf.data.table.frame import align, as_frame
+from glmclf.errors import CollinearityWarning, DataError, EstimationError
+from glmclf.inference.covariance.influence import Influences
+from glmclf.inference.residuals import multinomial as level_residuals
+from glmclf.inference.specification import gof, iia
+from glmclf.results import decisions
+from glmclf.results.base import row_property
+from glmclf.results.diagnostics.partial_residuals import PartialResiduals
+from glmclf.results.diagnostics.quantile_residuals import QuantileResiduals
+from glmclf.results.lazy import at_once, by_partition
+from glmclf.results.performance.report import JudgedRegression
+from glmclf.results.regression.constrained import said
+from glmclf.results.regression.levels import (
+    LevelEstimates,
+    LevelPredictions,
+    beside,
+    check_prediction,
+    drawn_labels,
+    times_of,
+)
+from glmclf.results.regression.results import Results, saturated_sum
+from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of_unknown
+
+_NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
+
+
+class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, PartialResiduals, Results):
+    """Results of MNLogit."""
+
+    _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_level_shares", "_saturated_value")
+
+    # ------------------------------------------------------------------------------------------------ numbers
+    @cached_property
+    def _level_shares(self) -> list[float]:
+        return self.model._shares[self.model._order].tolist()
+
+    @cached_property
+    def _saturated_value(self) -> float:
+        return self.model._rows.blocks().over_parts(partial(saturated_sum, level_residuals.saturated))
+
+    @property
+    def deviance(self) -> float:
+        """Twice the distance in log-likelihood from the saturated model."""
+        return 2.0 * (self._saturated_value - self._value)
+
+    @property
+    def null_deviance(self) -> float:
+        """The deviance of the model without regressors."""
+        return 2.0 * (self._saturated_value - self._null_value)
+
+    # ---------------------------------------------------------------------------------------------- other bases
+    def rebase(self, level) -> MultinomialResults:
+        """The same fit against another reference, without fitting again.
+
+        Parameters
+        ----------
+        level : label
+            The new base level.
+
+        Returns
+        -------
+        MultinomialResults
+            Parameters b_j - b_level, their covariance, and everything else as a fit with ``reference=level`` gives.
+
+        Raises
+        ------
+        ValueError
+            Not a level of the response.
+        """
+        model = self.model._rebased(level)
+        A, inverse = self._change_of_base(model), self._change_of_base(model, back=True)
+        order = [self.model._response.classes.index(c) for c in model._response.classes]
+        _ = self._fingerprint  # the data compared are those of the fit
+        other = copy.copy(self)
+        dropped = ("_V", "_digits", "_flagged", "_wald_derivatives", "_shift", "_inner")
+        rows = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, row_property)}
+        other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in dropped and n not in rows}
+        e = self._fit.evaluation
+        evaluation = Evaluation(e.value, inverse.T @ e.score, inverse.T @ e.information @ inverse)
+        other.model = model
+        other._fit = replace(self._fit, theta=A @ self._fit.theta, evaluation=evaluation)
+        other._cov = replace(self._cov, matrix=A @ self._cov.matrix @ A.T)
+        other._theta = A @ (self._theta if self._cone is None and not self._combinations else self._finite_theta)
+        if self._cone is not None and self.separation is not None:
+            from glmclf.core.separation.limit import at_infinity
+
+            cone = other._cone = self._cone.mapped(A)
+            other._theta = at_infinity(other._theta, cone.signs)
+            other.separation = renamed(self.separation, model, cone)
+            gone = self._ruled_out
+            other._ruled_out = gone if gone is None or model._rows.streamed else gone[:, order]
+            other._limit, other._origin = None, self._origin or self
+        if self._constraint is not None:
+            constraint = self._constraint.mapped(A, inverse)
+            words = said(constraint.R, constraint.q, model._param_names)
+            other._constraint = replace(constraint, words=words)
+        other._mark_omitted()
+        return other
+
+    def _set_covariance(self, cov_type: str, keywords) -> None:
+        if self._origin is None:
+            return super()._set_covariance(cov_type, keywords)
+        origin: Any = copy.copy(self._origin)  # the limit estimate is in the coordinates of the fit
+        origin._set_covariance(cov_type, keywords)
+        rebased = origin.rebase(self.model.reference)
+        self.__dict__.pop("_V", None)
+        self._cov, self._group_names = rebased._cov, rebased._group_names
+
+    def _change_of_base(self, model, back: bool = False) -> ndarray:
+        """A with params' = A params, from this model's reference to another's (or back)."""
+        old, new = self.model._response.classes, model._response.classes
+        if back:
+            old, new = new, old
+        k = self.model.K
+        C = np.zeros((len(new) - 1, len(old) - 1))
+        for i, level in enumerate(new[1:]):
+            if old.index(level):
+                C[i, old.index(level) - 1] += 1.0
+            C[i, old.index(new[0]) - 1] -= 1.0
+        if new[0] == old[0]:
+            C = np.eye(len(new) - 1)
+        return np.kron(C, np.eye(k))
+
+    def _slopes(self) -> ndarray:
+        """Rows N with N d = 0 if and only if X d is constant: the slopes, whichever way the constant is coded."""
+        constant, columns = self.model._constant_column(), self._columns
+        E = np.eye(self.model.K)[columns]
+        if constant in columns:
+            return E[columns != constant]
+        if not self.model.k_constant:
+            return E
+        X = self.model._rows.X[:].toarray()[:, columns]
+        c = np.linalg.lstsq(X, np.ones(len(X)), rcond=None)[0]
+        return np.linalg.svd(c[None])[2][1:] @ E
+
+    # ---------------------------------------------------------------------------------------------- row-sized
+    @row_property
+    def _eta(self) -> ndarray:
+        r = self.model._rows
+        if r.streamed:
+            return r.blocks().gathered(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
+        return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
+
+    def _eta_of(self, X, offset) -> ndarray:
+        """Linear predictors of rows of the fit as they are in a stream, of all classes."""
+        eta = self._predictor(X, self._rotated(X), offset)
+        z = np.column_stack([np.zeros(len(eta)), eta])
+        if self._cone is None:
+            return z
+        from glmclf.core.separation.limit import outcomes_ruled_out
+
+        return np.where(outcomes_ruled_out(self._cone, self.model.J, X), -np.inf, z)
+
+    def _rotated(self, X):
+        """Columns in the coordinates of the fit."""
+        return X if self._basis is None else X.rotated(self._basis, self._exact)
+
+    def _predictor(self, raw, X, offset) -> ndarray:
+        """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
+        shift = self._wide(self._shift)
+        if shift.any():
+            offset = -self.model._eta(shift, raw, None if offset is None else -np.asarray(offset, dtype=float))
+        return self.model._eta(self._inner, X, offset)
+
+    def _at_the_limit(self, X, eta: ndarray, index: pd.Index | None = None) -> ndarray:
+        """Linear predictors of all classes, the reference first; of a separated fit -inf for classes that are ruled
+        out, NaN for the others where directions disagree about one of them. Of rows of the fit, X None, it is known."""
+        z = np.column_stack([np.zeros(len(eta)), eta])
+        if self._cone is None:
+            return z
+        if X is None:
+            assert self._ruled_out is not None
+            return np.where(self._ruled_out, -np.inf, z)
+        A, K, k = X[:].toarray(), self.model.J, self.model.K
+        beats, unknown = np.zeros((K, K, len(A))), np.zeros(len(A), dtype=bool)
+        for c in range(K):
+            for l in range(c):
+                R = np.zeros((len(A), k * (K - 1)))
+                R[:, (c - 1) * k : c * k] = A
+                if l:
+                    R[:, (l - 1) * k : l * k] = -A
+                beats[c, l], open_ = signs_of_rows(self._cone, R)
+                beats[l, c] = -beats[c, l]
+                unknown |= open_
+        lost = (beats == -1).any(axis=1).T
+        unsure = (np.isnan(beats) & ~lost.T[:, None] & ~lost.T[None]).any(axis=(0, 1))
+        warn_of_unknown(unknown & unsure, index)
+        return np.where(lost, -np.inf, np.where(unsure[:, None], np.nan, z))
+
+    @row_property
+    def fittedvalues(self) -> pd.DataFrame:
+        """Fitted probabilities, a column a level."""
+        return self._by_level(self.model._transform(self._eta, "mean"), self.model._rows.index)
+
+    def _residual(self, kind, scaled: bool = False) -> pd.DataFrame:
+        r = self.model._rows
+        with np.errstate(divide="ignore", invalid="ignore"):  # where a class is ruled out
+            values = kind(r.y, r.trials, self._eta)[:, self.model._order]
+        if scaled and not self.model._frequency:
+            values = np.sqrt(r.weights / self.model._unit)[:, None] * values
+        return self._by_level(values, r.index)
+
+    @row_property
+    def resid_response(self) -> pd.DataFrame:
+        """y/m - p, a column a level."""
+        return self._residual(level_residuals.response)
+
+    @row_property
+    def resid_pearson(self) -> pd.DataFrame:
+        """(y - m p) / sqrt(m p (1 - p)), a column a level, times the square root of a sampling weight in units of their
+        mean."""
+        return self._residual(level_residuals.pearson, scaled=True)
+
+    @row_property
+    def resid_generalized(self) -> pd.DataFrame:
+        """y - m p of each level that has an equation: the derivative of the log-likelihood in its linear predictor.
+
+        These are orthogonal to the regressors.
+        """
+        r, model = self.model._rows, self.model
+        u = model._likelihood.pointwise(r.y, r.trials, self._eta[:, 1:], self._eta[:, :1])[1]
+        return pd.DataFrame(u, index=r.index, columns=pd.Index(model._equations, dtype=object))
+
+    @row_property
+    def resid_dev(self) -> pd.DataFrame:
+        """sign(y - m p) sqrt(2 (y log(y / (m p)) - (y - m p))), a column a level, times the square root of a sampling
+        weight in units of their mean: their squares add up to the deviance of each row, and of the fit over that mean.
+        """
+        return self._residual(level_residuals.deviance_by_level, scaled=True)
+
+    @row_property
+    def resid_misclassified(self) -> pd.Series:
+        """1 where the most probable level is not the observed one, else 0; of counts the share of the other levels."""
+        r, model = self.model._rows, self.model
+        no = level_residuals.shares(r.y, r.trials, model.J)[1][:, model._order]
+        best = model._transform(self._eta, "mean").argmax(axis=1)
+        return pd.Series(no[np.arange(len(r)), best], index=r.index)
+
+    @row_property
+    def resid_working(self) -> pd.DataFrame:
+        """y_j/(m p_j) - y_0/(m p_0) of each level j that has an equation, 0 the reference: the residuals of the
+        weighted least squares fit at convergence, W^-1 (y - m p)."""
+        r, model = self.model._rows, self.model
+        values = level_residuals.working(r.y, r.trials, self._eta)
+        return pd.DataFrame(values, index=r.index, columns=pd.Index(model._equations, dtype=object))
+
+    def _log_probabilities(self) -> ndarray:
+        return Multinomial.softmax(self._eta)[0][:, self.model._order]
+
+    def _observed_classes(self) -> tuple[ndarray, ndarray | None]:
+        y, o = self.model._rows.y, np.array(self.model._order)
+        if y.ndim == 2:
+            return y[:, o], y.sum(axis=1)
+        return np.argsort(o)[y], None
+
+    # ---------------------------------------------------------------------------------------- tests of the fit
+    _risk_test: ClassVar[str] = "Fagerland-Hosmer"
+
+    def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
+        _, p, q = Multinomial.softmax(self._eta)
+        return self.model._cells, p, q[:, 0]
+
+    def _rsquared_of_rows(self) -> dict[str, float]:
+        model = self.model
+
+        def part(X, y, trials, offset, weights) -> ndarray:
+            eta = self._eta_of(X, offset) if model._rows.streamed else self._eta
+            _, p, q = Multinomial.softmax(eta)
+            return gof.class_sums(model._cells_of(y, trials, weights), p, q)
+
+        return gof.of_class_probabilities(model._rows.blocks().over_parts(part))
+
+    def _class_names(self) -> list[Any]:
+        return self.model._classes
+
+    def iia_test(self, method: str = "hausman-mcfadden", seed=None) -> pd.DataFrame:
+        """Independence of irrelevant alternatives: does leaving a level out change how the others compare?
+
+        Parameters
+        ----------
+        method : {"hausman-mcfadden", "small-hsiao"}
+            Hausman and McFadden compare the coefficients that the fits with and without the level share; Small and
+            Hsiao the likelihoods of a random half of the observations.
+        seed : int, SeedSequence or Generator, optional
+            Of the random halves ("small-hsiao" only).
+
+        Returns
+        -------
+        DataFrame
+            Index: the level left out. Columns: statistic (chi-squared), df, pvalue and note. A negative Hausman
+            statistic is reported as it is, without a p-value: the covariances are too close for the test, which its
+            authors read as no evidence against independence. Where the fit without the level does not exist the row is
+            NaN and the note says why.
+
+        Raises
+        ------
+        ValueError
+            Fewer than three levels; a pseudo-likelihood; an unknown method; a seed where nothing is random.
+
+        References
+        ----------
+        Hausman & McFadden (1984), Econometrica 52, 1219-1240. Small & Hsiao (1985), International Economic Review 26,
+        619-627. Cheng & Long (2007), Sociological Methods & Research 35, 583-600, on how little these tests can be
+        relied on.
+        """
+        if method not in iia.METHODS:
+            raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.METHODS))}")
+        self._refuse_reduced("iia_test()", "it compares maximum likelihood estimates")
+        self._refuse_constrained("iia_test()", "a fit without them")
+        if self._cone is not None:
+            raise ValueError(f"iia_test compares estimates, of which some are infinite ({self.separation})")
+        if len(self.levels) < 3:
+            raise ValueError(f"iia_test leaves one level out and needs two others; the levels are {self.levels}")
+        self._check_likelihood("iia_test()", "weights of whole numbers as freq_weights=")
+        if method == "hausman-mcfadden":
+            if seed is not None:
+                raise ValueError('seed= is for method="small-hsiao": nothing is random here')
+            rows = [self._attempt(self._hausman, level) for level in self.levels]
+        else:
+            order = self.model._order  # in the order of the levels, so that a seed means the same for any reference
+            back = np.argsort(order)
+            first, second = (half[:, back] for half in iia.halves(self.model._cells[:, order], seed))
+            try:
+                halves = [self._refit(None, counts) for counts in (first, second)]
+            except EstimationError as error:
+                raise EstimationError(f"small-hsiao: a random half of the data has no estimate: {error}") from None
+            rows = [self._attempt(self._small_hsiao, level, second, *halves) for level in self.levels]
+        index = pd.Index(self.levels, name="omitted", dtype=object)
+        return pd.DataFrame(rows, index=index, columns=["statistic", "df", "pvalue", "note"])
+
+    @staticmethod
+    def _attempt(test, *args) -> iia.IIATest:
+        try:
+            return test(*args)
+        except EstimationError as error:
+            return iia.IIATest(np.nan, 0, np.nan, str(error))
+
+    def _refit(self, level, counts: ndarray | None = None) -> MultinomialResults:
+        """The fit without a level, and to other counts; started at this one."""
+        model = self.model._without(level, counts)
+        base, at = self._common(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CollinearityWarning)
+            fit = model.fit(start_params=base._finite_theta[at], separation="raise")
+        lost = [model.exog_names[j] for j in fit._combinations if j not in self._combinations]
+        if lost:
+            raise EstimationError(f"without these rows {', '.join(lost)} is a combination of other columns")
+        if not fit.converged:
+            raise EstimationError(f"the fit did not converge: {fit.mle_retvals['message']}")
+        return fit
+
+    def _common(self, model) -> tuple[MultinomialResults, ndarray]:
+        """This fit against the reference of a model of fewer levels, and where that model's parameters are in it."""
+        base = self if self.reference == model.reference else self.rebase(model.reference)
+        equations, k = base.model._equations, model.K
+        at = np.concatenate([np.arange(k) + k * equations.index(level) for level in model._equations])
+        return base, at
+
+    def _hausman(self, level) -> iia.IIATest:
+        restricted = self._refit(level)
+        base, at = self._common(restricted.model)
+        # both in the coordinates of this fit, where an ill-conditioned design keeps its digits
+        inner, other = base._narrow, restricted._narrow
+        at = np.searchsorted(base._places, at[np.isin(at, base._places)])
+        T, k = inner.fit.evaluation.factor.root[at], len(base._columns)
+        C = np.eye(k) if inner.basis is None else inner.basis
+        if other.basis is not None:
+            C = product(C, triangular_inverse(other.basis))
+        A = np.kron(np.eye(len(at) // k), C)
+        V = restricted._cov.matrix[np.ix_(restricted._places, restricted._places)]
+        return iia.hausman(inner.fit.theta[at], T @ T.T, A @ other.fit.theta, A @ V @ A.T)
+
+    def _small_hsiao(self, level, counts: ndarray, first, second) -> iia.IIATest:
+        restricted = self._refit(level, counts)
+        halves = (half._common(restricted.model) for half in (first, second))
+        one, two = (base._finite_theta[at] for base, at in halves)
+        average = np.sqrt(0.5) * one + (1.0 - np.sqrt(0.5)) * two
+        objective, shift = centred(restricted.model._objective())
+        value = objective.gradient(average + shift).value
+        return iia.small_hsiao(value, restricted._value, restricted._size)
+
+    # ---------------------------------------------------------------------------------------------- predicting
+    @by_partition
+    def predict(self, newdata: Any = None, which: str = "mean", priors: Any = None, offset: Any = None) -> Any:
+        """Predicted probabilities, linear predictors or classes.
+
+        Parameters
+        ----------
+        newdata : DataFrame, array_like, optional
+            As for the binary models; by default the rows of the fit.
+        which : {"mean", "linear", "var", "class"}
+            Probabilities p; linear predictors, 0 for the reference; p (1 - p); or the most probable level.
+        priors : dict, Series, sequence or "equal", optional
+            Prevalences of the levels to predict for, instead of those of the data.
+        offset : array_like, optional
+            Offset of the rows.
+
+        Returns
+        -------
+        DataFrame (a column a level) or, for classes, Series
+            By the index of `newdata`; NaN (no label) where a value needed is missing.
+        """
+        _, eta, index = self._linear(newdata, offset)
+        if priors is not None:
+            eta = eta + np.append(0.0, self._prior_shift(priors))
+        values = in_place(lambda z: self.model._transform(z, "mean" if which == "class" else which), eta)
+        if which != "class":
+            return self._by_level(values, index)
+        p = values
+        missing = np.isnan(p).any(axis=1)
+        labels = self.model._response.decode(np.where(missing, 0, np.nan_to_num(p).argmax(axis=1)), missing)
+        return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+
+    def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
+        """The predicted distribution of the counts of each level, a frozen scipy.stats multinomial distribution.
+
+        Parameters
+        ----------
+        newdata, offset
+            As in `predict`.
+
+        Returns
+        -------
+        scipy.stats frozen distribution
+            Of one trial a row; of the rows' trials for counts of the rows of the fit.
+        """
+        from scipy import stats
+
+        p = at_once(self, newdata, offset=offset).to_numpy()
+        counts = newdata is None and self.model._rows.trials is not None
+        return stats.multinomial(self.model._rows.trials.astype(int) if counts else 1, p)
+
+    def _prior_shift(self, priors) -> ndarray:
+        levels = self.levels
+        wanted = read_priors(priors, levels, self.model.endog_names, positive=True)
+        shift = dict(zip(levels, np.log(wanted / np.array(self._level_shares)), strict=True))
+        return np.array([shift[level] - shift[self.reference] for level in self.model._equations])
+
+    def _linear(self, newdata, offset):
+        model = self.model
+        if newdata is None:
+            r = model._rows
+            X, index = r.X, r.index
+            given = r.offset if offset is None else self._new_offset(model._fit_table(), offset)
+        else:
+            X = model._new_columns(newdata)
+            index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
+            index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
+            given = self._new_offset(newdata, offset)
+            self._check_new_rows(X)
+        raw, X = X, self._rotated(X)
+        if given is not None and np.ndim(given) and len(given) != X.shape[0]:
+            raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
+        eta = self._predictor(raw, X, given)
+        return X, self._at_the_limit(None if newdata is None else raw, eta, index), index
+
+    def _new_offset(self, newdata, offset):
+        if offset is None and not self.model._has_offset:
+            return None
+        column = self.model._offset_column if offset is None else offset
+        if column is None:
+            raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
+        model = self.model
+        if isinstance(column, pd.DataFrame):
+            base = replace(model._response, reference=model._offset_base)
+            column = model._labelled_offset(column, base.classes[1:])
+            if not (isinstance(newdata, (np.ndarray, list, tuple)) or is_sparse(newdata)):
+                table = as_frame(newdata, empty=True, scalars=True)
+                column = np.column_stack([align(column[c], name="offset", frame=table) for c in column.columns])
+        if not isinstance(column, (str, pd.Series)):
+            return model._relative(np.asarray(column, dtype=float))
+        table = as_frame(newdata, empty=True, scalars=True)
+        if isinstance(column, str) and column not in table.columns:
+            raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
+        return model._relative(align(column, name="offset", frame=table))
+
+    def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> LevelPredictions:
+        """Predicted probabilities with delta-method standard errors and intervals inside (0, 1).
+
+        Parameters
+        ----------
+        newdata, offset
+            As in `predict`.
+        which : {"mean", "linear"}
+            Probabilities, or log-odds against the reference, 0 for it.
+        priors
+            As in `predict`; they are known, while the shares of the levels in the data that they replace are estimated
+            along with the model: rows are taken for a sample (Prentice & Pyke 1979).
+
+        Returns
+        -------
+        LevelPredictions
+            `predicted, se, conf_int(alpha), summary_frame(alpha)`; the interval of p_k is that of log(p_k / (1 - p_k)),
+            transformed.
+        """
+        check_prediction(which)
+        X, eta, index = self._linear(newdata, offset)
+        parts = [self._log_odds_covariance(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
+        q = eta.shape[1] - 1
+        S, order = np.concatenate([np.zeros((0, q, q)), *parts]), self.model._order
+        if priors is not None:
+            eta = eta + np.append(0.0, self._prior_shift(priors))
+            S = S + self._share_covariance(X)
+        if which == "linear":
+            return LevelPredictions._of_log_odds(Multinomial.log_odds(eta), S, order, index, self.levels)
+        log_p, p, complement = Multinomial.possible(eta)
+        if self._cone is not None:  # a class that is ruled out, or the only one left, has no interval
+            possible = ~np.isneginf(eta)
+            log_p = np.where(possible & (possible.sum(axis=1, keepdims=True) > 1), log_p, np.nan)
+        return LevelPredictions._of_probabilities(log_p, p, complement, S, order, index, self.levels)
+
+    def _share_covariance(self, X) -> ndarray:
+        """What the estimated shares add to the covariance of log-odds that are divided by theirs, (n, K-1, K-1)."""
+        from glmclf.results.generative.priors import share_covariance
+
+        C, S = share_covariance(self)
+        C = C.reshape(len(S), -1, len(S))
+        parts = [np.einsum("nk,akb->nab", x.toarray(), C) for (x,) in Blocks(X)]
+        cross = np.concatenate([np.zeros((0, *S.shape)), *parts])
+        return S - cross - cross.transpose(0, 2, 1)
+
+    def _log_odds_covariance(self, X: ndarray) -> ndarray:
+        """Covariance of the linear predictors of rows in the fit's coordinates, (n, K-1, K-1)."""
+        k = X.shape[1]
+        V = self._cov.matrix.reshape(-1, k, len(self._cov.matrix) // k, k)
+        return np.einsum("ni,aibj,nj->nab", X, V, X, optimize=True)
+
+    # ------------------------------------------------------------------------------------------------- tables
+    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
+        own = newdata is None and offset is None
+        eta, index = (self._eta, self.model._rows.index) if own else self._linear(newdata, offset)[1:]
+        return *self._all(eta), index
+
+    def _all(self, eta: ndarray) -> tuple[ndarray, ndarray]:
+        """Log probabilities and probabilities of all levels in their order, (n, K)."""
+        with np.errstate(invalid="ignore"):
+            log_p, p, _ = Multinomial.possible(eta)
+        return log_p[:, self.model._order], p[:, self.model._order]
+
+    def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
+        return *self._all(self._eta_of(X, offset)), self.model._level_counts(y)
+
+    def _log_p_beside(self, original) -> ndarray:
+        r = original.model._rows
+        eta = self._predictor(r.X, self._rotated(r.X), r.offset)
+        return Multinomial.softmax(np.column_stack([np.zeros(len(eta)), eta]))[0][:, self.model._order]
+
+    @property
+    def _counts(self) -> ndarray:
+        return self.model.wendog
+
+    @property
+    def _event_place(self) -> int:
+        return self.levels.index(self.model._equations[0])
+
+    @by_part
+    def augment(self, newdata=None) -> pd.DataFrame:
+        """The table with predictions beside it.
+
+        Parameters
+        ----------
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
+
+        Returns
+        -------
+        DataFrame
+            A copy with ``.fitted_<level>`` and ``.se_fit_<level>`` of each level, ``.class`` (the most probable level)
+            and, for the rows of the fit, ``.resid`` (deviance residual), ``.hat`` (trace of the leverage block) and
+            ``.cooksd`` (NaN for a separated fit).
+        """
+        new = beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
+        if newdata is not None:
+            return as_frame(newdata, empty=True, scalars=True).assign(**new)
+        found = self._influences if self._cone is None else _NO_INFLUENCE
+        r = self.model._rows
+        signed = level_residuals.deviance(r.y, r.trials, self._eta)
+        new |= {".resid": signed, ".hat": found.leverage + 0.0 * signed, ".cooksd": found.cooks + 0.0 * signed}
+        return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
+
+    def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
+        """Responses drawn from the fitted model.
+
+        Parameters
+        ----------
+        n : int
+            How many responses a row.
+        seed : int, SeedSequence or Generator, optional
+
+        Returns
+        -------
+        DataFrame
+            Columns sim_1, ..., sim_n of labels; of counts, (sim_i, level). A row of frequency weight f stands f times.
+        """
+        decisions.check_count(n, "responses to draw")
+        r = self.model._rows
+        times = times_of(r, self.model._frequency)
+        index, generator = r.index.repeat(times), seeds.generator(seed)
+        p = np.repeat(self.model._transform(self._eta, "mean"), times, axis=0)
+        if r.trials is None:
+            return drawn_labels(p, n, generator, self.model._response, index)
+        trials = np.repeat(r.trials, times).astype(np.int64)
+        draws = {f"sim_{i + 1}": self._by_level(generator.multinomial(trials, p), index) for i in range(n)}
+        return pd.concat(draws, axis=1)

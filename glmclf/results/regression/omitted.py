@@ -1,0 +1,67 @@
+"""Columns that are combinations of others, in words: what they equal, and which cells of factors have no rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from glmclf.core.fit.aliasing import violations
+from glmclf.errors import DataWarning, warn
+
+SHOWN = 8
+_LEVEL = re.compile(
+    r"(?:C\((?P<inner>[^,()]+)(?:, *Treatment.*)?\)|(?P<bare>[^()\[\]]+))\[(?:T\.)?(?P<level>[^\[\]]*)\]"
+)
+
+
+def combination(terms: Mapping[int, float], names: list[str]) -> str:
+    """A combination of columns, ``x1 + 2 * x2``; empty for 0."""
+    parts: list[str] = []
+    for i, v in terms.items():
+        sign = "" if not parts else " - " if v < 0 else " + "
+        size = abs(v) if parts else v
+        parts.append(sign + (names[i] if f"{size:.6g}" == "1" else f"{size:.6g} * {names[i]}"))
+    return "".join(parts)
+
+
+def empty_cell(name: str) -> str:
+    """Which level, or which combination of levels, a column of zeros says no row has; nothing where it is numbers."""
+    cells = [_LEVEL.fullmatch(part) for part in name.split(":")]
+    found = [(m["inner"] or m["bare"], m["level"]) for m in cells if m is not None]
+    if not found or len(found) < len(cells):
+        return ""
+    return " (no row has " + " and ".join(f'{factor} = "{level}"' for factor, level in found) + ")"
+
+
+def omitted_note(combinations: Mapping[int, Mapping[int, float]], names: list[str]) -> str:
+    """What was left out, for the summary."""
+    parts = [
+        f'"{names[j]}" = {combination(terms, names) or "0" + empty_cell(names[j])}' for j, terms in combinations.items()
+    ]
+    more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+    return f"Omitted, as combinations of other columns: {', '.join(parts[:SHOWN])}{more}."
+
+
+def check_new_rows(
+    combinations: Mapping[int, Mapping[int, float]], X: Any, names: list[str], units: Any = None
+) -> None:
+    """Say which rows to predict, of Columns X, disobey a combination that columns of the fit obeyed."""
+    broken = violations(combinations, X[:].toarray(), units) if combinations else {}
+    if broken:
+        warn(new_rows_warning(broken, combinations, names, X.shape[0]), DataWarning)
+
+
+def new_rows_warning(broken: Mapping[int, Any], combinations, names: list[str], n: int) -> str:
+    """What rows to predict are not estimable, and why."""
+    rows = sum(broken.values()) > 0
+    said = []
+    for j in broken:
+        terms = combinations[j]
+        cell = "" if terms else empty_cell(names[j])
+        said.append(f'"{names[j]}" = {combination(terms, names) or "0"}{cell}')
+    more = f" and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
+    return (
+        f"{int(rows.sum())} of {n} rows to predict are not estimable: in every row of the fit "
+        f"{', '.join(said[:SHOWN])}{more}, and not in these. Their predictions take the omitted coefficients as 0."
+    )

@@ -1,0 +1,704 @@
+"""Results of penalised fits: ridge, lasso and elastic net, and the maximum likelihood refit of what a lasso selects."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.design.columns import beside as side_by_side
+from glmclf.core.design.columns import some_columns
+from glmclf.core.fit.aliasing import columns_kept, places_kept, wide
+from glmclf.core.fit.estimate import into_basis
+from glmclf.core.fit.rank import triangular_factor
+from glmclf.core.fit.solvers import Fit
+from glmclf.core.likelihood.objective import Evaluation
+from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, Spread
+from glmclf.data.source.sources import by_part
+from glmclf.data.table.frame import as_frame
+from glmclf.inference.covariance.types import Covariance
+from glmclf.inference.hypotheses import wald
+from glmclf.inference.residuals import multinomial as level_residuals
+from glmclf.results.base import Estimates
+from glmclf.results.regression.binary import BinaryResults
+from glmclf.results.regression.levels import beside, spelled
+from glmclf.results.regression.multinomial import MultinomialResults
+from glmclf.results.regression.results import Results
+from glmclf.results.tables import frames
+from glmclf.results.tables.summary import count, number
+
+POSTERIOR, REFIT, NONE = "posterior", "nonrobust", "none"
+WORDS = {
+    POSTERIOR: "Standard errors are posterior standard deviations: the penalty is a normal prior, the posterior normal "
+    "at its mode. There is no z and no p.",
+    REFIT: "Standard errors are from the inverse observed information of the selected columns; they and the p-values "
+    "ignore that the same data selected them.",
+    NONE: "",
+}
+
+# what a penalised estimate does not have, and why
+REFUSED: dict[str, str] = {
+    "llr": "the estimate is not the maximum of the likelihood. deviance and prsquared are there",
+    "llr_pvalue": "the estimate is not the maximum of the likelihood",
+    "compare_lr_test": "the estimate is not the maximum of the likelihood. Compare aic, or fit_regularized_cv",
+    "anova": "its tests need a maximum of the likelihood. Compare aic, or use fit()",
+    "wald_test_terms": "its tests need a maximum of the likelihood. Use fit()",
+    "score_test": "the score is not zero at the estimate. Use fit()",
+    "linktest": "the estimate is not the maximum of the likelihood. Use fit()",
+    "compare_vuong": "the estimate is not the maximum of the likelihood. Compare aic, or use fit()",
+    "gof_test": "its degrees of freedom need a maximum of the likelihood. Use fit()",
+    "information_matrix_test": "it needs a maximum of the likelihood. Use fit()",
+    "get_influence": "leverage and the change without a row are those of a maximum of the likelihood. Use fit()",
+    "with_cov": "the covariance is the posterior's, or there is none. Use fit(cov_type=...)",
+    "rebase": "the penalty is on contrasts with the reference. Fit with the other reference, or symmetric=True",
+    "level_contrasts": "it tests. params has the estimates",
+    "combine_test": "it tests. Use fit()",
+    "iia_test": "it compares maximum likelihood estimates. Use fit()",
+    "equations": "they have tests. params has the estimates",
+    "profile": "the estimate is not the maximum of the likelihood. Use fit()",
+    "hauck_donner": "there is no Wald test. Use fit()",
+    "constraint_test": "the estimate is not the maximum of the likelihood. Use fit()",
+    "digits": "they are known of maximum likelihood. mle_retvals has the violation of the optimality conditions",
+}
+# the same of the maximum likelihood refit of what was selected
+REFUSED_OF_REFIT = dict.fromkeys(
+    ("llr", "llr_pvalue", "compare_lr_test", "anova", "wald_test_terms", "score_test", "gof_test", "constraint_test")
+    + ("linktest", "compare_vuong", "information_matrix_test"),
+    "the data chose the columns, so that a test of the model as a whole is none. wald_test ignores that, too; fit a "
+    "model of the selected columns by fit() to have this one",
+) | dict.fromkeys(
+    ("get_influence", "with_cov", "rebase", "level_contrasts", "combine_test", "iia_test", "equations", "profile")
+    + ("hauck_donner", "digits"),
+    "the columns were selected by a penalty. Fit a model of the selected columns by fit() to have it",
+)
+NOT_KEPT = ("_rounded", "_digits", "_flagged")  # facts of a maximum of the likelihood
+PROPERTIES = ("llr", "llr_pvalue", "equations", "hauck_donner", "digits")
+AFTER_REFIT = ("tvalues", "pvalues", "t_test", "wald_test", "f_test", "nonlinear_test", "t_test_pairwise")
+
+
+class SpreadCovariance(Covariance):
+    """The covariance of all p parameters from that of an estimate, which has `places` among them, when it is first
+    asked for."""
+
+    def __init__(self, name: str, description: str, spread: Spread, places: ndarray | None, p: int):
+        super().__init__(name, np.zeros((0, 0)), description)
+        del self.__dict__["matrix"]
+        self.__dict__["form"] = partial(_of_parameters, spread, places, p)
+        if spread.known:
+            _ = self.matrix
+
+    @cached_property
+    def matrix(self) -> ndarray:
+        """(p, p)."""
+        found = self.__dict__["form"]()
+        del self.__dict__["form"]  # and the data with it
+        return found
+
+
+def _of_parameters(spread: Spread, places: ndarray | None, p: int) -> ndarray:
+    assert spread.parameters is not None
+    return spread.parameters if places is None else wide(spread.parameters, places, p)
+
+
+class RegularizedResults(Results):
+    """Results of `fit_regularized`: maxima of ``llf/N - alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``.
+
+    A ridge has posterior standard deviations and intervals, as under independent normal priors with mean 0 and
+    precision N alpha. A lasso has a selected set and no standard errors. Neither has z, p and tests: these are refused.
+
+    With more than 3,000 coefficients a ridge of MNLogit forms the information, and the covariance from it, when `bse`,
+    `cov_params`, `df_model` or what rests on them is first asked for.
+    """
+
+    _penalised: PenalisedEstimate
+    _again = False  # fitted again by maximum likelihood
+    _regularised: ClassVar[bool] = True
+    _has_bic: ClassVar[bool] = True  # with effective degrees of freedom
+
+    def __init__(self, model, found: PenalisedEstimate, cov: tuple[Covariance, list[str]], method: str):
+        assert found.b is not None and found.penalty is not None
+        self._penalised, self._again = found, cov[0].name == REFIT
+        self._b, self._penalty = found.b, found.penalty
+        super().__init__(model, found, cov, method)
+        self._theta = self._b if self._omitted is None else np.where(self._omitted, np.nan, self._b)
+        del self.mle_retvals["gradient_norm"]  # of the likelihood, which is not 0
+        self.mle_retvals["kkt"] = found.kkt
+
+    def _mark_omitted(self) -> None:
+        """NaN for what was left out; `_theta` is set by the constructor."""
+        self._omitted = None
+        if self._combinations:
+            k = len(self.model.exog_names)
+            d = len(self._b)
+            self._omitted = np.ones(d, dtype=bool)
+            self._omitted[places_kept(self._combinations, k, d // k)] = False
+
+    # ------------------------------------------------------------------------------------------- what was asked
+    @property
+    def alpha(self) -> Any:
+        """Weight of the penalty: a number where all penalised coefficients share it, else labelled like `params`."""
+        given = np.unique(self._penalty.alpha[self._penalty.alpha > 0])
+        return (float(given[0]) if len(given) else 0.0) if len(given) < 2 else self._labelled(self._penalty.alpha)
+
+    @property
+    def L1_wt(self) -> float:
+        """Share of the absolute values in the penalty: 0 is a ridge, 1 a lasso."""
+        return self._penalty.L1_wt
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether every class has a coefficient vector, as the softmax of glmnet and of neural networks."""
+        return self._penalised.symmetric
+
+    @property
+    def refit(self) -> bool:
+        """Whether the selected columns were fitted again by maximum likelihood."""
+        return self._again
+
+    # ----------------------------------------------------------------------------------------------- numbers
+    @property
+    def llf_penalized(self) -> float:
+        """llf less the penalty, ``N alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``: the estimate maximises it."""
+        if self._again:
+            raise AttributeError("llf_penalized: a refit maximises the likelihood; llf is its maximum")
+        return self.llf - self._penalty.value(self._b)
+
+    @cached_property
+    def _V(self) -> ndarray:
+        """Posterior covariance of the coefficients; NaN where there is none."""
+        V = np.array(self._penalised.V) if self._has_spread else np.full((len(self._b), len(self._b)), np.nan)
+        lost = np.zeros(len(V), dtype=bool) if self._omitted is None else self._omitted.copy()
+        if self._again:
+            lost |= self._b == 0
+        V[lost] = V[:, lost] = np.nan
+        return V
+
+    def _refuse_reduced(self, what: str, why: str) -> None:
+        raise NotImplementedError(f"{what} of a penalised fit: {why}")
+
+    def _repeated(self, model) -> Any:
+        free = model._constant_column()
+        d, k = len(self._b), len(model.exog_names)
+        penalized = free is not None and bool(self._penalty.alpha[np.arange(d) % k == free].any())
+        return model.fit_regularized(
+            *(self.alpha, self.L1_wt),
+            penalize_intercept=penalized,
+            **({"symmetric": True} if self.symmetric else {}),
+            refit=self.refit,
+            n_threads=1,
+        )
+
+    @property
+    def _has_spread(self) -> bool:
+        return self._cov.name != NONE
+
+    def _need_spread(self, what: str) -> None:
+        if self._has_spread:
+            return
+        if self.model._pseudo:
+            which = "a fractional response" if self.model._frequency else "sampling weights"
+            why = f"{which}: the log-likelihood is a pseudo-likelihood, which has no posterior"
+        else:
+            why = f"L1_wt={self.L1_wt:g}: a selected estimate has no standard errors. L1_wt=0 has, and refit=True"
+        raise NotImplementedError(f"{what} of a penalised fit with {why}")
+
+    @property
+    def posterior_sd(self) -> Any:
+        """Posterior standard deviations, the square roots of the diagonal of (I + ridge)^-1, I the observed
+        information and ridge = N alpha: labelled like `params`. NaN where there is no posterior: after a lasso, and
+        of a pseudo-likelihood."""
+        if self._again:
+            raise NotImplementedError("posterior_sd of a refit: it has no prior. bse has the standard errors")
+        return self._labelled(self._se)
+
+    @cached_property
+    def k_params_effective(self) -> float:
+        """Effective degrees of freedom: the trace of I (I + ridge)^-1 over the coefficients that are not 0, I the
+        observed information. After a lasso their number (Zou, Hastie & Tibshirani 2007)."""
+        return float(self._penalised.shares.sum())
+
+    @property
+    def _size(self) -> Any:
+        return self.k_params_effective
+
+    @cached_property
+    def df_model(self) -> float:  # type: ignore[override]
+        """Effective degrees of freedom of the slopes; after a lasso the number of slopes that are not 0.
+
+        Where columns span a constant without being one, less the effective degrees of freedom of that constant alone,
+        with the same penalty.
+        """
+        slopes = float(self._penalised.shares[self._slope].sum())
+        spanned = self.model.k_constant and self._slope.all()
+        return max(0.0, slopes - self._share_of_constant()) if spanned else slopes
+
+    def _share_of_constant(self) -> float:
+        """Trace of A (A + R)^-1, A the information on the constants that the coefficients span and R their ridge."""
+        model, found = self.model, self._penalised
+        columns = columns_kept(self._combinations, len(model.exog_names))
+        both = model._rows.columns().changed(
+            lambda X: (side_by_side(some_columns(X, columns), np.ones((X.shape[0], 1))),)
+        )
+        R, c = triangular_factor(both), np.zeros(len(model.exog_names))
+        c[columns] = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=None)[0]
+        c[np.abs(c) < 1e-9 * np.abs(c).max()] = 0.0
+        C = np.kron(np.eye(len(self._b) // len(c)), c[:, None])
+        if self._penalty.lasso.any():  # constants of classes all of whose columns are selected
+            C = C[:, ~(C[self._b == 0] != 0).any(axis=0)]
+        D = np.kron(model._contrasts_of_levels(), np.eye(len(c))) if found.symmetric else np.eye(len(self._b))
+        DC = D @ C if self._basis is None else into_basis(self._basis, D @ C)
+        A = DC.T @ self._fit.evaluation.information @ DC
+        return float(np.trace(np.linalg.pinv(A + (C.T * self._penalty.ridge) @ C, hermitian=True) @ A))
+
+    @property
+    def df_resid(self) -> float:
+        """Observations less effective degrees of freedom."""
+        return self.nobs - self.k_params_effective
+
+    @property
+    def _k_counted(self) -> float:
+        return self.k_params_effective
+
+    @property
+    def _slope(self) -> ndarray:
+        """Which coefficients are not intercepts, (d,)."""
+        k, constant = len(self.model.exog_names), self._penalised.constant
+        return np.arange(len(self._b)) % k != (-1 if constant is None else constant)
+
+    @property
+    def selected(self) -> pd.Index:
+        """Labels of the slopes that are not 0: names of columns or, with several classes, (level, regressor)."""
+        return self._param_index[self._slope & (self._b != 0)]
+
+    # ------------------------------------------------------------------------------------- intervals and tables
+    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+        """Posterior intervals of a ridge's coefficients, estimate -/+ z sd; of a refit confidence intervals.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, in (0, 1).
+        method : {"wald"}
+            The penalised likelihood is not profiled.
+
+        Returns
+        -------
+        DataFrame
+            Columns 0 and 1: the ends.
+
+        Raises
+        ------
+        NotImplementedError
+            After a lasso, and of a pseudo-likelihood; "profile".
+        ValueError
+            Another method.
+        """
+        _check_interval(self, "conf_int", method)
+        self._need_spread("conf_int()")
+        return pd.DataFrame(wald.intervals(self._theta, self._se, alpha), index=self._param_index, columns=[0, 1])
+
+    def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
+        """Posterior covariance of a ridge's coefficients, or of R params; of a refit their covariance.
+
+        Parameters
+        ----------
+        r_matrix : (J, p) array_like, optional
+
+        Returns
+        -------
+        DataFrame (p, p), or ndarray (J, J)
+        """
+        self._need_spread("cov_params()")
+        return super().cov_params(r_matrix)
+
+    def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        zero = R[:, np.isnan(np.diag(self._V))].any(axis=0)
+        if zero.any():
+            names = np.array(self._param_names)[np.isnan(np.diag(self._V))][zero]
+            raise ValueError(f"the hypothesis is about {', '.join(names)}, which was not selected")
+        if self._basis is not None and not self.symmetric:
+            return self._in_coordinates(R)
+        return np.nan_to_num(self._theta), np.nan_to_num(self._V), R
+
+    def _columns_shown(self, alpha: float, exponentiate: bool = False) -> frames.Coefficients:
+        """What tables show; NaN for what there is not."""
+        if exponentiate and getattr(getattr(self.model, "link", None), "name", "") == "probit":
+            raise NotImplementedError("exponentiate=True: the exponential of a Probit coefficient is no ratio")
+        ends = wald.intervals(self._theta, self._se, alpha)
+        z = self._theta / self._se if self._again else np.full(len(self._theta), np.nan)
+        p = wald.z_pvalues(z) if self._again else z
+        table = frames.Coefficients(self._theta, self._se, z, p, ends[:, 0], ends[:, 1])
+        return table.exponentiated() if exponentiate else table
+
+    def summary_frame(self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald") -> pd.DataFrame:
+        """The parameter table of the summary as a DataFrame: without z and p, and after a lasso without "std err".
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals.
+        exponentiate : bool
+            Whether to show exp(params).
+        method : {"wald"}
+            As in `conf_int`.
+
+        Returns
+        -------
+        DataFrame
+        """
+        _check_interval(self, "summary_frame", method)
+        names, table = self._headings(alpha), self._columns_shown(alpha, exponentiate)
+        values = (table.estimate, table.std_error, table.statistic, table.pvalue, table.low, table.high)
+        return pd.DataFrame({n: v for n, v in zip(names, values, strict=True) if n}, index=self._param_index)
+
+    def _headings(self, alpha: float, ends: tuple[str, str] = ("Conf. Int. Low", "Conf. Int. Upp.")) -> list[str]:
+        """Names of coefficient, standard error, statistic, p-value and ends; "" for what there is not."""
+        test = ("z", "P>|z|") if self._again else ("", "")
+        return ["coef", "std err", *test, *ends] if self._has_spread else ["coef", "", "", "", "", ""]
+
+    def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
+        """One row a parameter, with the column names of R's broom; NaN for what a penalised fit does not have."""
+        t, index = self._columns_shown(alpha, exponentiate), self._param_index
+        values = (t.estimate, t.std_error, t.statistic, t.pvalue, t.low, t.high)
+        names = ("estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high")
+        first: dict[str, Any] = {"y_level": list(index.get_level_values(0))} if index.nlevels > 1 else {}
+        first["term"] = [str(name) for name in index.get_level_values(-1)]
+        return pd.DataFrame({**first, **dict(zip(names, values, strict=True))})
+
+    def odds_ratios(
+        self, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
+    ) -> pd.DataFrame:
+        """exp(u b) with exp of the posterior intervals: odds ratios, or relative risk ratios with several classes.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level.
+        units : dict, optional
+            The change of a regressor that counts as one unit, ``{"age": 10}``.
+        method : {"wald"}
+            As in `conf_int`.
+
+        Returns
+        -------
+        DataFrame
+            Without z and p; after a lasso the ratios alone.
+        """
+        _check_interval(self, "odds_ratios", method)
+        several = self.model._likelihood.n_eta > 1
+        if not several and self.model.link.name != "logit":
+            name = type(self.model).__name__
+            raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio")
+        index = self._param_index
+        sizes = frames._sizes(units or {}, index.get_level_values(-1))
+        t = self._columns_shown(alpha).scaled(sizes).exponentiated()
+        names = self._headings(alpha, frames.interval_headings(alpha))
+        names[0] = "relative risk ratio" if several else "odds ratio"
+        values = (t.estimate, t.std_error, t.statistic, t.pvalue, t.low, t.high)
+        return pd.DataFrame({n: v for n, v in zip(names, values, strict=True) if n}, index=index)
+
+    # ------------------------------------------------------------------------------------------- for the summary
+    @property
+    def _kind(self) -> str:
+        return {0.0: "Ridge", 1.0: "Lasso"}.get(self.L1_wt, "Elastic net")
+
+    @property
+    def _estimator(self) -> str:
+        return f"{self._kind}, refit" if self._again else self._kind
+
+    def _header_tail(self) -> tuple[str, str]:
+        """The last entry of the summary's head, in place of a likelihood ratio test."""
+        return ("Eff. parameters:", count(self.k_params_effective))
+
+    def _table_cells(self, alpha: float, exponentiate: bool) -> tuple[list[str], list[tuple[str, ...]]]:
+        """Headings and rows of the summary's table of coefficients."""
+        names = self._headings(alpha, frames.interval_headings(alpha))
+        t = self._columns_shown(alpha, exponentiate)
+        columns = np.column_stack((t.estimate, t.std_error, t.statistic, t.pvalue, t.low, t.high)).tolist()
+        shown = [i for i, name in enumerate(names) if name]
+        gone = np.zeros(len(columns), dtype=bool) if self._omitted is None else self._omitted
+        zero = (self._b == 0) & bool(self._penalty.lasso.any())
+        rows = []
+        for row, out, unselected in zip(columns, gone, zero, strict=True):
+            cells = [number(row[0], 4), number(row[1]), number(row[2]), f"{row[3]:#6.3f}", *map(number, row[4:])]
+            cells = [cells[i] for i in shown]
+            if out or unselected:
+                cells = ["(omitted)" if out else cells[0], *[""] * (len(cells) - 1)]
+            rows.append(tuple(cells))
+        if self._cov.name == POSTERIOR:
+            names[1] = "post. sd"
+        return [names[i] for i in shown], rows
+
+    def _fit_header(self) -> list[tuple[str, str]]:
+        alpha = self.alpha
+        words = f"alpha = {alpha:.6g}" if isinstance(alpha, float) else "alpha by coefficient"
+        coding = ", symmetric coding" if self.symmetric else ""
+        total = int(self._slope.sum()) - (0 if self._omitted is None else int(self._omitted[self._slope].sum()))
+        return [
+            *super()._fit_header(),
+            ("Penalty:", f"{self._kind.lower()}, {words}, L1_wt = {self.L1_wt:g}{coding}"),
+            ("Nonzero slopes:", f"{len(self.selected)} of {total}"),
+        ]
+
+    def _notes(self) -> list[str]:
+        notes = [self._penalty_note(), *self._intercept_notes(), *self.model._summary_notes()]
+        if WORDS[self._cov.name]:
+            notes.append(WORDS[self._cov.name])
+        elif not self.model._pseudo:
+            notes.append("There are no standard errors and no p-values after selection.")
+        if self._combinations:
+            from glmclf.results.regression.omitted import omitted_note
+
+            notes.append(omitted_note(self._combinations, self.model.exog_names))
+        if not self.converged:
+            notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}.")
+        return notes
+
+    def _penalty_note(self) -> str:
+        n = f"{self._penalty.n:g}"
+        if self._again:
+            return f"Columns were selected by the penalty above (N = {n}) and fitted again by maximum likelihood."
+        criteria = "" if self.model._pseudo else " AIC and BIC count effective parameters."
+        return (
+            f"The estimate maximises llf/N - alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1), N = {n}; regressors are not "
+            f"standardised.{criteria}"
+        )
+
+    def _intercept_notes(self) -> list[str]:
+        if self._penalised.constant is not None:
+            j, k = self._penalised.constant, len(self.model.exog_names)
+            free = not self._penalty.alpha[j::k].any()
+            return ["The intercept has no penalty." if free else "The intercept has a penalty, too."]
+        if self.model.k_constant:
+            return [SPANNED]
+        return ["The model has no intercept."]
+
+    # ---------------------------------------------------------------------------------------------- predicting
+    def get_prediction(
+        self, newdata: Any = None, which: str = "mean", offset: Any = None, *, priors: Any = None
+    ) -> Any:
+        """Predictions with posterior standard deviations and intervals that stay inside (0, 1); of a ridge alone.
+
+        Parameters
+        ----------
+        newdata, offset
+            As in `predict`.
+        which : {"mean", "linear"}
+        priors
+            Not of a penalised estimate.
+
+        Returns
+        -------
+        PredictionResults or LevelPredictions
+            `predicted, se, conf_int(alpha), summary_frame(alpha)`.
+
+        Raises
+        ------
+        NotImplementedError
+            After a lasso, and of a pseudo-likelihood: there is no covariance. `predict` has the predictions.
+        """
+        self._need_spread("get_prediction()")
+        return super().get_prediction(newdata, which, offset, priors=priors)  # type: ignore[misc]
+
+    def pseudo_rsquared(self) -> pd.Series:
+        """As of an unpenalised fit, at the penalised estimate; the adjusted one counts effective parameters.
+
+        Returns
+        -------
+        Series
+        """
+        return super().pseudo_rsquared()
+
+    # ---------------------------------------------------------------------------------------- keeping, moving
+    def _as_dict(self) -> dict[str, Any]:
+        _ = self._cov.matrix
+        e, stored = self._penalised, super()._as_dict()
+        p = self._penalty
+        return {
+            **stored,
+            "results": "regularized",
+            "penalty": {
+                **{"alpha": p.alpha, "L1_wt": p.L1_wt, "n": p.n, "b": e.b, "V": e.V, "shares": e.shares},
+                **{"kkt": e.kkt, "symmetric": e.symmetric, "constant": e.constant},
+            },
+        }
+
+    @classmethod
+    def _from_dict(cls, model, stored: dict[str, Any]) -> RegularizedResults:
+        f: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["fit"].items()}
+        evaluation = Evaluation(f["value"], f["score"], f["information"])
+        fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
+        omitted = {int(j): {int(i): v for i, v in terms} for j, terms in stored["fit"].get("omitted", {}).items()}
+        p: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["penalty"].items()}
+        penalty = Penalty(p["alpha"], p["L1_wt"], p["n"])
+        parts: dict[str, Any] = {k: p[k] for k in ("b", "kkt", "symmetric", "constant")}
+        parts["spread"] = Spread.of(p["V"], p["shares"])
+        found = PenalisedEstimate(
+            fit, f["basis"], omitted=omitted, exact=f.get("exact"), penalty=penalty, **parts
+        )
+        self = cls(model, found, Covariance.of(stored["covariance"]), f["method"])
+        if "shift" in f:
+            self.__dict__ |= {"_shift": f["shift"], "_inner": f["inner"]}
+        self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
+        return self
+
+
+SPANNED = (
+    "The columns span a constant, but none is one: nothing is left free, and the level of every group is drawn to a "
+    "linear predictor of 0."
+)
+
+
+def _check_interval(res: RegularizedResults, what: str, method: str) -> None:
+    if method == "profile":
+        which = "a refit after selection" if res._again else "a penalised fit"
+        has = 'there is "wald"' if res._has_spread else "it has no intervals"
+        raise NotImplementedError(f'{what}(method="profile") of {which}: {has}')
+    if method != "wald":
+        raise ValueError(f'method={method!r}: choose "wald"; "profile" is for fit()')
+
+
+def _refuse(name: str, why: str) -> Any:
+    """A method or property that says why a penalised fit does not have it."""
+
+    def method(self, *args, **kwargs):
+        if self._again:
+            raise NotImplementedError(f"{name} of a refit after selection: {REFUSED_OF_REFIT[name]}")
+        raise NotImplementedError(f"{name} of a penalised fit: {why}")
+
+    method.__name__ = name
+    method.__doc__ = f"Not of a penalised fit: {why}."
+    return property(method) if name in PROPERTIES else method
+
+
+def _after_refit(name: str) -> Any:
+    """What only a maximum likelihood refit of the selected columns has."""
+    parent: Any = getattr(Estimates, name)
+    original: Any = parent.fget if isinstance(parent, property) else parent
+
+    @functools.wraps(original)
+    def method(self, *args, **kwargs):
+        if not self._again:
+            raise NotImplementedError(
+                f"{name} of a penalised fit: there are no Wald tests. A ridge has posterior_sd and conf_int(); "
+                "after a lasso refit=True has tests, which ignore the selection"
+            )
+        return original(self, *args, **kwargs)
+
+    return property(method) if isinstance(parent, property) else method
+
+
+for _name, _why in REFUSED.items():
+    if hasattr(BinaryResults, _name) or hasattr(MultinomialResults, _name):
+        setattr(RegularizedResults, _name, _refuse(_name, _why))
+for _name in AFTER_REFIT:
+    setattr(RegularizedResults, _name, _after_refit(_name))
+
+
+class RegularizedBinaryResults(RegularizedResults, BinaryResults):
+    """Results of `fit_regularized` of Logit, Probit and CLogLog; see `RegularizedResults`."""
+
+    _facts = tuple(name for name in BinaryResults._facts if name not in NOT_KEPT)
+
+    @by_part
+    def augment(self, newdata=None) -> pd.DataFrame:
+        """The table with predictions beside it, in the column names of R's broom.
+
+        Parameters
+        ----------
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
+
+        Returns
+        -------
+        DataFrame
+            A copy with ``.fitted``, of a ridge ``.se_fit`` (posterior standard deviation) and, for the rows of the fit,
+            ``.resid`` (deviance residual).
+        """
+        new = {".fitted": self.predict(newdata)}
+        if self._has_spread:
+            new[".se_fit"] = self.get_prediction(newdata).se
+        return _augmented(self, newdata, new)
+
+    def _row_residuals(self) -> ndarray:
+        return np.asarray(self.resid_dev)
+
+
+class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
+    """Results of `fit_regularized` of MNLogit; see `RegularizedResults`.
+
+    With ``symmetric=True`` `params` has a column for every level, whose free coefficients add up to 0.
+    """
+
+    _facts = tuple(name for name in MultinomialResults._facts if name not in NOT_KEPT)
+
+    @property
+    def _table_levels(self) -> list[Any]:
+        return self.model.levels if self.symmetric else self.model._equations
+
+    def _labelled(self, values) -> pd.DataFrame:
+        table = np.array(values, dtype=float).reshape(self.model.K, -1, order="F")
+        columns = pd.Index(self._table_levels, dtype=object)
+        return pd.DataFrame(table, index=self.model.exog_names, columns=columns)
+
+    @property
+    def _param_names(self) -> list[str]:
+        words = dict(zip(self.model.levels, spelled(self.model.levels), strict=True))
+        return [f"y{words[level]}_{name}" for level in self._table_levels for name in self.model.exog_names]
+
+    @property
+    def _param_index(self) -> pd.Index:
+        names = ["level", "regressor"]
+        return pd.MultiIndex.from_product([self._table_levels, self.model.exog_names], names=names)
+
+    @by_part
+    def augment(self, newdata=None) -> pd.DataFrame:
+        """The table with predictions beside it.
+
+        Parameters
+        ----------
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
+
+        Returns
+        -------
+        DataFrame
+            A copy with ``.fitted_<level>`` and, of a ridge, ``.se_fit_<level>`` of each level, ``.class`` (the most
+            probable level) and, for the rows of the fit, ``.resid`` (deviance residual).
+        """
+        classes = self.predict(newdata, which="class")
+        if self._has_spread:
+            return _augmented(self, newdata, beside(self.get_prediction(newdata), classes, self.levels))
+        p = self.predict(newdata)
+        new: dict[str, Any] = {f".fitted_{level}": p[level].to_numpy() for level in self.levels}
+        return _augmented(self, newdata, {**new, ".class": classes.array})
+
+    def _header(self) -> list[tuple[str, str]]:
+        """Without the reference, where every level has coefficients."""
+        return [entry for entry in super()._header() if not (self.symmetric and entry[0] == "Reference:")]
+
+    def _row_residuals(self) -> ndarray:
+        r = self.model._rows
+        return level_residuals.deviance(r.y, r.trials, self._eta)
+
+
+def beside_results(results: type[Results]) -> type[RegularizedResults]:
+    """The class of penalised results of models whose other results are of the class given."""
+    return RegularizedMultinomialResults if issubclass(results, MultinomialResults) else RegularizedBinaryResults
+
+
+def _augmented(res: Any, newdata, new: dict[str, Any]) -> pd.DataFrame:
+    new = {name: np.asarray(column) for name, column in new.items()}
+    if newdata is not None:
+        return as_frame(newdata, empty=True, scalars=True).assign(**new)
+    new[".resid"] = np.asarray(res._row_residuals())
+    return res.model._fit_table().assign(**new).set_axis(res.model._rows.index)

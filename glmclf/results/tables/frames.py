@@ -1,0 +1,367 @@
+"""Tables of a result as pandas objects: coefficients, odds ratios, broom's tidy and glance, predictions, term tests."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.inference.hypotheses.multiplicity import share_of_alpha
+from glmclf.inference.hypotheses.wald import TermTests, check_alpha
+from glmclf.inference.margins.contrasts import check_adjust
+from glmclf.inference.margins.prediction import Prediction
+
+if TYPE_CHECKING:
+    from statsmodels.stats.contrast import WaldTestResults
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """What a table of coefficients shows, each (p,): estimate, standard error, statistic, p-value, interval."""
+
+    estimate: ndarray
+    std_error: ndarray
+    statistic: ndarray
+    pvalue: ndarray
+    low: ndarray
+    high: ndarray
+
+    def scaled(self, units: ndarray) -> Coefficients:
+        """For a change of `units` (p,) in the regressor: u b, |u| se, and the interval's ends in order."""
+        down = units < 0
+        return Coefficients(
+            units * self.estimate,
+            abs(units) * self.std_error,
+            np.sign(units) * self.statistic,
+            self.pvalue,
+            units * np.where(down, self.high, self.low),
+            units * np.where(down, self.low, self.high),
+        )
+
+    def exponentiated(self) -> Coefficients:
+        """exp(b), delta-method standard error exp(b) se, exp of the interval; the test stays that of b = 0."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            ratio, low, high = np.exp(self.estimate), np.exp(self.low), np.exp(self.high)
+            return Coefficients(ratio, ratio * self.std_error, self.statistic, self.pvalue, low, high)
+
+
+def coefficients(
+    res: Any, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
+) -> Coefficients:
+    """The columns of a result's table of coefficients, as arrays; `method` is that of the intervals."""
+    if exponentiate and getattr(getattr(res.model, "link", None), "name", "") == "probit":
+        raise NotImplementedError("exponentiate=True: the exponential of a Probit coefficient is no ratio of anything")
+    reason: str = getattr(res, "_no_ratios", "")
+    if exponentiate and reason:
+        raise NotImplementedError(f"exponentiate=True: {reason}")
+    keywords = {} if method == "wald" else {"method": method}
+    low, high = res.conf_int(check_alpha(alpha), **keywords).to_numpy(dtype=float).T
+    columns = (res.params, res.bse, res.tvalues, res.pvalues)  # of several equations: one after the other
+    estimate, se, z, p = (column.to_numpy(dtype=float).ravel(order="F") for column in columns)
+    table = Coefficients(estimate, se, z, p, low, high)
+    return table.exponentiated() if exponentiate else table
+
+
+def notebook(*parts: str | pd.DataFrame | pd.Series, digits: str | None = None) -> str:
+    """Texts and tables below each other as HTML, for the `_repr_html_` of a result that prints them."""
+    form = None if digits is None else f"{{:{digits}}}".format
+    tables = (part.to_frame() if isinstance(part, pd.Series) else part for part in parts)
+    return "\n".join(
+        f"<p>{html.escape(part, quote=False)}</p>" if isinstance(part, str) else part.to_html(float_format=form)
+        for part in tables
+    )
+
+
+def headings(res: Any) -> tuple[str, str]:
+    """Names of the test's two columns: z and P>|z|, or t and P>|t|."""
+    return ("t", "P>|t|") if res.use_t else ("z", "P>|z|")
+
+
+def interval_headings(alpha: float) -> tuple[str, str]:
+    """The ends of a 1 - alpha interval as summaries head them: '[0.025' and '0.975]'."""
+    return f"[{alpha / 2:.10g}", f"{1 - alpha / 2:.10g}]"
+
+
+def _frame(table: Coefficients, columns: list[str], index: pd.Index) -> pd.DataFrame:
+    values = (table.estimate, table.std_error, table.statistic, table.pvalue, table.low, table.high)
+    return pd.DataFrame(dict(zip(columns, values, strict=True)), index=index)
+
+
+def summary_frame(
+    res: Any, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
+) -> pd.DataFrame:
+    """Coefficients, standard errors, tests and intervals, one row a coefficient.
+
+    Parameters
+    ----------
+    res : Results
+        A fitted model.
+    alpha : float
+        One minus the level of the intervals, in (0, 1).
+    exponentiate : bool
+        exp(coef) and exp of the interval's ends, with the delta-method standard error exp(coef) se; the columns keep
+        their names, test and p-value are those of coef = 0.
+    method : {"wald", "profile"}
+        Of the intervals, as in `conf_int`.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by coefficient, with the columns of statsmodels' ``t_test().summary_frame()``: "coef", "std err", "z",
+        "P>|z|" ("t", "P>|t|" with Student's t), "Conf. Int. Low", "Conf. Int. Upp.".
+
+    Raises
+    ------
+    ValueError
+        If alpha is not in (0, 1).
+    """
+    columns = ["coef", "std err", *headings(res), "Conf. Int. Low", "Conf. Int. Upp."]
+    return _frame(coefficients(res, alpha, exponentiate, method), columns, res.conf_int().index)
+
+
+def odds_ratios(
+    res: Any, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
+) -> pd.DataFrame:
+    """Odds ratios exp(u b) of a logit, for a change of u units in the regressor.
+
+    Parameters
+    ----------
+    res : Results
+        A fitted logit.
+    alpha : float
+        One minus the level of the intervals, in (0, 1).
+    units : mapping of str to float, optional
+        Size of the change by coefficient, as ``{"age": 10}``; 1 where it is not given.
+    method : {"wald", "profile"}
+        Of the intervals, as in `conf_int`.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by coefficient: "odds ratio", "std err" (delta method, exp(u b) |u| se), "z", "P>|z|" (of b = 0), and
+        the interval exp(u b -/+ c |u| se) under headings such as "[0.025", "0.975]".
+
+    Raises
+    ------
+    ValueError
+        If alpha is not in (0, 1), a name in `units` is not a coefficient, or a size is zero or not finite.
+
+    References
+    ----------
+    Agresti (2013), Categorical Data Analysis, section 5.1.
+    """
+    return ratios(res, alpha, units, "odds ratio", method)
+
+
+def ratios(
+    res: Any, alpha: float, units: Mapping[str, float] | None, heading: str, method: str = "wald"
+) -> pd.DataFrame:
+    """exp(u b) of every coefficient; see `odds_ratios`. `units` go by regressor, in every equation."""
+    index = res.conf_int().index
+    regressors = index.get_level_values(-1) if isinstance(index, pd.MultiIndex) else index
+    table = coefficients(res, alpha, method=method).scaled(_sizes(units or {}, regressors)).exponentiated()
+    return _frame(table, [heading, "std err", *headings(res), *interval_headings(alpha)], index)
+
+
+def _sizes(units: Mapping[str, float], index: pd.Index) -> ndarray:
+    """The change of each coefficient's regressor, in the order of the coefficients."""
+    unknown = [name for name in units if name not in index]
+    if unknown:
+        raise ValueError(
+            f"units= names {', '.join(map(repr, unknown))}, which is no coefficient of the model. "
+            f"Its coefficients are {', '.join(map(str, index.unique()))}"
+        )
+    sizes = pd.Series(1.0, index=index)
+    for name, size in units.items():
+        if not np.isfinite(size) or size == 0:
+            raise ValueError(f"units={{{name!r}: {size!r}}}: the size of a change is a finite number other than zero")
+        sizes[name] = float(size)
+    return sizes.to_numpy()
+
+
+def tidy(res: Any, conf_int: bool = True, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
+    """Coefficients as a plain table, in the columns of R's broom.
+
+    Parameters
+    ----------
+    res : Results
+        A fitted model.
+    conf_int : bool
+        With the columns of the interval.
+    alpha : float
+        One minus the level of the intervals, in (0, 1).
+    exponentiate : bool
+        As in `summary_frame`: the standard error is that of the ratio (broom leaves it on the coefficient's scale).
+
+    Returns
+    -------
+    DataFrame
+        term, estimate, std_error, statistic, p_value, conf_low, conf_high; one row a coefficient.
+
+    Raises
+    ------
+    ValueError
+        If alpha is not in (0, 1).
+
+    References
+    ----------
+    Robinson, Hayes & Couch, broom: Convert Statistical Objects into Tidy Tibbles.
+    """
+    columns = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
+    index = res.conf_int().index
+    frame = _frame(coefficients(res, alpha, exponentiate), columns, pd.RangeIndex(len(index)))
+    frame.insert(0, "term", [str(name) for name in index.get_level_values(-1)])
+    if isinstance(index, pd.MultiIndex):  # broom's name for the level of an equation
+        frame.insert(0, "y_level", list(index.get_level_values(0)))
+    return frame if conf_int else frame.drop(columns=["conf_low", "conf_high"])
+
+
+def glance(res: Any) -> pd.DataFrame:
+    """The fit as a whole in one row, in the columns of R's broom.
+
+    Parameters
+    ----------
+    res : Results
+        A fitted model.
+
+    Returns
+    -------
+    DataFrame
+        null_deviance, df_null, log_lik, aic, bic, deviance, df_residual, nobs; one row. Deviances are twice the
+        distance in log-likelihood from the saturated model; df_null is that of the model with the intercept alone.
+    """
+    row = {
+        "null_deviance": res.null_deviance,
+        "df_null": res.df_resid + res.df_model,
+        "log_lik": res.llf,
+        "aic": res.aic,
+        "bic": res.bic,
+        "deviance": res.deviance,
+        "df_residual": res.df_resid,
+        "nobs": res.nobs,
+    }
+    return pd.DataFrame(row, index=pd.RangeIndex(1))
+
+
+def term_table(tests: TermTests) -> WaldTestResults:
+    """The tests of `inference.wald.term_tests` in statsmodels' record, with `table`, `summary_frame()` and its text.
+
+    The columns of `table` are statistic, pvalue, df_constraint, and df_denom for F tests; its index holds the terms.
+    """
+    from statsmodels.stats.contrast import WaldTestResults
+
+    columns = {"statistic": tests.statistic, "pvalue": tests.pvalue, "df_constraint": tests.df_constraint}
+    if tests.df_denom is not None:
+        columns["df_denom"] = np.full(len(tests.names), tests.df_denom)
+    table = pd.DataFrame(columns, index=pd.Index(tests.names, dtype=object))
+    return WaldTestResults(None, "chi2" if tests.df_denom is None else "F", None, table=table)
+
+
+class PredictionResults:
+    """Predictions with standard errors and intervals, labelled by the rows they belong to.
+
+    Parameters
+    ----------
+    prediction : Prediction
+        The numbers.
+    index : Index
+        One label a row.
+
+    Attributes
+    ----------
+    predicted, se : Series
+        Predicted probabilities (or linear predictors) and their standard errors.
+    which : {"mean", "linear"}
+        What is predicted.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from glmclf.core.likelihood.links import Logit
+    >>> from glmclf.inference.margins.prediction import Prediction
+    >>> from glmclf.results.tables.frames import PredictionResults
+    >>> numbers = Prediction(np.array([0.0, 3.0]), np.array([0.5, 1.0]), Logit())
+    >>> PredictionResults(numbers, pd.Index(["a", "b"])).summary_frame().round(3)
+       predicted     se  ci_lower  ci_upper
+    a      0.500  0.125     0.273     0.727
+    b      0.953  0.045     0.739     0.993
+    """
+
+    def __init__(self, prediction: Prediction, index: pd.Index) -> None:
+        self._prediction = prediction
+        self._index = index
+
+    @property
+    def which(self) -> str:
+        """What is predicted: "mean" or "linear"."""
+        return self._prediction.which
+
+    @property
+    def predicted(self) -> pd.Series:
+        """Predictions by row; NaN for a row with a missing value."""
+        return pd.Series(self._prediction.predicted, index=self._index, name="predicted")
+
+    @property
+    def se(self) -> pd.Series:
+        """Standard errors by row; the delta method's for probabilities."""
+        return pd.Series(self._prediction.se, index=self._index, name="se")
+
+    def conf_int(self, alpha: float = 0.05, adjust: str = "none") -> pd.DataFrame:
+        """Intervals of level 1 - alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            In (0, 1).
+        adjust : {"none", "bonferroni", "sidak"}
+            Whether they hold row by row, or for all rows together.
+
+        Returns
+        -------
+        DataFrame
+            ci_lower and ci_upper; the ends of a probability's interval are those of the linear predictor, transformed.
+
+        Raises
+        ------
+        ValueError
+            If alpha is not in (0, 1).
+        """
+        rows = max(int(np.isfinite(self._prediction.se).sum()), 1)
+        ends = self._prediction.conf_int(share_of_alpha(alpha, check_adjust(adjust), rows))
+        return pd.DataFrame(ends, index=self._index, columns=["ci_lower", "ci_upper"])
+
+    def summary_frame(self, alpha: float = 0.05, adjust: str = "none") -> pd.DataFrame:
+        """Predictions, standard errors and intervals.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, in (0, 1).
+        adjust : {"none", "bonferroni", "sidak"}
+            As in `conf_int`.
+
+        Returns
+        -------
+        DataFrame
+            predicted, se, ci_lower, ci_upper; one row a prediction.
+
+        Raises
+        ------
+        ValueError
+            If alpha is not in (0, 1).
+        """
+        return pd.concat([self.predicted, self.se, self.conf_int(alpha, adjust)], axis=1)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __repr__(self) -> str:
+        return repr(self.summary_frame())
+
+    def _repr_html_(self) -> str:
+        return self.summary_frame().to_html()

@@ -1,0 +1,565 @@
+"""Coefficients of several fits side by side, in every format that the summary has, and in Word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glmclf.errors import DataError, DataWarning, warn
+from glmclf.inference.hypotheses.wald import check_alpha
+from glmclf.results.base import Estimates
+from glmclf.results.comparison.compare import _names
+from glmclf.results.tables.summary import _classes, _SummaryFormats, plain, ratio_name, width
+
+STARS = (0.05, 0.01, 0.001)
+OMITTED = "(omitted)"
+
+
+class RegressionTable(_SummaryFormats):
+    """Coefficients of several fits side by side. Made by `glmclf.regression_table`, not by hand.
+
+    A notebook shows its HTML; `as_text`, `as_latex` (package booktabs), `as_html`, `as_markdown`, `as_typst` and
+    `as_csv` write the others, `as_docx` a Word file.
+
+    Attributes
+    ----------
+    tables : list
+        The table.
+    extra_txt : str
+        The notes below it, a line each.
+    """
+
+    def __init__(self, table: Any, notes: Iterable[str]) -> None:
+        self.tables = [table]
+        self.extra_txt = "\n".join(map(plain, notes))
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table as it is printed.
+
+        Returns
+        -------
+        DataFrame
+            Of texts, a row a line; columns are (name of the fit, what the column is about). Numbers are in `tidy()` of
+            the fits.
+        """
+        lines = self.tables[0]._lines()
+        heads = [line.spread(again=True)[1:] for line in lines if line.header]
+        rows = [line.spread(again=False) for line in lines if not line.header]
+        return pd.DataFrame(
+            [row[1:] for row in rows], index=[row[0] for row in rows], columns=pd.MultiIndex.from_arrays(heads)
+        )
+
+    def as_docx(self, path: str | PathLike[str]) -> None:
+        """Write the table to a Word file; needs maketables (``pip install maketables``).
+
+        Parameters
+        ----------
+        path : str or path
+            Name of the file, which ends in ``.docx``; one that is there is replaced.
+
+        Raises
+        ------
+        ImportError
+            maketables is not installed.
+        """
+        try:
+            from maketables import MTable
+        except ImportError as error:
+            raise ImportError(f"as_docx() needs maketables (pip install maketables): {error}") from error
+        caption = self.tables[0].title
+        table = MTable(self.to_frame(), notes="\n".join(self._notes()), caption=caption and plain(caption))
+        document: Any = table.make(type="docx")
+        document.save(str(path))
+
+    def __str__(self) -> str:
+        return self.as_text()
+
+    def __repr__(self) -> str:
+        return self.as_text()
+
+    def _repr_html_(self) -> str:
+        return self.as_html()
+
+    def _repr_latex_(self) -> str:
+        return self.as_latex()
+
+
+@dataclass
+class _Column:
+    """An equation of a fit: what heads it, and the numbers of each coefficient by its label."""
+
+    head: str
+    rows: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How numbers are shown."""
+
+    stars: tuple[float, ...]
+    intervals: str | None
+    exponentiate: bool
+    alpha: float
+    digits: int
+
+    def cells(self, numbers: np.ndarray, omitted: bool) -> tuple[str, ...]:
+        """A coefficient's two lines: the estimate with its stars, and its error or interval."""
+        (b, se, p, low, high), pad = numbers.tolist(), max(1, len(self.stars))
+        if omitted:
+            return OMITTED, ""
+        stars = "*" * sum(p < level for level in self.stars)
+        first = decimal(b, self.digits) + f"{stars:<{pad}}"
+        known = not np.isnan(low) if self.intervals else not np.isnan(se)
+        if not known:
+            return first, ""
+        ends = f"[{decimal(low, self.digits)}, {decimal(high, self.digits)}]"
+        return first, (ends if self.intervals else f"({decimal(se, self.digits)})") + " " * (pad - 1)
+
+
+def decimal(x: float, digits: int) -> str:
+    """A number with some decimals; with as many significant digits where it is large, or would lose them."""
+    if x == 0:
+        return "0"
+    if not np.isfinite(x):
+        return f"{x}"
+    return f"{x:.{digits}g}" if abs(x) < 10.0 ** (1 - digits) or abs(x) >= 1e7 else f"{x:.{digits}f}"
+
+
+def regression_table(
+    *results: Any,
+    names: Sequence[str] | None = None,
+    stars: bool | Sequence[float] = False,
+    intervals: bool | str = False,
+    exponentiate: bool = False,
+    alpha: float = 0.05,
+    digits: int = 3,
+    keep: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    stats: Sequence[str] | None = None,
+    title: str | None = None,
+) -> RegressionTable:
+    """Coefficients of one or more fits side by side, with what is known of each fit below.
+
+    Parameters
+    ----------
+    *results : results
+        Fits of any model, to any data; pooled fits, too. LDA, QDA and NaiveBayes are shown by the logit that they
+        imply. Models of several levels have a column a level.
+    names : list of str, optional
+        What to call the fits; by default (1), (2), ...
+    stars : bool or sequence of float
+        Whether to mark p-values below 0.05, 0.01 and 0.001, or other levels, the largest first.
+    intervals : bool or {"wald", "profile"}
+        Whether intervals of level 1 - alpha stand below the coefficients, instead of standard errors.
+    exponentiate : bool
+        exp(coef), odds ratios of a logit: with delta-method standard errors, or exp of the intervals; p-values stay
+        those of coef = 0.
+    alpha : float
+        One minus the level of the intervals, in (0, 1).
+    digits : int
+        Decimals; numbers below 10**(1 - digits) have as many significant digits.
+    keep, drop : str or list of str, optional
+        Coefficients or terms of the formula to show, in this order, or not to show; the notes say which are not.
+    labels : mapping of str to str, optional
+        Texts for names of coefficients. Coefficients that are called the same share a row.
+    stats : list of str, optional
+        Which of "model", "reference", "nobs", "events", "llf", "aic", "bic", "prsquared", "cov_type" stand below, in
+        this order; by default those that at least one fit has.
+    title : str, optional
+
+    Returns
+    -------
+    RegressionTable
+        `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`, `as_docx` and `to_frame`.
+
+    Raises
+    ------
+    TypeError
+        No fit, or what is none.
+    ValueError
+        Names that are no coefficient or term, labels that give two coefficients of a fit one row, other options that
+        have no meaning.
+    NotImplementedError
+        exponentiate=True of a model whose exp(coef) is no ratio (Probit), or profile intervals of a fit that has none.
+
+    Warns
+    -----
+    DataWarning
+        Labels of no coefficient.
+
+    Notes
+    -----
+    A cell is empty where a fit does not have the coefficient, "(omitted)" where its column repeats others. Where the
+    maximum likelihood estimate is infinite it is "inf" or "-inf" (ratios: inf or 0), or "nan" with no sign, always
+    without a standard error. Events are those of the rows' trials and frequency weights. Nothing is compared: `compare`
+    tests nested fits of the same rows.
+
+    See Also
+    --------
+    glmclf.compare : Log-likelihoods, criteria and tests of fits of the same rows.
+
+    Examples
+    --------
+    >>> import glmclf
+    >>> from glmclf import Logit, datasets
+    >>> spector = datasets.load("spector")
+    >>> small = Logit.from_formula("GRADE ~ GPA", spector).fit()
+    >>> large = Logit.from_formula("GRADE ~ GPA + PSI", spector).fit()
+    >>> print(glmclf.regression_table(small, large, stars=True, labels={"PSI": "Programme"}))
+    ==============================================
+                          (1)            (2)
+                      P(GRADE = 1)   P(GRADE = 1)
+    ----------------------------------------------
+    Intercept           -9.703**      -11.602**
+                        (3.671)        (4.213)
+    GPA                  2.840*         3.063*
+                        (1.127)        (1.223)
+    Programme                           2.338*
+                                       (1.041)
+    ----------------------------------------------
+    Model                Logit          Logit
+    Observations           32             32
+    Events                 11             11
+    Log-likelihood      -16.209        -13.127
+    AIC                  36.418         32.253
+    BIC                  39.349         36.650
+    Pseudo R-squared     0.213          0.363
+    Covariance         nonrobust      nonrobust
+    ==============================================
+    <BLANKLINE>
+    Standard errors in parentheses.
+    * p < 0.05, ** p < 0.01, *** p < 0.001.
+    """
+    fits = [_Fit(res) for res in results]
+    if not fits:
+        raise TypeError("regression_table() needs at least one fit: regression_table(res1, res2, ...)")
+    form = _Form(_levels(stars), _interval(intervals), bool(exponentiate), check_alpha(alpha), _digits(digits))
+    called = _names(names, len(fits))
+    texts = _check_labels(labels, fits)
+    chosen = _Chosen.of(fits, keep, drop)
+    columns = [fit.columns(form, chosen, texts) for fit in fits]
+    flat = [column for some in columns for column in some]
+    body, stubs = _body(flat, chosen.order(fits, flat, texts))
+    below = _footer(fits, stats, form.digits)
+    table = _table(body, stubs, below, called, columns, title)
+    return RegressionTable(table, _notes(fits, called, form, chosen))
+
+
+# ------------------------------------------------------------------------------------------------------- one fit
+class _Fit:
+    """What a table asks of a result."""
+
+    def __init__(self, res: Any) -> None:
+        self.given = res
+        self.res = res.discriminant if hasattr(res, "llf_conditional") else res
+        if not isinstance(self.res, Estimates):
+            raise TypeError(f"regression_table() needs results of fits, found {type(res).__name__}")
+        self.names = [str(name) for name in self.res.model.exog_names]
+        self.levels = getattr(self.res, "_table_levels", None) or getattr(self.res.model, "_equations", None)
+        first = res.results[0] if hasattr(res, "results") else self.given
+        self.owner = getattr(first, "_parent", first).model
+
+    @property
+    def heads(self) -> list[str]:
+        """What each column is about: the event, or a level."""
+        return [self.owner._response.describe()] if self.levels is None else [plain(level) for level in self.levels]
+
+    @property
+    def terms(self) -> dict[str, list[str]]:
+        """Coefficients by term of the formula."""
+        model, names = self.res.model, np.array(self.names, dtype=object)
+        terms = getattr(model, "_regressor_terms", None) or model._terms
+        return {str(term): names[part].tolist() for term, part in terms.items()}
+
+    def columns(self, form: _Form, chosen: _Chosen, labels: dict[str, str]) -> list[_Column]:
+        """The columns, with the coefficients that are shown by their labels."""
+        table, k, n = self._numbers(form), len(self.names), len(self.heads)
+        shown = [labels.get(name, name) for name in self.names if chosen.has(self, name)]
+        twice = {label for label in shown if shown.count(label) > 1}
+        if twice:
+            of = ", ".join(repr(name) for name in self.names if labels.get(name, name) in twice)
+            raise ValueError(f"labels= calls {of} of one fit the same, {twice.pop()!r}: give each its own label")
+        gone = self.res._omitted if self.res._omitted is not None else np.zeros(n * k, dtype=bool)
+        out = []
+        for j, head in enumerate(self.heads):
+            rows = zip(self.names, table[j * k : (j + 1) * k], gone[j * k : (j + 1) * k], strict=True)
+            cells = {labels.get(a, a): form.cells(row, bool(no)) for a, row, no in rows if chosen.has(self, a)}
+            out.append(_Column(head, cells))
+        return out
+
+    def _numbers(self, form: _Form) -> np.ndarray:
+        """Estimate, standard error, p-value and interval of each coefficient."""
+        t = self.res.tidy(alpha=form.alpha, exponentiate=form.exponentiate)
+        table = t[["estimate", "std_error", "p_value", "conf_low", "conf_high"]].to_numpy(dtype=float, copy=True)
+        if form.intervals == "profile":
+            ends = self.res.conf_int(form.alpha, method="profile").to_numpy(dtype=float)
+            with np.errstate(over="ignore"):
+                table[:, 3:] = np.exp(ends) if form.exponentiate else ends
+        return table
+
+    @property
+    def pseudo(self) -> bool:
+        """Whether the log-likelihood is none."""
+        return bool(getattr(self.owner, "_pseudo", False))
+
+    @property
+    def penalised(self) -> bool:
+        """Whether the estimates are shrunk, and have posterior standard deviations at most."""
+        return bool(getattr(self.given, "_regularised", False)) and not self.selected
+
+    @property
+    def selected(self) -> bool:
+        """Whether a penalty chose the columns of a maximum likelihood fit."""
+        return bool(getattr(self.given, "_again", False))
+
+    @property
+    def constraints(self) -> list[str]:
+        """Equations that the estimates were made to obey."""
+        return list(getattr(getattr(self.given, "_parent", self.given), "constraints", []))
+
+    def model(self) -> str:
+        """Class of the model, and how it was estimated where not by maximum likelihood."""
+        kind = type(self.owner).__name__
+        if hasattr(self.given, "results"):
+            return f"{kind}, pooled"
+        if self.constraints:
+            return f"{kind}, constrained"
+        how = getattr(self.given, "_estimator", "MLE")
+        return kind if how == "MLE" or hasattr(self.given, "llf_conditional") else f"{kind}, {how}"
+
+    def reference(self) -> str:
+        """The level that others are compared with."""
+        free = self.levels is None or len(self.levels) == len(getattr(self.res, "levels", self.res.model.levels))
+        return "" if free else plain(self.res.model.reference)
+
+    def events(self) -> float:
+        """Observations of the event; NaN where there is none, or rows are sampled with weights."""
+        if self.levels is not None or self.pseudo:
+            return np.nan
+        with suppress(DataError, AttributeError):
+            return self.owner._totals[0]
+        single = self.owner._response.kind == "binary"  # rows that are gone: of counts their trials are, too
+        return round(self.res._event_share * self.res.nobs) if single else np.nan
+
+
+# ------------------------------------------------------------------------------------------------------- options
+def _levels(stars: bool | Sequence[float]) -> tuple[float, ...]:
+    if isinstance(stars, bool):
+        return STARS if stars else ()
+    levels: tuple[float, ...] = ()
+    with suppress(TypeError, ValueError):  # a number, or words
+        levels = tuple(float(level) for level in stars)
+    if not levels or any(not 0 < level < 1 for level in levels) or sorted(levels, reverse=True) != list(levels):
+        raise ValueError(f"stars={stars!r}: True, or levels between 0 and 1, the largest first, as (0.1, 0.05, 0.01)")
+    return levels
+
+
+def _interval(intervals: bool | str) -> str | None:
+    if intervals in (True, "wald"):
+        return "wald"
+    if intervals is False or intervals == "profile":
+        return intervals or None
+    raise ValueError(f'intervals={intervals!r}: choose False, True, "wald" or "profile"')
+
+
+def _check_labels(labels: Mapping[str, str] | None, fits: list[_Fit]) -> dict[str, str]:
+    """Texts by coefficient; a warning of names that no fit has."""
+    if labels is not None and not isinstance(labels, Mapping):
+        raise ValueError(f'labels={labels!r}: a dict of names and their texts, as {{"x1": "Income"}}')
+    known = list(dict.fromkeys(name for fit in fits for name in fit.names))
+    unknown = [name for name in labels or {} if name not in known]
+    if unknown:
+        found = ", ".join(map(repr, unknown))
+        warn(f"labels= names {found}, no coefficient of the fits: {', '.join(known)}", DataWarning)
+    return dict(labels or {})
+
+
+def _digits(digits: int) -> int:
+    if isinstance(digits, bool) or digits != int(digits) or not 0 <= digits <= 15:
+        raise ValueError(f"digits={digits!r}: a whole number from 0 to 15")
+    return int(digits)
+
+
+@dataclass
+class _Chosen:
+    """Which coefficients are shown, by name or term."""
+
+    keep: list[str] | None
+    drop: list[str]
+
+    @classmethod
+    def of(cls, fits: list[_Fit], keep: str | Sequence[str] | None, drop: str | Sequence[str] | None) -> _Chosen:
+        """The choice, checked against the coefficients and terms of all fits."""
+        lists = [[option] if isinstance(option, str) else list(option or []) for option in (keep, drop)]
+        known = list(dict.fromkeys(name for fit in fits for name in [*fit.names, *fit.terms]))
+        for word, entries in zip(("keep", "drop"), lists, strict=True):
+            unknown = [entry for entry in entries if entry not in known]
+            if unknown:
+                found = ", ".join(map(repr, unknown))
+                raise ValueError(f"{word}= names {found}, no coefficient or term of the fits: {', '.join(known)}")
+        return cls(None if keep is None else lists[0], lists[1])
+
+    @staticmethod
+    def _place(fit: _Fit, name: str, entries: list[str]) -> int | None:
+        """Of the first entry that a coefficient is meant by."""
+        terms = [term for term, members in fit.terms.items() if name in members]
+        return next((i for i, entry in enumerate(entries) if entry == name or entry in terms), None)
+
+    def has(self, fit: _Fit, name: str) -> bool:
+        """Whether a coefficient is shown."""
+        kept = self.keep is None or self._place(fit, name, self.keep) is not None
+        return kept and self._place(fit, name, self.drop) is None
+
+    def order(self, fits: list[_Fit], columns: list[_Column], labels: Mapping[str, str]) -> list[str]:
+        """Labels of the rows: those of all columns; a new one stands before the next that is there, or last."""
+        order: list[str] = []
+        for column in columns:
+            there = [label for label in column.rows if label in order]
+            for label in column.rows:
+                if label not in order:
+                    order.insert(order.index(there[0]) if there else len(order), label)
+                elif there and label == there[0]:
+                    there.pop(0)
+        if self.keep is None:
+            return order
+        places: dict[str, int] = {}
+        for fit in fits:
+            for name in fit.names:
+                place, label = self._place(fit, name, self.keep), labels.get(name, name)
+                if place is not None:
+                    places[label] = min(place, places.get(label, place))
+        return sorted(order, key=lambda label: places[label])
+
+    def hidden(self, fits: list[_Fit]) -> list[str]:
+        """Terms, or coefficients of terms of which some are shown, that are in a fit and not in the table."""
+        out: dict[str, None] = {}
+        for fit in fits:
+            for term, members in fit.terms.items():
+                gone = [name for name in members if not self.has(fit, name)]
+                out |= dict.fromkeys([term] if len(gone) == len(members) > 0 else gone)
+        return list(out)
+
+
+# ------------------------------------------------------------------------------------------------------ the table
+def _body(columns: list[_Column], order: list[str]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Rows of cells and their labels: two rows a coefficient, one where no fit has a second line."""
+    rows: list[tuple[str, ...]] = []
+    stubs = []
+    for label in order:
+        pairs = [column.rows.get(label, ("", "")) for column in columns]
+        for i, line in enumerate(zip(*pairs, strict=True)):
+            if i == 0 or any(line):
+                rows.append(line)
+                stubs.append("" if i else label)
+    return rows, stubs
+
+
+def _number(name: str, digits: int | None = None) -> Callable[[_Fit], str]:
+    """A number of a fit as text; empty where it has none."""
+
+    def text(fit: _Fit) -> str:
+        x = getattr(fit.res, name, np.nan)
+        if np.isnan(x):
+            return ""
+        return f"{x:.{digits}f}" if digits is not None else f"{x:g}" if x != int(x) else f"{int(x)}"
+
+    return text
+
+
+def _stats(digits: int) -> dict[str, tuple[str, Callable[[_Fit], str]]]:
+    """Label and text of each line below the coefficients."""
+    return {
+        "model": ("Model", _Fit.model),
+        "reference": ("Reference", _Fit.reference),
+        "nobs": ("Observations", _number("nobs")),
+        "events": ("Events", lambda fit: "" if np.isnan(fit.events()) else f"{fit.events():.15g}"),
+        "llf": ("Log-likelihood", _number("llf", digits)),
+        "aic": ("AIC", _number("aic", digits)),
+        "bic": ("BIC", _number("bic", digits)),
+        "prsquared": ("Pseudo R-squared", _number("prsquared", digits)),
+        "cov_type": ("Covariance", lambda fit: str(fit.res.cov_type)),
+    }
+
+
+def _footer(fits: list[_Fit], stats: Sequence[str] | None, digits: int) -> list[tuple[str, list[str]]]:
+    """Lines below the coefficients, a text a fit."""
+    known = _stats(digits)
+    wanted = list(known) if stats is None else [stats] if isinstance(stats, str) else list(stats)
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise ValueError(f"stats= has {', '.join(map(repr, unknown))}; there are {', '.join(known)}")
+    lines = [(label, [text(fit) for fit in fits]) for label, text in (known[name] for name in wanted)]
+    return [line for line in lines if stats is not None or any(line[1])]
+
+
+def _table(
+    rows: list[tuple[str, ...]],
+    stubs: list[str],
+    below: list[tuple[str, list[str]]],
+    names: list[str],
+    columns: list[list[_Column]],
+    title: str | None,
+) -> Any:
+    """A table whose columns stand in groups, one a fit."""
+    sizes = [len(some) for some in columns]
+    spread = [tuple(x for t, n in zip(texts, sizes, strict=True) for x in (t, *[""] * (n - 1))) for _, texts in below]
+    heads = [column.head for some in columns for column in some]
+    labels = [*stubs, *(label for label, _ in below)]
+    table = _classes()["Table"]([*rows, *spread], heads, labels, title=title)
+    top = [x for name, n in zip(names, sizes, strict=True) for x in (plain(name), *[""] * (n - 1))]
+    table.insert(0, ["", *top], datatype="header")
+    spans = (1, *sizes)
+    ruled = 2 + len(rows)
+    table.spans = {0: spans, **{ruled + i: spans for i in range(len(below))}}
+    table.rules, table.align = ((ruled,) if below and rows else ()), "c"
+    table.widths = (0, *(width(head) + 2 for head in heads))
+    return table
+
+
+def _notes(fits: list[_Fit], names: list[str], form: _Form, chosen: _Chosen) -> list[str]:
+    """What the cells are, and what a reader must know of each fit."""
+    ratios = dict.fromkeys(_ratio(fit) for fit in fits)
+    notes = [f"Exponentiated coefficients ({', '.join(ratios)})."] if form.exponentiate else []
+    kind = "Profile likelihood intervals" if form.intervals == "profile" else "Intervals"
+    errors = "Standard errors (delta method)" if form.exponentiate else "Standard errors"
+    level = f"{100 * (1 - form.alpha):.10g} %"
+    notes.append(f"{kind} of level {level} in brackets." if form.intervals else f"{errors} in parentheses.")
+    if form.stars:
+        marks = (f"{'*' * (i + 1)} p < {level:g}" for i, level in enumerate(form.stars))
+        notes.append(f"{', '.join(marks)}.")
+    for fit, name in zip(fits, names, strict=True):
+        notes += [f"{name}: {text}" for text in _remarks(fit)]
+    hidden = chosen.hidden(fits)
+    return [*notes, f"Not shown: {', '.join(hidden)}."] if hidden else notes
+
+
+def _ratio(fit: _Fit) -> str:
+    return ratio_name(fit.res) if fit.levels is None else "relative risk ratios"
+
+
+def _remarks(fit: _Fit) -> list[str]:
+    """What a reader must know of a fit."""
+    out, theta = [], np.asarray(fit.res.params, dtype=float)
+    if not getattr(fit.given, "converged", True):
+        out.append("did NOT converge; the estimate is no maximum.")
+    if np.isinf(theta).any() or getattr(fit.given, "separation", None) is not None:
+        out.append("the maximum likelihood estimate is infinite (separation); finite coefficients are the limit.")
+    if fit.pseudo and not fit.penalised and hasattr(fit.given, "llf"):
+        out.append("the log-likelihood is a pseudo-likelihood, which has no AIC and BIC.")
+    if hasattr(fit.given, "llf_conditional"):
+        out.append("coefficients of the implied logit; log-likelihood of the response given the features.")
+    if fit.penalised:
+        spread = np.isfinite(np.asarray(fit.res.bse, dtype=float)).any()
+        out.append(f"penalised: {'posterior standard deviations' if spread else 'no standard errors'}, no tests.")
+    if fit.selected:
+        out.append("columns that a penalty selected, by maximum likelihood; errors and p-values ignore the selection.")
+    if fit.constraints:
+        out.append(f"under the constraint{'s' * (len(fit.constraints) > 1)} {', '.join(fit.constraints)}.")
+    return out

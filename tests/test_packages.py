@@ -1,0 +1,92 @@
+"""The map of the package: folders that can be read at a glance, sub-packages in order, each class name once."""
+
+import ast
+import collections
+
+import pytest
+import test_layout
+
+ORDER = {  # a sub-package imports from those before it in its layer
+    "core": ["numerics", "design", "rows", "likelihood", "fit", "separation", "penalised", "gaussian", "discriminant",
+             "naive_bayes"],
+    "inference": ["hypotheses", "covariance", "residuals", "profile", "specification", "margins", "performance",
+                  "generative"],
+    "data": ["table", "transforms", "formula", "derivatives", "design", "response", "source", "reading"],
+    "results": ["saving", "tables", "hypotheses", "", "comparison", "diagnostics", "margins", "performance",
+                "regression", "generative", "pooling"],
+}
+UPWARDS = {  # what is left to mend; both lists only shrink
+    "core/fit imports core/separation",
+    "data/derivatives imports data/reading",
+    "data/design imports data/reading",
+    "data/design imports data/response",
+    "data/formula imports data/reading",
+    "data/transforms imports data/formula",
+    "results/diagnostics imports results/regression",
+    "results/hypotheses imports results/",
+    "results/margins imports results/generative",
+    "results/margins imports results/regression",
+    "results/performance imports results/regression",
+    "results/regression imports results/generative",
+    "results/saving imports results/regression",
+    "results/tables imports results/",
+    "results/tables imports results/comparison",
+}
+TWICE = {
+    "CLogLog", "Cells", "Comparison", "Covariance", "Digits", "Dual", "Estimates", "Factor", "Gaussian",
+    "Groups", "Kept", "Logit", "Moments", "Multinomial", "Outcomes", "Part", "Parts", "Place", "Probit", "Rows",
+    "Seen", "Sent", "Shown", "Source", "Spread", "Streamed", "Sums", "_Line", "_Sums",
+}
+SIZE = 20  # files of a folder that one takes in at a glance
+
+
+def package(module):
+    """Layer and sub-package: ``("core", "fit")`` of ``core/fit/aliasing``, ``""`` beside the sub-packages."""
+    layer, *rest = module.split("/")
+    if layer not in ORDER or not rest:
+        return layer, ""
+    return layer, rest[0] if rest[0] in ORDER[layer] else ""
+
+
+def reexports(path):
+    """A one-line module that keeps a documented path."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return bool(tree.body) and all(isinstance(node, ast.ImportFrom) for node in tree.body)
+
+
+@pytest.mark.parametrize("layer", ORDER)
+def test_sub_packages_import_downwards(repository, layer):
+    known = test_layout.modules(repository)
+    wrong = set()
+    for module, names, _ in test_layout.cases(repository):
+        own = package(module)
+        if own[0] != layer or reexports(known[module]):
+            continue
+        for name in names:
+            parts = name.split(".")[1:]
+            while parts and "/".join(parts) not in known and "/".join([*parts, "__init__"]) not in known:
+                parts = parts[:-1]
+            other = package("/".join(parts))
+            order = ORDER[layer]
+            if name.startswith("glmclf.") and other[0] == layer and order.index(other[1]) > order.index(own[1]):
+                wrong.add(f"{'/'.join(own)} imports {'/'.join(other)}")
+    assert wrong <= UPWARDS, sorted(wrong - UPWARDS)
+
+
+def test_folders_are_small(repository):
+    """Files of more than a re-export; the one-line modules keep documented paths."""
+    counts = collections.Counter()
+    for path in test_layout.modules(repository).values():
+        counts[path.parent] += not reexports(path)
+    wrong = {str(folder): count for folder, count in counts.items() if count > SIZE}
+    assert not wrong, wrong
+
+
+def test_class_names_are_unique(repository):
+    where = collections.defaultdict(list)
+    for module, path in test_layout.modules(repository).items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                where[node.name].append(module)
+    twice = {name: places for name, places in where.items() if len(places) > 1}
+    assert set(twice) <= TWICE, {name: places for name, places in twice.items() if name not in TWICE}
