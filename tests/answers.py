@@ -488,10 +488,11 @@ def answer(question: Callable[[], Any], write: Callable[[Any], Any]) -> Any:
 
 
 def said(text: str) -> str:
-    """A text without this run's folder, date and time."""
+    """A text without this run's folder, date and time, and without the modules in which classes stand."""
     text = text.replace(_folder(), "FOLDER")
     text = re.sub(r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4}\b", "DATE", text)
     text = re.sub(r"\b\d\d:\d\d:\d\d\b", "TIME", text)
+    text = re.sub(r"\bglmclf(?:\.\w+)+\.([A-Z]\w+)", r"\1", text)
     return re.sub(r" at 0x[0-9a-f]+", "", text)
 
 
