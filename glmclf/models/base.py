@@ -49,7 +49,7 @@ from glmclf.models.cov_keywords import Keywords, row_covariance
 from glmclf.models.fit_options import check_converged, check_options, check_refine, solver_options
 from glmclf.models.inputs import Inputs, Rows
 from glmclf.models.penalized import Regularization
-from glmclf.models.progress import shown
+from glmclf.models.progress import reporter_of, shown
 from glmclf.results.hypotheses.linear import respelled
 from glmclf.results.regression.omitted import SHOWN, check_new_rows, combination, empty_cell
 from glmclf.results.regression.separation import SHOWN as SHOWN_SIGNS
@@ -408,7 +408,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         self._check_covariance(cov_type)
         keywords = self._cov_keywords(cov_type, cov_kwds)
         check_options(maxiter, tol, n_threads)
-        reporter = _reporter(callback, disp)
+        reporter = reporter_of(callback, disp)
         options: dict[str, Any] = {"maxiter": maxiter, "tol": tol}
         if start_params is not None and not np.isfinite(self._flat(start_params)).all():
             raise ValueError(f"start_params must be finite numbers; found {self._flat(start_params)}")
@@ -527,7 +527,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """The estimate at infinity of a separated response; None where there is a finite one."""
         if not found.vanished and found.fit.message == "converged":
             return None
-        from glmclf.core.separation.limit import limit_estimate, ruled_out
+        from glmclf.core.separation.limit import limit_estimate
+        from glmclf.core.separation.search import ruled_out
 
         cone, constraints = self._cone(objective, found.theta, omitted)
         if cone is None:
@@ -544,7 +545,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     def _cone(self, objective: Objective, theta: ndarray | None, omitted) -> tuple[Any, Any]:
         """The cone of an objective, or None, and its constraints; an error of rows in a stream that leave it open."""
-        from glmclf.core.separation.limit import find_cone, ruled_out
+        from glmclf.core.separation.search import find_cone, ruled_out
 
         if not objective.blocks.streamed:
             return find_cone(objective, theta)
@@ -568,7 +569,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     def _detect(self) -> Separation | None:
         """Whether, and how, the response is separated, without a fit."""
-        from glmclf.core.separation.limit import ruled_out, started
+        from glmclf.core.separation.search import ruled_out, started
 
         k = len(self.exog_names)
         omitted = merged({}, dependencies_in(self._rows.columns()), np.arange(k))
@@ -797,19 +798,3 @@ def _of_the_model(reporter, shift: ndarray):
     if reporter is None or not shift.any():
         return reporter
     return lambda iteration, theta, value: reporter(iteration, theta - shift, value)
-
-
-def _reporter(callback, disp):
-    if callback is not None and not callable(callback):
-        raise ValueError(f"callback={callback!r}: a function, called as callback(iteration, params, llf)")
-    if not isinstance(disp, (bool, int, np.bool_)):
-        raise ValueError(f"disp={disp!r}: True or False")
-    if not disp:
-        return callback
-
-    def report(iteration, theta, value):
-        print(f"iteration {iteration:3d}  log-likelihood {value:.10g}")
-        if callback is not None:
-            callback(iteration, theta, value)
-
-    return report

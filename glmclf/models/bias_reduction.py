@@ -71,7 +71,7 @@ def check_covariance(found: ReducedEstimate, cov_type: str, objective: Objective
         ml = estimate("irls", objective, start, maxiter=60)
     if not ml.vanished and ml.fit.message == "converged":
         return
-    from glmclf.core.separation.limit import find_cone
+    from glmclf.core.separation.search import find_cone
 
     if find_cone(objective, ml.theta)[0] is not None:
         raise EstimationError(

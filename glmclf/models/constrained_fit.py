@@ -15,7 +15,7 @@ from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.likelihood.objective import Factor
 from glmclf.core.separation.cone import cone_where
-from glmclf.core.separation.limit import constraints_of, ruled_out
+from glmclf.core.separation.search import constraints_of, ruled_out
 from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, PerfectSeparationError, warn
 from glmclf.inference.covariance.constrained import ConstrainedContext
 from glmclf.inference.covariance.types import Covariance

@@ -30,6 +30,7 @@ from glmclf.errors import (
 from glmclf.inference.covariance.types import Covariance
 from glmclf.models.fit_options import check_options, check_seed
 from glmclf.models.inputs import Inputs
+from glmclf.models.progress import reporter_of
 
 if TYPE_CHECKING:
     from glmclf.core.penalised.problem import Coding, PenalisedEstimate, Problem
@@ -282,9 +283,15 @@ class Regularization(Inputs):
         deviances = pd.DataFrame(dict(zip(labels, (r[0] for r in rows), strict=True)), index=path.params.index)
         return RegularizationCV(path, deviances, np.array([r[1] for r in rows]), rule)
 
+    @property
+    def _penalized_results_class(self) -> Any:
+        """The class of results of penalised fits; `_results_class` is that of the other ones."""
+        from glmclf.results.regression.penalized import penalized_class
+
+        return penalized_class(self._results_class)
+
     # ----------------------------------------------------------------------------------------- what is asked for
     def _wanted(self, alpha, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, disp) -> Wanted:
-        from glmclf.models.base import _reporter
         from glmclf.results.regression.path import is_number
 
         check_options(maxiter, tol, n_threads)
@@ -296,7 +303,7 @@ class Regularization(Inputs):
         if symmetric and self._likelihood.n_eta == 1 and not hasattr(self, "_equations"):
             raise NotImplementedError(f"symmetric=True is for MNLogit; {type(self).__name__} has one equation")
         A = self._alphas_of(alpha, bool(symmetric), bool(penalize_intercept))
-        return Wanted(A, float(L1_wt), bool(symmetric), maxiter, tol, n_threads, _reporter(None, disp))
+        return Wanted(A, float(L1_wt), bool(symmetric), maxiter, tol, n_threads, reporter_of(None, disp))
 
     def _alphas_of(self, alpha, symmetric: bool, penalize_intercept: bool) -> ndarray:
         """alpha of each column and equation, (k, m)."""
@@ -427,7 +434,7 @@ class Regularization(Inputs):
     def _penalised(self, wanted: Wanted, start: ndarray | None, refit: bool = False) -> Any:
         """The result of one fit; `start` in the model's parameters."""
         from glmclf.core.penalised.problem import widened as widened_coefficients
-        from glmclf.results.regression.penalized import REFIT, WORDS, beside_results
+        from glmclf.results.regression.penalized import REFIT, WORDS
 
         k, q = len(self.exog_names), self._likelihood.n_eta
         found: Any
@@ -440,7 +447,7 @@ class Regularization(Inputs):
         if refit:
             warn(WORDS[REFIT], InferenceWarning)
         method = "limited-memory BFGS" if isinstance(found.inner, Deferred) else "proximal Newton"
-        return beside_results(self._results_class)(self, found, (cov, []), method)
+        return self._penalized_results_class(self, found, (cov, []), method)
 
     def _finished(self, problem: Problem, fit) -> PenalisedEstimate:
         try:
@@ -488,7 +495,7 @@ class Regularization(Inputs):
         self._refuse_separated(columns[free], "have no penalty")
 
     def _refuse_separated(self, columns: ndarray, why: str) -> None:
-        from glmclf.core.separation.limit import find_cone
+        from glmclf.core.separation.search import find_cone
 
         cone, _ = find_cone(self._objective(columns=columns))
         if cone is None:

@@ -1,4 +1,4 @@
-"""A line that says how far a fit is: tqdm's bar where it is installed, else plain text."""
+"""What a running fit says of itself: a line an iteration, or a bar (tqdm's where it is installed, else plain text)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 EVERY = 20  # lines of plain text a pass, at most
 
@@ -81,3 +83,20 @@ def shown(progress: Any, title: str, rows: Any, callback: Callable | None = None
         if source is not None:
             source.watch = None
         bar.close()
+
+
+def reporter_of(callback: Any, disp: Any) -> Callable | None:
+    """What is called after each iteration: the callback of the caller, after a printed line if wanted."""
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback={callback!r}: a function, called as callback(iteration, params, llf)")
+    if not isinstance(disp, (bool, int, np.bool_)):
+        raise ValueError(f"disp={disp!r}: True or False")
+    if not disp:
+        return callback
+
+    def report(iteration, theta, value):
+        print(f"iteration {iteration:3d}  log-likelihood {value:.10g}")
+        if callback is not None:
+            callback(iteration, theta, value)
+
+    return report

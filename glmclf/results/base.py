@@ -1,4 +1,4 @@
-"""Estimates: numbers with a covariance, and what follows from the two; what a result does with itself."""
+"""Base class of results: summary, information criteria, other covariances, files, and fits without their data."""
 
 from __future__ import annotations
 
@@ -8,279 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy import ndarray
 
-from glmclf.inference.covariance.types import Covariance
-from glmclf.inference.hypotheses import wald
 from glmclf.results import saving
-from glmclf.results.hypotheses.linear import constraints
-from glmclf.results.hypotheses.nonlinear import NonlinearTests
-from glmclf.results.hypotheses.pairwise import PairwiseComparisons
 from glmclf.results.tables import frames
+from glmclf.results.wald import WaldInference
 
 if TYPE_CHECKING:
     from glmclf.results.tables.summary import Summary
-
-ENDS = pd.Index([0, 1])  # columns of intervals
 
 
 class row_property(cached_property):
     """A cached quantity with one entry a row; `remove_data` drops it."""
 
 
-class Estimates(NonlinearTests, PairwiseComparisons):
-    """Labelled estimates and their covariance: standard errors, Wald tests, intervals and tables.
-
-    Whoever builds one supplies `model`, which has the names of the parameters and what a table's head says, `_theta`,
-    `_V` and `_cov`.
-    """
-
-    use_t = False
-    _omitted: ndarray | None = None  # parameters without an estimate, as their columns repeat others
-    _no_ratios: ClassVar[str] = ""  # why exponentials of the estimates have no meaning
-    model: Any
-    _theta: ndarray
-    _cov: Covariance
-
-    @property
-    def _V(self) -> ndarray:
-        """Covariance of the parameters."""
-        raise NotImplementedError
-
-    @property
-    def _param_names(self) -> list[str]:
-        """Names of the flat parameters, as hypotheses spell them."""
-        return self.model._param_names
-
-    @property
-    def _param_index(self) -> pd.Index:
-        """Labels of the flat parameters in tables."""
-        return self.model._param_index
-
-    @property
-    def df_resid(self) -> float:
-        """Observations less parameters."""
-        raise NotImplementedError
-
-    def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """Estimate, covariance and R in coordinates where they keep their digits."""
-        return self._theta, self._V, R
-
-    def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """The same of combinations that need no check."""
-        return self._theta, self._V, R
-
-    def _contrasts(self, R: ndarray) -> tuple[ndarray, ndarray]:
-        """Estimate and standard error of each combination, a row of R."""
-        theta, V, rotated = self._coordinates(R)
-        return wald.combine(rotated, theta), wald.standard_errors(rotated, V)
-
-    @property
-    def _rank(self) -> float:
-        """The most that the rank of the covariance can be."""
-        return self._cov.rank(False)
-
-    def _labelled(self, values) -> Any:
-        """Flat parameter-sized numbers with the parameters' labels."""
-        return pd.Series(np.array(values, dtype=float), index=self._param_index)
-
-    @property
-    def _se(self) -> ndarray:
-        return np.sqrt(self._variances())
-
-    def _variances(self) -> ndarray:
-        v = np.diag(self._V)
-        return np.where(v >= 0, v, np.nan)
-
-    @property
-    def params(self) -> pd.Series:
-        """The estimate."""
-        return self._labelled(self._theta)
-
-    @property
-    def bse(self) -> pd.Series:
-        """Standard errors."""
-        return self._labelled(self._se)
-
-    @property
-    def _z(self) -> ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):  # a robust standard error may be 0
-            return self._theta / self._se
-
-    @property
-    def tvalues(self) -> pd.Series:
-        """Estimates over their standard errors."""
-        return self._labelled(self._z)
-
-    @property
-    def pvalues(self) -> pd.Series:
-        """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution."""
-        return self._labelled(wald.z_pvalues(self._z))
-
-    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
-        """Confidence intervals of the parameters, estimate -/+ z se.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level, in (0, 1).
-        method : {"wald"}
-            "profile" is for Logit, Probit, CLogLog and MNLogit.
-
-        Returns
-        -------
-        DataFrame
-            Columns 0 and 1: the ends.
-        """
-        if method == "profile":
-            raise NotImplementedError('conf_int(method="profile") is for Logit, Probit, CLogLog and MNLogit')
-        if method != "wald":
-            raise ValueError(f'method={method!r}: choose "wald" or, of Logit, Probit, CLogLog and MNLogit, "profile"')
-        ends = wald.intervals(self._theta, self._se, alpha)
-        return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
-
-    def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
-        """Covariance matrix of the parameters, or of R params.
-
-        Parameters
-        ----------
-        r_matrix : (J, p) array_like, optional
-
-        Returns
-        -------
-        DataFrame (p, p), or ndarray (J, J)
-        """
-        if r_matrix is not None:
-            R, _ = self._constraints(r_matrix)
-            _, V, R = self._coordinates(R)
-            return R @ V @ R.T
-        names = self._param_index
-        return pd.DataFrame(self._V.copy(), index=names, columns=names)
-
-    def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
-        """R and q of R theta = q: names and strings end here."""
-        base = getattr(self.model, "reference", None)
-        return constraints(r_matrix, self._param_names, self._param_index, base)
-
-    def _df(self, wanted: bool | None) -> float | None:
-        """Degrees of freedom of t and F tests: df_resid, or the clusters less one (as Stata and statsmodels)."""
-        if not wanted:
-            return None
-        return min(self._cov.clusters) - 1 if self._cov.clusters else self.df_resid
-
-    def t_test(self, r_matrix: Any, *, use_t: bool | None = None) -> Any:
-        """Wald test of each row of R theta = q.
-
-        Parameters
-        ----------
-        r_matrix : str, list of str, array_like or (R, q)
-            ``"x1 = x2"``, ``"x1 = 0, x2 = 1"``; a (J, p) matrix with q = 0; or both.
-        use_t : bool, optional
-            Student's t instead of the normal distribution, with df_resid degrees of freedom, or clusters - 1.
-
-        Returns
-        -------
-        statsmodels ContrastResults
-        """
-        R, q = self._constraints(r_matrix)
-        theta, V, R = self._coordinates(R)
-        return wald.t_test(theta, V, R, q, df=self._df(use_t))
-
-    def wald_test(self, r_matrix: Any, *, use_f: bool | None = None, scalar: bool = True) -> Any:
-        """Joint Wald test of R theta = q: chi-squared, or F with (J, df_resid) degrees of freedom;
-        clusters - 1 instead of df_resid where the covariance is clustered.
-
-        Parameters
-        ----------
-        r_matrix : str, list of str, array_like or (R, q)
-            As in `t_test`.
-        use_f : bool, optional
-            The F distribution.
-        scalar : bool
-            Whether the statistic is a number, or a (1, 1) array as statsmodels used to return.
-
-        Returns
-        -------
-        statsmodels ContrastResults
-        """
-        R, q = wald.linear_restrictions(*wald.constraints(*self._constraints(r_matrix), len(self._theta)))
-        self._check_joint(R)
-        theta, V, R = self._coordinates(R)
-        options: dict[str, Any] = {"use_f": bool(use_f), "df": self._df(use_f), "scalar": scalar, "rank": self._rank}
-        return wald.wald_test(theta, V, R, q, independent=True, **options)
-
-    def f_test(self, r_matrix: Any) -> Any:
-        """`wald_test` with the F distribution."""
-        return self.wald_test(r_matrix, use_f=True)
-
-    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
-        """Joint Wald test of each term of the formula: all columns of a factor, a spline or an interaction at once.
-
-        Parameters
-        ----------
-        skip_constant : bool
-            Whether to leave the intercept out.
-        use_f : bool
-            F instead of chi-squared.
-
-        Returns
-        -------
-        statsmodels WaldTestResults
-            With the numbers in ``.table``.
-
-        Raises
-        ------
-        NotImplementedError
-            A fit under constraints.
-        """
-        self._check_terms()
-        terms, df = self.model._terms, self._df(use_f)
-        tests = wald.term_tests(
-            *(self._theta, self._V, terms),
-            use_f=use_f,
-            df=df,
-            skip_constant=skip_constant,
-            omitted=self._omitted,
-            into=self._in_coordinates,
-            rank=self._rank,
-        )
-        return frames.term_table(tests)
-
-    def _check_terms(self) -> None:
-        """Refuse tests of terms that the fit does not have."""
-
-    def _check_joint(self, R: ndarray) -> None:
-        """Refuse joint tests that the fit does not have."""
-
-    def summary_frame(
-        self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
-    ) -> pd.DataFrame:
-        """The parameter table of the summary as a DataFrame.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level of the intervals, in (0, 1).
-        exponentiate : bool
-            Ratios exp(coef) with delta-method standard errors and exp of the intervals.
-        method : {"wald", "profile"}
-            Of the intervals, as in `conf_int`; "profile" is for Logit, Probit, CLogLog and MNLogit.
-
-        Returns
-        -------
-        DataFrame
-            Indexed by coefficient: coef, std err, z, P>|z|, Conf. Int. Low, Conf. Int. Upp.
-        """
-        return frames.summary_frame(self, alpha=alpha, exponentiate=exponentiate, method=method)
-
-    def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
-        """One row a parameter, with the column names of R's broom: term, estimate, std_error, statistic, p_value,
-        conf_low, conf_high."""
-        return frames.tidy(self, alpha=alpha, exponentiate=exponentiate)
-
-
-class Kept(Estimates):
-    """Estimates of a model that print themselves, can be kept in a file, and let go of the data."""
+class Results(WaldInference):
+    """A fit of a model: estimates with a summary, which can be saved and can drop the rows of the data."""
 
     _group_names: list[str]
     _facts: ClassVar[tuple[str, ...]] = ()
@@ -537,6 +279,6 @@ class Kept(Estimates):
         saving.write(path, self._as_dict())
 
     @staticmethod
-    def load(path, functions=None) -> Kept:
+    def load(path, functions=None) -> Results:
         """Read a result that `save` wrote; see `glmclf.load`."""
         return saving.load(path, functions)

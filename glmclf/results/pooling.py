@@ -17,8 +17,8 @@ from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, FormulaError
 from glmclf.inference.hypotheses import pooling, wald
 from glmclf.inference.hypotheses.pooling import Pooled, PooledWald
-from glmclf.results.base import Estimates
 from glmclf.results.tables.frames import notebook
+from glmclf.results.wald import WaldInference
 
 if TYPE_CHECKING:
     from glmclf.results.tables.summary import Summary
@@ -70,7 +70,7 @@ class PooledTests:
         return notebook(self.summary_frame())
 
 
-class PooledResults(Estimates):
+class PooledResults(WaldInference):
     """Estimates pooled over m completed data sets by Rubin's rules. Made by `glmclf.pool`.
 
     With Q_j the estimates and U_j their covariances: the estimate is the mean of the Q_j, its covariance
@@ -406,11 +406,11 @@ def pool(results: Iterable[Any]) -> PooledResults:
 
 
 def _read(results: Any) -> list[Any]:
-    if isinstance(results, Estimates) or not isinstance(results, Iterable):
+    if isinstance(results, WaldInference) or not isinstance(results, Iterable):
         raise TypeError("pool() takes a list of fits: pool([res1, res2, ...])")
     fits = [getattr(r, "discriminant", r) for r in results]
     for i, r in enumerate(fits, start=1):
-        if not isinstance(r, Estimates) or isinstance(r, PooledResults):
+        if not isinstance(r, WaldInference) or isinstance(r, PooledResults):
             raise TypeError(f"pool(): number {i} is no fit of a model but {type(r).__name__}")
         owner: Any = getattr(r, "_parent", r)
         if owner._regularised:

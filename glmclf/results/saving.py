@@ -101,8 +101,5 @@ def _restored(stored: dict[str, Any], functions) -> Any:
     if name not in MODELS:
         raise ValueError(f"the file holds a {name}, which this version of glmclf does not have")
     model = model_class(name)._rebuild(stored["model"], functions)
-    if stored.get("results") == "regularized":
-        from glmclf.results.regression.penalized import beside_results
-
-        return beside_results(model._results_class)._from_dict(model, stored)
-    return model._results_class._from_dict(model, stored)
+    cls = model._penalized_results_class if stored.get("results") == "regularized" else model._results_class
+    return cls._from_dict(model, stored)

@@ -10,7 +10,7 @@ import references
 import glmclf
 from glmclf.core.separation import cone as separation
 from glmclf.core.separation.cone import BinaryConstraints, Hint, MultinomialConstraints, recession_cone
-from glmclf.core.separation.limit import find_cone
+from glmclf.core.separation.search import find_cone
 from glmclf.errors import SeparationWarning
 
 # the linear program's own feasibility tolerance is 1e-7, in units of the largest entry of a column; what it finds is

@@ -10,7 +10,8 @@ from numpy import ndarray
 from scipy.linalg import qr
 
 from glmclf.core.fit.estimate import Estimate, vanished
-from glmclf.core.fit.solvers import Fit, solve
+from glmclf.core.fit.solvers import solve
+from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 
 MOST = 100  # iterations, unless told

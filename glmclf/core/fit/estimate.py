@@ -12,7 +12,8 @@ from scipy.linalg import eigh
 
 from glmclf.core.design.columns import triangular_inverse
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
-from glmclf.core.fit.solvers import Fit, solve
+from glmclf.core.fit.solvers import solve
+from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.surrogate import Subsample
 from glmclf.core.fit.warm_start import Approach, approach
 from glmclf.core.likelihood.objective import Evaluation, Factor, Objective

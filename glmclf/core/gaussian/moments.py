@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from glmclf.core.numerics.double_double import two_sum
 from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.summed import Summed, added_by
 
 PART = 65_536  # codes that are counted at a time
 MANY = 20_000_000  # numbers in the scatter by class above which only their sum is kept
@@ -178,14 +179,11 @@ def class_sizes(y: ndarray, w: ndarray | None, K: int) -> ndarray:
 
 
 @dataclass(frozen=True)
-class ClassEnds:
-    """Least and largest value of each feature by class, (K, p) each; NaN without one. ``a + b`` is that of both."""
+class ClassEnds(Summed):
+    """Least and largest value of each feature by class, (K, p) each; NaN without one."""
 
-    low: ndarray
-    high: ndarray
-
-    def __add__(self, other: ClassEnds) -> ClassEnds:
-        return ClassEnds(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
+    low: ndarray = field(metadata=added_by(np.fmin))
+    high: ndarray = field(metadata=added_by(np.fmax))
 
 
 def class_ends(X, y: ndarray, w: ndarray | None, K: int) -> ClassEnds:

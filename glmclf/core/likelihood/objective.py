@@ -14,6 +14,7 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dpotrs, dtrtri
 
 from glmclf.core.design.columns import is_small, some_columns
 from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.summed import Summed
 
 HELD = 2**23  # entries of an information of several equations from which it is not held once more for each block
 ROWS = 4096  # of a block that grams of many columns are worth adding for
@@ -22,17 +23,12 @@ EQUAL = 1e-15  # relative difference of probabilities that are the same but for 
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """Log-likelihood, score (p,) and information (p, p) at a theta; + adds two sets of rows."""
+class Evaluation(Summed):
+    """Log-likelihood, score (p,) and information (p, p) at a theta; a sum over rows."""
 
     value: float
     score: ndarray
     information: ndarray
-
-    def __add__(self, other: Evaluation) -> Evaluation:
-        return Evaluation(
-            self.value + other.value, self.score + other.score, self.information + other.information
-        )
 
     @cached_property
     def factor(self) -> Factor:

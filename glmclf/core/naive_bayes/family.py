@@ -24,6 +24,7 @@ from numpy import ndarray
 from numpy.random import Generator
 
 from glmclf.core.numerics import special as gammas
+from glmclf.core.rows.summed import Summed
 
 LOG_2PI = float(np.log(2 * np.pi))
 EPS = float(np.finfo(float).eps)
@@ -63,8 +64,8 @@ class Estimates(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sums:
-    """Rows, sums of T and of log h(x), by class: what most families need. `+` adds.
+class Sums(Summed):
+    """Rows, sums of T and of log h(x), by class: what most families need.
 
     Attributes
     ----------
@@ -77,9 +78,6 @@ class Sums:
     n: ndarray
     sums: ndarray
     base: ndarray
-
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(self.n + other.n, self.sums + other.sums, self.base + other.base)
 
     def together(self) -> Sums:
         """All classes as one."""

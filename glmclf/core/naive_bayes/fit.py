@@ -25,6 +25,7 @@ from glmclf.core.gaussian.law import log_softmax
 from glmclf.core.naive_bayes.families import Defect, Family, Fitted, Gaussian, Statistics, Violation, ZeroCell
 from glmclf.core.naive_bayes.gaussian import chunk
 from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.summed import Summed
 
 
 class UnusableFeatures(Exception):
@@ -61,15 +62,11 @@ PARTS = 16  # of a block of gaussian features, each of so many rows as stay in t
 
 
 @dataclass(frozen=True)
-class Record:
-    """What one pass leaves: weight of each class, and each group's statistics; `+` merges."""
+class Record(Summed):
+    """What one pass leaves: weight of each class, and each group's statistics."""
 
     counts: ndarray
     statistics: tuple[Statistics, ...]
-
-    def __add__(self, other: Record) -> Record:
-        merged = tuple(a + b for a, b in zip(self.statistics, other.statistics))  # type: ignore[operator]
-        return Record(self.counts + other.counts, merged)
 
 
 def grouped(families: Iterable[Family]) -> tuple[Family, ...]:

@@ -15,8 +15,8 @@ from glmclf.core.fit.aliasing import places_kept, wide
 from glmclf.core.fit.constraints import Within
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
 from glmclf.core.fit.rank import dependencies_in
-from glmclf.core.fit.solvers import Fit
 from glmclf.core.fit.solvers.kronecker import Kronecker, Part, lbfgs
+from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.warm_start import is_dear
 from glmclf.core.likelihood.objective import Deferred, Evaluation, Factor, MultinomialObjective, Objective
 from glmclf.core.penalised.projection import Frame, enough

@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
-from glmclf.core.fit.solvers import Fit
+from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, Factor
 
 TOL = 1e-22  # of the squared length of a step in the metric of the information, per unit

@@ -21,8 +21,9 @@ from glmclf.core.design.columns import Dense, expandable, expanded_rows
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
+from glmclf.core.rows.summed import Summed
 from glmclf.core.separation.cone import ZERO, Cone, different_rows, extreme_rows, largest_one, lengths
-from glmclf.core.separation.limit import find_cone, outcomes_ruled_out, seen_outcomes
+from glmclf.core.separation.outcomes import cone_of_rows, outcomes_ruled_out, seen_outcomes
 from glmclf.core.separation.rows import directions
 
 MOST = 4_000  # rows that object, which a pass adds
@@ -133,15 +134,11 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Looked:
-    """What a pass found; + is that of both."""
+class Looked(Summed):
+    """What a pass found."""
 
     farthest: Farthest
     bounds: Bounds | None
-
-    def __add__(self, other: Looked) -> Looked:
-        bounds = None if self.bounds is None or other.bounds is None else self.bounds + other.bounds
-        return Looked(self.farthest + other.farthest, bounds)
 
 
 class Spanning:
@@ -195,7 +192,7 @@ class Held:
         """Their cone and its constraints."""
         X, y, m = self.arrays
         few = Blocks(Dense(np.asfortranarray(X)), y, m, None, None)
-        return find_cone(type(self.objective)(self.objective.likelihood, few, self.objective.unit))
+        return cone_of_rows(type(self.objective)(self.objective.likelihood, few, self.objective.unit))
 
 
 def _both(a: list[Any], b: list[Any]) -> list[Any]:
@@ -283,15 +280,12 @@ def _look(D: ndarray, T: ndarray, noise: ndarray, bounds: bool, X, y, m, *_: Any
 
 
 @dataclass(frozen=True)
-class _Counts:
-    """Rows left by part, rows decided and rows that are open; + is those of both."""
+class _Counts(Summed):
+    """Rows left by part, rows decided and rows that are open."""
 
     left: dict[int, int]
     decided: int
     open: int
-
-    def __add__(self, other: _Counts) -> _Counts:
-        return _Counts(self.left | other.left, self.decided + other.decided, self.open + other.open)
 
 
 def ruled_out_in_stream(objective: Objective, cone: Cone) -> RuledOut:

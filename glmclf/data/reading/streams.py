@@ -16,6 +16,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.design.columns import from_pieces
+from glmclf.core.rows.summed import joined
 from glmclf.data.design.design import Design, build_design
 from glmclf.data.formula.across import ALONE, FEW, Query, code_looks_across, looks_across
 from glmclf.data.formula.factors import Expression, Value, fit_factor
@@ -25,7 +26,7 @@ from glmclf.data.reading.evaluate import bind_code, left_value, raw_missing, set
 from glmclf.data.reading.outcomes import coded
 from glmclf.data.response.response import SHOWN, counted
 from glmclf.data.source.digests import Digests, Watched
-from glmclf.data.source.sources import Place, Source, joined
+from glmclf.data.source.sources import Place, Source
 from glmclf.data.table.frame import Column, close_to, in_order, of_one_type, quoted, read_column
 from glmclf.data.table.sample import Part, Respond, Rows, check_missing_option, no_trials, read_extras, weigh
 from glmclf.errors import DataError, MissingDataError

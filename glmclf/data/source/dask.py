@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from glmclf.core.rows.blocks import alone
+from glmclf.core.rows.summed import joined
 from glmclf.data.source.digests import AGAIN
 from glmclf.data.source.kept import Kept, Room
 from glmclf.data.source.sources import (
@@ -31,7 +32,6 @@ from glmclf.data.source.sources import (
     Place,
     Source,
     first_of,
-    joined,
     of_part,
     of_rows,
     some_of,

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from glmclf.core.rows.streamed import RowsElsewhereError
+from glmclf.core.rows.summed import joined
 from glmclf.data.source.digests import AGAIN, Ledger
 from glmclf.data.source.file_types import csv_dtypes, one_schema
 from glmclf.data.table.frame import as_frame, close_to, quoted, with_digits
@@ -60,11 +61,6 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         return self.name
-
-
-def joined(a: Any, b: Any) -> Any:
-    """a + b, where None is nothing."""
-    return b if a is None else a if b is None else a + b
 
 
 def of_part(f: Callable, part: Any, place: Place, kind: str) -> Any:

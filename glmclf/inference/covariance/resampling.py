@@ -14,7 +14,7 @@ from glmclf.core.fit.estimate import vanished
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers import solve
 from glmclf.core.rows.blocks import Blocks, one_blas_thread, ordered_map
-from glmclf.core.separation.limit import find_cone
+from glmclf.core.separation.search import find_cone
 from glmclf.errors import EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance.influence import RowsError, instead
 

@@ -13,7 +13,7 @@ from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import side_by_side
 from glmclf.errors import DataError
-from glmclf.results.base import Kept
+from glmclf.results.base import Results
 
 ROUNDING = 1e-10  # of a sum of a column, on another machine
 
@@ -25,7 +25,7 @@ def is_joint(res: Any) -> bool:
 
 def check_result(res: Any, what: str) -> None:
     """TypeError for what is no fit of a model."""
-    if not isinstance(res, Kept):
+    if not isinstance(res, Results):
         raise TypeError(f"{what} needs results of fits, found {type(res).__name__}")
 
 

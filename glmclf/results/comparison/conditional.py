@@ -209,7 +209,7 @@ def with_rows(res: Any) -> Any:
     found, model = copy.copy(res), copy.copy(res.model)
     model._rows_, found.model = model._rows.held(), model
     if getattr(res, "_cone", None) is not None:
-        from glmclf.core.separation.limit import outcomes_ruled_out
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         found._ruled_out = outcomes_ruled_out(res._cone, model._likelihood.n_eta + 1, model._rows.X)
     return found

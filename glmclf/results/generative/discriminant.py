@@ -78,6 +78,7 @@ class PriorParts:
 class DiscriminantResults(GenerativeResults):
     """Results of LDA and QDA."""
 
+    _joint_law: ClassVar[str] = "normal"
     _impossible: ClassVar[str] = (
         "{} so far from all classes that every density is 0 as a float: the posterior is NaN. Check the units"
     )

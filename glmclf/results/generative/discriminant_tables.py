@@ -135,12 +135,10 @@ def independent_term_tests(moments: ClassMoments, law: Gaussian, terms: dict[str
 
 def lr_test(larger: Any, smaller: Any):
     """Likelihood ratio test of a law nested in another, on the same features and rows."""
-    from glmclf.results.generative.discriminant import DiscriminantResults
-    from glmclf.results.generative.naive_bayes import NaiveBayesResults
-
-    if isinstance(smaller, NaiveBayesResults):
+    joint = getattr(smaller, "_joint_law", None)
+    if joint == "independent":
         return nested_laws.lr_test(larger, smaller)
-    if not isinstance(smaller, DiscriminantResults):
+    if joint != "normal":
         raise TypeError(
             f"compare_lr_test needs a fit of LDA, QDA or NaiveBayes, found {type(smaller).__name__}: joint likelihoods "
             "do not compare with conditional ones; use compare_conditional"

@@ -10,9 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.inference.covariance.types import Covariance
-from glmclf.inference.hypotheses import wald
 from glmclf.results.regression.levels import LevelEstimates, LevelLabels
-from glmclf.results.tables import frames
 
 FORMED = 2_000  # coefficients of which the whole covariance matrix is formed without being asked for
 
@@ -99,7 +97,7 @@ class ImpliedLogit(LevelEstimates):
 
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """At the features' centre, where nothing cancels; of many coefficients only those that R uses."""
-        self._check_tests()
+        self._check_terms()
         if self._closed is None and self._centred is not None:
             m = len(self.model.exog_names)
             M = self._raw(np.eye(m))  # rows: images of the unit vectors
@@ -113,7 +111,7 @@ class ImpliedLogit(LevelEstimates):
     def _block(self, at: ndarray) -> ndarray:
         return self._V[np.ix_(at, at)] if self._closed is None else self._closed.block(at)
 
-    def _check_tests(self) -> None:
+    def _check_terms(self) -> None:
         if self._parent._regularised:
             raise ValueError(
                 "a regularised discriminant is biased: its standard deviations do not make a test. Fit without "
@@ -135,34 +133,8 @@ class ImpliedLogit(LevelEstimates):
             return self._labelled(np.full(len(self._theta), np.nan))
         return super().pvalues
 
-    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
-        """Joint Wald test of each term: all its coefficients in all equations.
-
-        Like Wald tests of a logit it loses power where the classes are far apart: the likelihood ratio and F tests of
-        the features do not.
-
-        Parameters
-        ----------
-        skip_constant : bool
-            Whether to leave the intercept out.
-        use_f : bool
-            F instead of chi-squared.
-
-        Returns
-        -------
-        statsmodels WaldTestResults
-            With the numbers in ``.table``.
-        """
-        self._check_tests()
-        V: Any = _Blocks(self._block)
-        tests = wald.term_tests(
-            *(self._theta, V, self.model._terms),
-            use_f=use_f,
-            df=self._df(use_f),
-            skip_constant=skip_constant,
-            rank=self._rank,
-        )
-        return frames.term_table(tests)
+    def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
+        return self._theta, _Blocks(self._block), self.model._terms, None
 
     def _slopes(self) -> ndarray:
         return np.eye(len(self.model.exog_names))[1:]

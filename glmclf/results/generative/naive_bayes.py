@@ -43,6 +43,7 @@ class NaiveBayesResults(GenerativeResults):
         The implied logit, with the attributes of an MNLogit result. Robust covariances (`cov_type`) are of it.
     """
 
+    _joint_law: ClassVar[str] = "independent"
     _facts: ClassVar[tuple[str, ...]] = (*GenerativeResults._facts, "_error_facts", "_totals")
 
     @property

@@ -29,7 +29,6 @@ from glmclf.results.comparison.comparability import check_values, different_data
 from glmclf.results.generative import discriminant_tables
 from glmclf.results.generative import lr_test as nested_laws
 from glmclf.results.generative.implied_logit import FORMED, ImpliedLogit, _Blocks
-from glmclf.results.tables import frames
 
 SMOOTHED = ("bernoulli", "categorical", "multinomial")
 WORDS = {"variance": "var", "p": "prob"}
@@ -62,24 +61,10 @@ class NaiveBayesLogit(ImpliedLogit):
         super().__init__(*parts)
         self._counts = blocks
 
-    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False):
-        """Joint Wald test of each term: all its coefficients in all equations; of a block of counts their differences,
-        as a common shift says nothing about the shares.
-
-        Parameters
-        ----------
-        skip_constant : bool
-            Whether to leave the intercept out.
-        use_f : bool
-            F instead of chi-squared.
-
-        Returns
-        -------
-        statsmodels WaldTestResults
-            With the numbers in ``.table``.
-        """
+    def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
+        """Of a block of counts differences, as a common shift says nothing about the shares."""
         if not self._counts:
-            return super().wald_test_terms(skip_constant=skip_constant, use_f=use_f)
+            return super()._tested_terms()
         base = self._bases()
         moved = base < np.arange(len(base))
         theta = np.where(moved, self._theta - self._theta[base], self._theta)
@@ -87,11 +72,7 @@ class NaiveBayesLogit(ImpliedLogit):
         places = np.arange(len(base))
         kept = ~np.isin(places % self.model.K, starts)
         terms = {name: (at := places[where])[kept[at]] for name, where in self.model._terms.items()}
-        V: Any = _Blocks(lambda at: self._differences(at, base))
-        tests = wald.term_tests(
-            *(theta, V, terms), use_f=use_f, df=self._df(use_f), skip_constant=skip_constant, rank=self._rank
-        )
-        return frames.term_table(tests)
+        return theta, _Blocks(lambda at: self._differences(at, base)), terms, None
 
     def _bases(self) -> ndarray:
         """For each coefficient, the first one of its block of counts in its equation, or itself."""
@@ -254,9 +235,7 @@ def summary_features(res: Any) -> pd.DataFrame:
 # -------------------------------------------------------------------------------------------------- nested models
 def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
     """Likelihood ratio test of a naive Bayes model nested in another."""
-    from glmclf.results.generative.discriminant import DiscriminantResults
-
-    if isinstance(smaller, DiscriminantResults):
+    if getattr(smaller, "_joint_law", None) == "normal":
         return nested_laws.lr_test(larger, smaller)
     if type(smaller) is not type(larger):
         raise TypeError(

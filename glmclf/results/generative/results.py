@@ -22,7 +22,7 @@ from glmclf.errors import DataWarning, warn
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.results import decisions
-from glmclf.results.base import Kept, row_property
+from glmclf.results.base import Results, row_property
 from glmclf.results.comparison.comparability import fingerprint
 from glmclf.results.comparison.compare import NonNested
 from glmclf.results.comparison.conditional import ConditionalComparison, LogitForm, compare_conditional
@@ -45,7 +45,7 @@ ROBUST = {
 WHICH = ("mean", "class", "linear", "joint")
 
 
-class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonNested, Kept):
+class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonNested, Results):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -63,6 +63,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
     method = "closed form"
     converged = True
     _estimator: ClassVar[str] = "MLE"
+    _joint_law: ClassVar[str]  # of the features in a class: "normal", or "independent" features of any law
     _no_ratios: ClassVar[str] = (
         "params are means, variances and probabilities of classes, no logarithms. Use odds_ratios(), or exponentiate "
         "discriminant"

@@ -17,7 +17,7 @@ from glmclf.results.hypotheses.linear import respelled
 from glmclf.results.tables.frames import notebook
 
 if TYPE_CHECKING:
-    from glmclf.results.base import Estimates
+    from glmclf.results.wald import WaldInference
 
 
 class NonlinearTest:
@@ -113,72 +113,23 @@ class NonlinearTest:
         return notebook(self.summary_frame(), *self._foot)
 
 
-class NonlinearTests:
-    """The part of estimates that tests nonlinear functions of them."""
+def nonlinear_test(res: WaldInference, hypothesis: str | list[str], use_t: bool | None) -> NonlinearTest:
+    """Estimates, standard errors and tests of `WaldInference.nonlinear_test`."""
+    found = _read(hypothesis, res)
+    G = np.array([f.gradient for f in found])
+    distance = np.array([f.value - f.null for f in found])
+    _, V, R = res._coordinates(G)
 
-    def nonlinear_test(self, hypothesis: str | list[str], *, use_t: bool | None = None) -> NonlinearTest:
-        """Estimate, standard error and test of functions of the parameters (Stata's nlcom and testnl).
+    def joint() -> float:
+        nonlinear.check_independent(found)
+        res._check_joint(G)
+        return wald.joint_statistic(np.zeros(len(V)), V, R, -distance, rank=res._rank)
 
-        For a function f with gradient g at the estimate b, the standard error of f(b) is sqrt(g' V g), V the covariance
-        of the fit; hypotheses are tested together by d' (G V G')^-1 d, d the distances from them.
-
-        Parameters
-        ----------
-        hypothesis : str or list of str
-            Functions, separated by commas, each with its value under the hypothesis: ``"x1 / x2 = 1, exp(x3) = 2"``.
-            Without ``=`` it is 0; a right side with parameters is subtracted. Parameters go by the names that `t_test`
-            takes, in quotes if need be (``"`C(g)[T.b]` / x1 = 2"``). There are + - * / ** (or ^), brackets, and
-            exp, log, log2, log10, log1p, expm1, sqrt, abs, sin, cos, tan, arctan, sinh, cosh, tanh, expit, logit, ndtr
-            and ndtri.
-        use_t : bool, optional
-            Student's t, and F for the joint test, instead of the normal distribution and chi-squared.
-
-        Returns
-        -------
-        NonlinearTest
-            `estimate, se, statistic, pvalue, conf_int(alpha), summary_frame(alpha), joint`.
-
-        Raises
-        ------
-        ValueError
-            What cannot be read, unknown names, parameters that are infinite, left out or fixed, functions without a
-            value or a gradient at the estimate; from `joint`, functions whose gradients are linearly dependent there.
-
-        Notes
-        -----
-        Wald tests of nonlinear functions depend on how the hypothesis is written: ``x1 / x2 = 1`` and ``x1 = x2`` give
-        different statistics (Gregory & Veall 1985). Gradients are exact.
-
-        References
-        ----------
-        Oehlert (1992), A note on the delta method. The American Statistician 46, 27-29. Gregory & Veall (1985),
-        Econometrica 53, 1465-1468.
-
-        Examples
-        --------
-        >>> from glmclf import Logit, datasets
-        >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
-        >>> t = res.nonlinear_test("GPA / PSI = 1")
-        >>> t.summary_frame()[["coef", "std err", "z", "P>|z|"]].round(3)
-                        coef  std err      z  P>|z|
-        GPA / PSI = 1  1.31    0.646  0.481  0.631
-        """
-        res: Any = self
-        found = _read(hypothesis, res)
-        G = np.array([f.gradient for f in found])
-        distance = np.array([f.value - f.null for f in found])
-        _, V, R = res._coordinates(G)
-
-        def joint() -> float:
-            nonlinear.check_independent(found)
-            res._check_joint(G)
-            return wald.joint_statistic(np.zeros(len(V)), V, R, -distance, rank=res._rank)
-
-        se = wald.standard_errors(R, V)
-        return NonlinearTest(found, se, R @ V @ R.T, joint, res._df(use_t), res._param_index)
+    se = wald.standard_errors(R, V)
+    return NonlinearTest(found, se, R @ V @ R.T, joint, res._df(use_t), res._param_index)
 
 
-def _read(hypothesis: Any, res: Estimates) -> list[NonlinearFunction]:
+def _read(hypothesis: Any, res: WaldInference) -> list[NonlinearFunction]:
     names = res._param_names
     texts = [hypothesis] if isinstance(hypothesis, str) else hypothesis
     if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(t, str) for t in texts):

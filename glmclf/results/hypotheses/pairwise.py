@@ -66,109 +66,42 @@ class PairwiseTests:
         return notebook(self.result_frame, self._foot)
 
 
-class PairwiseComparisons:
-    """The part of estimates that compares the levels of a factor."""
-
-    def t_test_pairwise(
-        self,
-        term_name: str,
-        method: str = "holm",
-        alpha: float = 0.05,
-        *,
-        at: Mapping[str, Any] | None = None,
-        use_t: bool | None = None,
-        seed: int = 0,
-    ) -> PairwiseTests:
-        """Differences of the linear predictor between each two levels of a factor, adjusted for their number.
-
-        Whatever the coding of the factor, a row is the difference of the linear predictors of two observations that
-        differ in the level alone. With several equations all pairs in all equations are one family.
-
-        Parameters
-        ----------
-        term_name : str
-            The factor: a variable of the formula, or its code such as ``"C(g)"``.
-        method : {"holm", "sidak", "hs", "bonferroni", "tukey", "none"}
-            Holm's step-down test with Bonferroni intervals; Sidak's; Holm-Sidak with Sidak intervals; Bonferroni's;
-            "tukey": the largest ``|z|`` of the joint normal (or t) distribution of the differences, as multcomp and
-            emmeans ("mvt") in R; or no adjustment.
-        alpha : float
-            Family-wise level, in (0, 1).
-        at : dict, optional
-            Values of the variables that the factor interacts with; needed where there are interactions.
-        use_t : bool, optional
-            Student's t instead of the normal distribution.
-        seed : int
-            Of the integration of "tukey", whose relative standard error, the largest of the p-values and of the level
-            of the intervals, is `error` of the result: about 0.001 with five levels, up to 0.01 with ten to forty.
-
-        Returns
-        -------
-        PairwiseTests
-            `result_frame`, `contrasts`, `error`.
-
-        Raises
-        ------
-        DataError
-            Not a factor of the formula, or one that interacts where `at` does not say with what.
-        ValueError
-            An unknown method, `alpha` out of range, `at` that is no dict, `seed` that is no whole number.
-        NotImplementedError
-            A model whose log-odds are not linear in the levels of a factor (QDA, joint tables of NaiveBayes).
-
-        Notes
-        -----
-        A difference that is infinite, not estimable or fixed by constraints has no test and does not count.
-
-        References
-        ----------
-        Holm (1979), Scandinavian Journal of Statistics 6, 65-70. Sidak (1967), JASA 62, 626-633. Hothorn, Bretz &
-        Westfall (2008), Simultaneous inference in general parametric models. Biometrical Journal 50, 346-363.
-
-        Examples
-        --------
-        >>> from glmclf import Logit, datasets
-        >>> penguins = datasets.load("penguins").assign(male=lambda d: d.sex == "male")
-        >>> res = Logit.from_formula("male ~ species + body_mass_g", penguins).fit()
-        >>> t = res.t_test_pairwise("species", method="tukey")
-        >>> t.result_frame[["coef", "std err", "pvalue-tukey"]].round(3)
-                          coef  std err  pvalue-tukey
-        Chinstrap-Adelie -0.132    0.421         0.944
-        Gentoo-Adelie    -9.717    1.123         0.000
-        Gentoo-Chinstrap -9.585    1.127         0.000
-        """
-        if method not in pairwise.METHODS:
-            raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, pairwise.METHODS))}")
-        wald.check_alpha(alpha)
-        seeds.whole(seed)
-        if at is not None and not isinstance(at, Mapping):
-            raise ValueError(f"at={at!r}: a dict of values of the variables that the factor interacts with")
-        res: Any = getattr(self, "discriminant", self)
-        labels, R = _contrasts(res, term_name, at)
-        df = res._df(use_t)
-        estimate, se = res._contrasts(R)
-        tested = np.flatnonzero((se > 0) & np.isfinite(estimate))
-        z, adjusted = np.full(len(R), np.nan), np.full(len(R), np.nan)
-        z[tested] = estimate[tested] / se[tested]
-        critical, error = wald.critical_value(alpha, df), 0.0
-        if len(tested):
-            C = _correlation(res, R[tested], se[tested]) if method == "tukey" else np.eye(len(tested))
-            found = pairwise.adjusted(z[tested], C, method, alpha, df, seed)
-            adjusted[tested], critical, error = found.pvalue, found.critical, found.error
-        name, p = ("z", "P>|z|") if df is None else ("t", "P>|t|")
-        with np.errstate(invalid="ignore"):
-            values = {
-                "coef": estimate,
-                "std err": se,
-                name: z,
-                p: wald.z_pvalues(z, df),
-                "Conf. Int. Low": estimate - critical * se,
-                "Conf. Int. Upp.": estimate + critical * se,
-                f"pvalue-{method}": adjusted,
-                f"reject-{method}": adjusted <= alpha,
-            }
-        contrasts = pd.DataFrame(R, index=labels, columns=res._param_index)
-        return PairwiseTests(pd.DataFrame(values, index=labels), contrasts, method, alpha, len(tested), error)
+def pairwise_tests(
+    res: Any, term_name: str, method: str, alpha: float, at: Mapping[str, Any] | None, use_t: bool | None, seed: int
+) -> PairwiseTests:
+    """Tests of `WaldInference.t_test_pairwise`."""
+    if method not in pairwise.METHODS:
+        raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, pairwise.METHODS))}")
+    wald.check_alpha(alpha)
+    seeds.whole(seed)
+    if at is not None and not isinstance(at, Mapping):
+        raise ValueError(f"at={at!r}: a dict of values of the variables that the factor interacts with")
+    res = getattr(res, "discriminant", res)
+    labels, R = _contrasts(res, term_name, at)
+    df = res._df(use_t)
+    estimate, se = res._contrasts(R)
+    tested = np.flatnonzero((se > 0) & np.isfinite(estimate))
+    z, adjusted = np.full(len(R), np.nan), np.full(len(R), np.nan)
+    z[tested] = estimate[tested] / se[tested]
+    critical, error = wald.critical_value(alpha, df), 0.0
+    if len(tested):
+        C = _correlation(res, R[tested], se[tested]) if method == "tukey" else np.eye(len(tested))
+        found = pairwise.adjusted(z[tested], C, method, alpha, df, seed)
+        adjusted[tested], critical, error = found.pvalue, found.critical, found.error
+    name, p = ("z", "P>|z|") if df is None else ("t", "P>|t|")
+    with np.errstate(invalid="ignore"):
+        values = {
+            "coef": estimate,
+            "std err": se,
+            name: z,
+            p: wald.z_pvalues(z, df),
+            "Conf. Int. Low": estimate - critical * se,
+            "Conf. Int. Upp.": estimate + critical * se,
+            f"pvalue-{method}": adjusted,
+            f"reject-{method}": adjusted <= alpha,
+        }
+    contrasts = pd.DataFrame(R, index=labels, columns=res._param_index)
+    return PairwiseTests(pd.DataFrame(values, index=labels), contrasts, method, alpha, len(tested), error)
 
 
 def _correlation(res: Any, R: ndarray, se: ndarray) -> ndarray:

@@ -11,9 +11,9 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
+from glmclf.core.rows.summed import joined
 from glmclf.data.source import sources
 from glmclf.data.source.digests import Digests, Watched
-from glmclf.data.source.sources import joined
 from glmclf.data.table.frame import close_to, of_one_type
 from glmclf.errors import DataError, MissingDataError
 from glmclf.inference.margins.averages import Average, Sums

@@ -30,7 +30,7 @@ from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.margins.inverse_mixin import InversePredictions
 from glmclf.results.performance.report import JudgedRegression
-from glmclf.results.regression.results import Results, saturated_sum
+from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
 from glmclf.results.tables import frames
 
@@ -42,13 +42,13 @@ class BinaryResults(
     JudgedRegression,
     QuantileResiduals,
     PartialResiduals,
-    Results,
+    RegressionResults,
     StatsmodelsStyle,
     metaclass=NamesStatsmodels,
 ):
     """Results of Logit, Probit and CLogLog."""
 
-    _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_saturated_value", "_event_share")
+    _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_saturated_value", "_event_share")
 
     # ------------------------------------------------------------------------------------------------ numbers
     @cached_property
@@ -116,7 +116,7 @@ class BinaryResults(
         eta = self._predictor(X, self._rotated(X), offset)
         if self._cone is None:
             return eta
-        from glmclf.core.separation.limit import outcomes_ruled_out
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         return _decided(eta, outcomes_ruled_out(self._cone, 2, X))
 

@@ -14,9 +14,9 @@ from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.multiplicity import share_of_alpha
 from glmclf.inference.margins.contrasts import check_adjust
 from glmclf.inference.margins.prediction import level_logit_se
-from glmclf.results.base import Estimates
 from glmclf.results.interop import StatsmodelsStyle
 from glmclf.results.tables import frames
+from glmclf.results.wald import WaldInference
 
 
 class Levels:
@@ -99,7 +99,7 @@ class LevelLabels(Levels):
         }
 
 
-class LevelEstimates(Estimates):
+class LevelEstimates(WaldInference):
     """Estimates of log p_j / p_0 for each level j but the reference: rows are regressors, columns levels."""
 
     def _labelled(self, values) -> pd.DataFrame:

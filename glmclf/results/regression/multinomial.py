@@ -42,16 +42,16 @@ from glmclf.results.regression.levels import (
     drawn_labels,
     times_of,
 )
-from glmclf.results.regression.results import Results, saturated_sum
+from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of_unknown
 
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
 
-class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, PartialResiduals, Results):
+class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, PartialResiduals, RegressionResults):
     """Results of MNLogit."""
 
-    _facts: ClassVar[tuple[str, ...]] = (*Results._facts, "_level_shares", "_saturated_value")
+    _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_level_shares", "_saturated_value")
 
     # ------------------------------------------------------------------------------------------------ numbers
     @cached_property
@@ -171,7 +171,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, Pa
         z = np.column_stack([np.zeros(len(eta)), eta])
         if self._cone is None:
             return z
-        from glmclf.core.separation.limit import outcomes_ruled_out
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         return np.where(outcomes_ruled_out(self._cone, self.model.J, X), -np.inf, z)
 

@@ -16,7 +16,7 @@ from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.aliasing import columns_kept, places_kept, wide
 from glmclf.core.fit.estimate import into_basis
 from glmclf.core.fit.rank import triangular_factor
-from glmclf.core.fit.solvers import Fit
+from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, Spread
 from glmclf.data.source.sources import by_part
@@ -24,13 +24,13 @@ from glmclf.data.table.frame import as_frame
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.residuals import multinomial as level_residuals
-from glmclf.results.base import Estimates
 from glmclf.results.regression.binary import BinaryResults
 from glmclf.results.regression.levels import beside, spelled
 from glmclf.results.regression.multinomial import MultinomialResults
-from glmclf.results.regression.results import Results
+from glmclf.results.regression.results import RegressionResults
 from glmclf.results.tables import frames
 from glmclf.results.tables.summary import count, number
+from glmclf.results.wald import WaldInference
 
 POSTERIOR, REFIT, NONE = "posterior", "nonrobust", "none"
 WORDS = {
@@ -105,7 +105,7 @@ def _of_parameters(spread: Spread, places: ndarray | None, p: int) -> ndarray:
     return spread.parameters if places is None else wide(spread.parameters, places, p)
 
 
-class RegularizedResults(Results):
+class RegularizedResults(RegressionResults):
     """Results of `fit_regularized`: maxima of ``llf/N - alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``.
 
     A ridge has posterior standard deviations and intervals, as under independent normal priors with mean 0 and
@@ -578,7 +578,7 @@ def _refuse(name: str, why: str) -> Any:
 
 def _after_refit(name: str) -> Any:
     """What only a maximum likelihood refit of the selected columns has."""
-    parent: Any = getattr(Estimates, name)
+    parent: Any = getattr(WaldInference, name)
     original: Any = parent.fget if isinstance(parent, property) else parent
 
     @functools.wraps(original)
@@ -691,7 +691,7 @@ class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
         return level_residuals.deviance(r.y, r.trials, self._eta)
 
 
-def beside_results(results: type[Results]) -> type[RegularizedResults]:
+def penalized_class(results: type[RegressionResults]) -> type[RegularizedResults]:
     """The class of penalised results of models whose other results are of the class given."""
     return RegularizedMultinomialResults if issubclass(results, MultinomialResults) else RegularizedBinaryResults
 

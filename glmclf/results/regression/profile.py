@@ -183,7 +183,8 @@ class Profiles:
     def _profile_to_infinity(self, r: ndarray) -> Profile:
         """Directions that move r'theta are cut off where it is held; those that do not lead to a limit of their own."""
         from glmclf.core.separation.cone import cone_where
-        from glmclf.core.separation.limit import constraints_of, held_and_kept, limit_objective, ruled_out
+        from glmclf.core.separation.limit import held_and_kept, limit_objective
+        from glmclf.core.separation.search import constraints_of, ruled_out
         from glmclf.inference.profile.likelihood import Profile
 
         res: Any = self
@@ -355,7 +356,8 @@ class Profiles:
 
         if cone is None:
             return blocks.changed(both)
-        from glmclf.core.separation.limit import offset_of_all, outcomes_ruled_out
+        from glmclf.core.separation.limit import offset_of_all
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         return blocks.changed(left) if several else blocks.left(left, gone.left)
 

@@ -18,7 +18,7 @@ from glmclf.core.fit.aliasing import columns_kept, narrow, not_estimable, places
 from glmclf.core.fit.estimate import Estimate, from_basis, into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies_in, independent, roundings, triangular_factor
-from glmclf.core.fit.solvers import Fit
+from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
 from glmclf.core.likelihood.objective import Evaluation, Factor
 from glmclf.core.numerics.double_double import product
@@ -30,7 +30,7 @@ from glmclf.inference.hypotheses import anova, score, wald
 from glmclf.inference.hypotheses.anova import Comparison
 from glmclf.inference.specification import gof
 from glmclf.results import saving
-from glmclf.results.base import Kept, row_property
+from glmclf.results.base import Results, row_property
 from glmclf.results.comparison import comparability as same_data
 from glmclf.results.comparison.compare import NonNested
 from glmclf.results.comparison.nesting import check_nested
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from glmclf.core.separation.cone import Cone
 
 
-class Results(
-    Margins, FitTests, Inflation, Constrained, BiasReduction, Digits, Profiles, LinkTest, NonNested, Kept
+class RegressionResults(
+    Margins, FitTests, Inflation, Constrained, BiasReduction, Digits, Profiles, LinkTest, NonNested, Results
 ):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
@@ -79,7 +79,7 @@ class Results(
         self._limit = None if self._cone is None else found
         self._ruled_out: ndarray | None = None  # outcomes of the rows of the fit
         self._constraint: Any = getattr(found, "constraint", None)
-        self._origin: Results | None = None  # the fit that a separated one was re-expressed from
+        self._origin: RegressionResults | None = None  # the fit that a separated one was re-expressed from
         self.separation: Separation | None = None
         if self._limit is not None:
             self._ruled_out = self._limit.ruled_out
@@ -286,7 +286,7 @@ class Results(
         if not r.streamed:
             assert self._ruled_out is not None
             return self._ruled_out
-        from glmclf.core.separation.limit import outcomes_ruled_out
+        from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         cone: Any = self._cone
         return r.blocks().gathered(lambda X, *_: outcomes_ruled_out(cone, K, X))
@@ -355,7 +355,7 @@ class Results(
         return self._size
 
     # ------------------------------------------------------------------------------------------------- tests
-    def compare_lr_test(self, restricted: Results) -> wald.LRTest:
+    def compare_lr_test(self, restricted: RegressionResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted model nested in this one.
 
         It takes the model to be right, whatever the covariance of the fits is: robust standard errors do not enter.
@@ -383,7 +383,7 @@ class Results(
         NotImplementedError
             A bias reduction without a penalised likelihood.
         """
-        if not isinstance(restricted, Results):
+        if not isinstance(restricted, RegressionResults):
             raise TypeError(f"compare_lr_test needs the result of another model, found {type(restricted).__name__}")
         if restricted._regularised:
             raise NotImplementedError(
@@ -395,7 +395,7 @@ class Results(
             return wald.lr_test(self._reduction.penalised, value, self._size - restricted._size)
         return wald.lr_test(self._value, restricted._value, self._size - restricted._size)
 
-    def _check_comparable(self, other: Results) -> None:
+    def _check_comparable(self, other: RegressionResults) -> None:
         alike = type(self.model) is type(other.model)
         if not alike and not same_data.same_link(self, other):
             self._refuse_other_class(other)
@@ -428,7 +428,7 @@ class Results(
             )
         check_nested(self, other)
 
-    def _refuse_other_class(self, other: Results) -> None:
+    def _refuse_other_class(self, other: RegressionResults) -> None:
         a, b = type(self.model).__name__, type(other.model).__name__
         if a == b == "CLogLog":
             raise ValueError(
@@ -1015,7 +1015,7 @@ class Results(
         return None if self.separation is None or self._cone is None else as_dict(self.separation, self._cone)
 
     @classmethod
-    def _from_dict(cls, model, stored: dict[str, Any]) -> Results:
+    def _from_dict(cls, model, stored: dict[str, Any]) -> RegressionResults:
         f: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["fit"].items()}
         evaluation = Evaluation(f["value"], f["score"], f["information"])
         fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])

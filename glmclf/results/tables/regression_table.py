@@ -13,9 +13,9 @@ import pandas as pd
 
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
-from glmclf.results.base import Estimates
 from glmclf.results.comparison.compare import _names
 from glmclf.results.tables.summary import _classes, _SummaryFormats, plain, ratio_name, width
+from glmclf.results.wald import WaldInference
 
 STARS = (0.05, 0.01, 0.001)
 OMITTED = "(omitted)"
@@ -259,7 +259,7 @@ class _Fit:
     def __init__(self, res: Any) -> None:
         self.given = res
         self.res = res.discriminant if hasattr(res, "llf_conditional") else res
-        if not isinstance(self.res, Estimates):
+        if not isinstance(self.res, WaldInference):
             raise TypeError(f"regression_table() needs results of fits, found {type(res).__name__}")
         self.names = [str(name) for name in self.res.model.exog_names]
         self.levels = getattr(self.res, "_table_levels", None) or getattr(self.res.model, "_equations", None)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
-from glmclf.core.fit.solvers import Fit
+from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Factor
 
 ROUNDING = 1e-13  # of the largest entry

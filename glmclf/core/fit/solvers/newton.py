@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.solvers import Fit
+from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, Objective
 
 TOL = 1e-24  # squared decrement times p/n: the last step then moves the information by 1e-12 of itself

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.solvers import Fit, newton
+from glmclf.core.fit.solvers.loop import Fit
+from glmclf.core.fit.solvers.newton import newton
 from glmclf.core.likelihood.objective import Objective
 
 
@@ -34,7 +35,7 @@ def _minimise(objective, start, method, *, opening=None, maxiter=100, tol=None, 
     try:
         T = opening.factor.root
     except np.linalg.LinAlgError:
-        return newton.newton(objective, start, maxiter=0)
+        return newton(objective, start, maxiter=0)
     values: dict[bytes, float] = {}
 
     def negative(z):
@@ -61,5 +62,5 @@ def _minimise(objective, start, method, *, opening=None, maxiter=100, tol=None, 
         limits = {"maxiter": -(-2 * maxiter // 3), "gtol": 1e-6}  # the rest is for the Newton steps at the end
         found = minimize(negative, z, jac=True, method=method, callback=report, options=limits)
         z, done = found.x, int(found.nit)
-    fit = newton.newton(objective, start + T @ z, maxiter=max(maxiter - done, 0), tol=tol, callback=polished)
+    fit = newton(objective, start + T @ z, maxiter=max(maxiter - done, 0), tol=tol, callback=polished)
     return replace(fit, iterations=done + fit.iterations)

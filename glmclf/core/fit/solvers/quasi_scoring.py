@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.solvers import Fit
+from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, Factor
 
 TOL = 1e-26  # squared decrement times p/n: quasi-scoring ends linearly, so that its last step leaves a share of it

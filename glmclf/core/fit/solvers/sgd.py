@@ -9,7 +9,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import block_diag
 
-from glmclf.core.fit.solvers import Fit, newton
+from glmclf.core.fit.solvers.loop import Fit
+from glmclf.core.fit.solvers.newton import newton
 from glmclf.core.likelihood.objective import Factor, Objective
 
 BATCH = 32
@@ -82,7 +83,7 @@ def sgd(
             callback(passes + iteration, theta, value)
 
     if polish and np.isfinite(evaluation.value):
-        fit = newton.newton(objective, theta, opening=evaluation, maxiter=maxiter - passes, tol=tol, callback=report)
+        fit = newton(objective, theta, opening=evaluation, maxiter=maxiter - passes, tol=tol, callback=report)
         return replace(fit, iterations=passes + fit.iterations)
     try:
         decrement = float(evaluation.score @ evaluation.factor.solve(evaluation.score))

@@ -1,0 +1,59 @@
+"""Search for the recession cone of a likelihood, whether its rows are in memory or in a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.fit.estimate import RankDeficiency, estimate, is_dear
+from glmclf.core.likelihood.objective import Objective
+from glmclf.core.separation.cone import Cone
+from glmclf.core.separation.outcomes import cone_of_rows, constraints_of_rows, ruled_out_rows
+from glmclf.core.separation.stream import find_cone_in_stream, ruled_out_in_stream
+
+
+def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Cone | None, Any]:
+    """The recession cone of an objective's likelihood, and its constraints.
+
+    Parameters
+    ----------
+    objective : Objective or MultinomialObjective
+    theta : (p,) ndarray, optional
+        Where a fit stopped: rows it leaves undecided bound the search.
+
+    Returns
+    -------
+    Cone or None
+    constraints : object
+        Of all rows; over a stream, of some that have the same cone.
+    """
+    return (find_cone_in_stream if objective.blocks.streamed else cone_of_rows)(objective, theta)
+
+
+def started(objective: Objective) -> ndarray | None:
+    """Where a fit stops, for `find_cone`: of many rows and columns it takes less time than the programs that it saves.
+
+    None of few, and of a design that no fit can begin with.
+    """
+    p = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
+    if not is_dear(objective, p):
+        return None
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return estimate("irls", objective, np.zeros(p)).theta
+    except RankDeficiency:
+        return None
+
+
+def constraints_of(objective: Objective) -> Any:
+    """The constraints that the outcomes put on directions of recession; over a stream, of rows that have its cone."""
+    return find_cone(objective)[1] if objective.blocks.streamed else constraints_of_rows(objective)
+
+
+def ruled_out(objective: Objective, cone: Cone, constraints: Any) -> Any:
+    """Outcomes of each row that the cone rules out, (n, K) bool; of rows in a stream what stands for them."""
+    if objective.blocks.streamed:
+        return ruled_out_in_stream(objective, cone)
+    return ruled_out_rows(objective, cone, constraints)

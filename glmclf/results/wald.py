@@ -1,0 +1,400 @@
+"""Wald inference: labelled estimates with a covariance, their standard errors, tests, intervals and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.inference.covariance.types import Covariance
+from glmclf.inference.hypotheses import wald
+from glmclf.results.hypotheses.linear import constraints
+from glmclf.results.tables import frames
+
+if TYPE_CHECKING:
+    from glmclf.results.hypotheses.nonlinear import NonlinearTest
+    from glmclf.results.hypotheses.pairwise import PairwiseTests
+
+ENDS = pd.Index([0, 1])  # columns of intervals
+
+
+class WaldInference:
+    """Labelled estimates and their covariance: standard errors, Wald tests, intervals and tables.
+
+    Whoever builds one supplies `model`, which has the names of the parameters and what a table's head says, `_theta`,
+    `_V` and `_cov`.
+    """
+
+    use_t = False
+    _omitted: ndarray | None = None  # parameters without an estimate, as their columns repeat others
+    _no_ratios: ClassVar[str] = ""  # why exponentials of the estimates have no meaning
+    model: Any
+    _theta: ndarray
+    _cov: Covariance
+
+    @property
+    def _V(self) -> ndarray:
+        """Covariance of the parameters."""
+        raise NotImplementedError
+
+    @property
+    def _param_names(self) -> list[str]:
+        """Names of the flat parameters, as hypotheses spell them."""
+        return self.model._param_names
+
+    @property
+    def _param_index(self) -> pd.Index:
+        """Labels of the flat parameters in tables."""
+        return self.model._param_index
+
+    @property
+    def df_resid(self) -> float:
+        """Observations less parameters."""
+        raise NotImplementedError
+
+    def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """Estimate, covariance and R in coordinates where they keep their digits."""
+        return self._theta, self._V, R
+
+    def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """The same of combinations that need no check."""
+        return self._theta, self._V, R
+
+    def _contrasts(self, R: ndarray) -> tuple[ndarray, ndarray]:
+        """Estimate and standard error of each combination, a row of R."""
+        theta, V, rotated = self._coordinates(R)
+        return wald.combine(rotated, theta), wald.standard_errors(rotated, V)
+
+    @property
+    def _rank(self) -> float:
+        """The most that the rank of the covariance can be."""
+        return self._cov.rank(False)
+
+    def _labelled(self, values) -> Any:
+        """Flat parameter-sized numbers with the parameters' labels."""
+        return pd.Series(np.array(values, dtype=float), index=self._param_index)
+
+    @property
+    def _se(self) -> ndarray:
+        return np.sqrt(self._variances())
+
+    def _variances(self) -> ndarray:
+        v = np.diag(self._V)
+        return np.where(v >= 0, v, np.nan)
+
+    @property
+    def params(self) -> pd.Series:
+        """The estimate."""
+        return self._labelled(self._theta)
+
+    @property
+    def bse(self) -> pd.Series:
+        """Standard errors."""
+        return self._labelled(self._se)
+
+    @property
+    def _z(self) -> ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):  # a robust standard error may be 0
+            return self._theta / self._se
+
+    @property
+    def tvalues(self) -> pd.Series:
+        """Estimates over their standard errors."""
+        return self._labelled(self._z)
+
+    @property
+    def pvalues(self) -> pd.Series:
+        """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution."""
+        return self._labelled(wald.z_pvalues(self._z))
+
+    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+        """Confidence intervals of the parameters, estimate -/+ z se.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, in (0, 1).
+        method : {"wald"}
+            "profile" is for Logit, Probit, CLogLog and MNLogit.
+
+        Returns
+        -------
+        DataFrame
+            Columns 0 and 1: the ends.
+        """
+        if method == "profile":
+            raise NotImplementedError('conf_int(method="profile") is for Logit, Probit, CLogLog and MNLogit')
+        if method != "wald":
+            raise ValueError(f'method={method!r}: choose "wald" or, of Logit, Probit, CLogLog and MNLogit, "profile"')
+        ends = wald.intervals(self._theta, self._se, alpha)
+        return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
+
+    def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
+        """Covariance matrix of the parameters, or of R params.
+
+        Parameters
+        ----------
+        r_matrix : (J, p) array_like, optional
+
+        Returns
+        -------
+        DataFrame (p, p), or ndarray (J, J)
+        """
+        if r_matrix is not None:
+            R, _ = self._constraints(r_matrix)
+            _, V, R = self._coordinates(R)
+            return R @ V @ R.T
+        names = self._param_index
+        return pd.DataFrame(self._V.copy(), index=names, columns=names)
+
+    def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
+        """R and q of R theta = q: names and strings end here."""
+        base = getattr(self.model, "reference", None)
+        return constraints(r_matrix, self._param_names, self._param_index, base)
+
+    def _df(self, wanted: bool | None) -> float | None:
+        """Degrees of freedom of t and F tests: df_resid, or the clusters less one (as Stata and statsmodels)."""
+        if not wanted:
+            return None
+        return min(self._cov.clusters) - 1 if self._cov.clusters else self.df_resid
+
+    def t_test(self, r_matrix: Any, *, use_t: bool | None = None) -> Any:
+        """Wald test of each row of R theta = q.
+
+        Parameters
+        ----------
+        r_matrix : str, list of str, array_like or (R, q)
+            ``"x1 = x2"``, ``"x1 = 0, x2 = 1"``; a (J, p) matrix with q = 0; or both.
+        use_t : bool, optional
+            Student's t instead of the normal distribution, with df_resid degrees of freedom, or clusters - 1.
+
+        Returns
+        -------
+        statsmodels ContrastResults
+        """
+        R, q = self._constraints(r_matrix)
+        theta, V, R = self._coordinates(R)
+        return wald.t_test(theta, V, R, q, df=self._df(use_t))
+
+    def wald_test(self, r_matrix: Any, *, use_f: bool | None = None, scalar: bool = True) -> Any:
+        """Joint Wald test of R theta = q: chi-squared, or F with (J, df_resid) degrees of freedom;
+        clusters - 1 instead of df_resid where the covariance is clustered.
+
+        Parameters
+        ----------
+        r_matrix : str, list of str, array_like or (R, q)
+            As in `t_test`.
+        use_f : bool, optional
+            The F distribution.
+        scalar : bool
+            Whether the statistic is a number, or a (1, 1) array as statsmodels used to return.
+
+        Returns
+        -------
+        statsmodels ContrastResults
+        """
+        R, q = wald.linear_restrictions(*wald.constraints(*self._constraints(r_matrix), len(self._theta)))
+        self._check_joint(R)
+        theta, V, R = self._coordinates(R)
+        options: dict[str, Any] = {"use_f": bool(use_f), "df": self._df(use_f), "scalar": scalar, "rank": self._rank}
+        return wald.wald_test(theta, V, R, q, independent=True, **options)
+
+    def f_test(self, r_matrix: Any) -> Any:
+        """`wald_test` with the F distribution."""
+        return self.wald_test(r_matrix, use_f=True)
+
+    def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
+        """Joint Wald test of each term of the formula: all columns of a factor, a spline or an interaction at once.
+
+        Of an implied logit it is all coefficients of the term in all equations; of a block of counts of NaiveBayes
+        their differences, as a common shift says nothing about the shares.
+
+        Parameters
+        ----------
+        skip_constant : bool
+            Whether to leave the intercept out.
+        use_f : bool
+            F instead of chi-squared.
+
+        Returns
+        -------
+        statsmodels WaldTestResults
+            With the numbers in ``.table``.
+
+        Raises
+        ------
+        NotImplementedError
+            A fit under constraints.
+
+        Notes
+        -----
+        Wald tests lose power where the classes are far apart: likelihood ratio tests, and the F tests of LDA, do not.
+        """
+        self._check_terms()
+        theta, V, terms, into = self._tested_terms()
+        options: dict[str, Any] = {"use_f": use_f, "df": self._df(use_f), "skip_constant": skip_constant}
+        return frames.term_table(
+            wald.term_tests(theta, V, terms, omitted=self._omitted, into=into, rank=self._rank, **options)
+        )
+
+    def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
+        """Estimate, covariance, places of each term, and the map into coordinates where these keep their digits."""
+        return self._theta, self._V, self.model._terms, self._in_coordinates
+
+    def nonlinear_test(self, hypothesis: str | list[str], *, use_t: bool | None = None) -> NonlinearTest:
+        """Estimate, standard error and test of functions of the parameters (Stata's nlcom and testnl).
+
+        For a function f with gradient g at the estimate b, the standard error of f(b) is sqrt(g' V g), V the covariance
+        of the fit; hypotheses are tested together by d' (G V G')^-1 d, d the distances from them.
+
+        Parameters
+        ----------
+        hypothesis : str or list of str
+            Functions, separated by commas, each with its value under the hypothesis: ``"x1 / x2 = 1, exp(x3) = 2"``.
+            Without ``=`` it is 0; a right side with parameters is subtracted. Parameters go by the names that `t_test`
+            takes, in quotes if need be (``"`C(g)[T.b]` / x1 = 2"``). There are + - * / ** (or ^), brackets, and
+            exp, log, log2, log10, log1p, expm1, sqrt, abs, sin, cos, tan, arctan, sinh, cosh, tanh, expit, logit, ndtr
+            and ndtri.
+        use_t : bool, optional
+            Student's t, and F for the joint test, instead of the normal distribution and chi-squared.
+
+        Returns
+        -------
+        NonlinearTest
+            `estimate, se, statistic, pvalue, conf_int(alpha), summary_frame(alpha), joint`.
+
+        Raises
+        ------
+        ValueError
+            What cannot be read, unknown names, parameters that are infinite, left out or fixed, functions without a
+            value or a gradient at the estimate; from `joint`, functions whose gradients are linearly dependent there.
+
+        Notes
+        -----
+        Wald tests of nonlinear functions depend on how the hypothesis is written: ``x1 / x2 = 1`` and ``x1 = x2`` give
+        different statistics (Gregory & Veall 1985). Gradients are exact.
+
+        References
+        ----------
+        Oehlert (1992), A note on the delta method. The American Statistician 46, 27-29. Gregory & Veall (1985),
+        Econometrica 53, 1465-1468.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+        >>> t = res.nonlinear_test("GPA / PSI = 1")
+        >>> t.summary_frame()[["coef", "std err", "z", "P>|z|"]].round(3)
+                        coef  std err      z  P>|z|
+        GPA / PSI = 1  1.31    0.646  0.481  0.631
+        """
+        from glmclf.results.hypotheses.nonlinear import nonlinear_test
+
+        return nonlinear_test(self, hypothesis, use_t)
+
+    def t_test_pairwise(
+        self,
+        term_name: str,
+        method: str = "holm",
+        alpha: float = 0.05,
+        *,
+        at: Mapping[str, Any] | None = None,
+        use_t: bool | None = None,
+        seed: int = 0,
+    ) -> PairwiseTests:
+        """Differences of the linear predictor between each two levels of a factor, adjusted for their number.
+
+        Whatever the coding of the factor, a row is the difference of the linear predictors of two observations that
+        differ in the level alone. With several equations all pairs in all equations are one family.
+
+        Parameters
+        ----------
+        term_name : str
+            The factor: a variable of the formula, or its code such as ``"C(g)"``.
+        method : {"holm", "sidak", "hs", "bonferroni", "tukey", "none"}
+            Holm's step-down test with Bonferroni intervals; Sidak's; Holm-Sidak with Sidak intervals; Bonferroni's;
+            "tukey": the largest ``|z|`` of the joint normal (or t) distribution of the differences, as multcomp and
+            emmeans ("mvt") in R; or no adjustment.
+        alpha : float
+            Family-wise level, in (0, 1).
+        at : dict, optional
+            Values of the variables that the factor interacts with; needed where there are interactions.
+        use_t : bool, optional
+            Student's t instead of the normal distribution.
+        seed : int
+            Of the integration of "tukey", whose relative standard error, the largest of the p-values and of the level
+            of the intervals, is `error` of the result: about 0.001 with five levels, up to 0.01 with ten to forty.
+
+        Returns
+        -------
+        PairwiseTests
+            `result_frame`, `contrasts`, `error`.
+
+        Raises
+        ------
+        DataError
+            Not a factor of the formula, or one that interacts where `at` does not say with what.
+        ValueError
+            An unknown method, `alpha` out of range, `at` that is no dict, `seed` that is no whole number.
+        NotImplementedError
+            A model whose log-odds are not linear in the levels of a factor (QDA, joint tables of NaiveBayes).
+
+        Notes
+        -----
+        A difference that is infinite, not estimable or fixed by constraints has no test and does not count.
+
+        References
+        ----------
+        Holm (1979), Scandinavian Journal of Statistics 6, 65-70. Sidak (1967), JASA 62, 626-633. Hothorn, Bretz &
+        Westfall (2008), Simultaneous inference in general parametric models. Biometrical Journal 50, 346-363.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> penguins = datasets.load("penguins").assign(male=lambda d: d.sex == "male")
+        >>> res = Logit.from_formula("male ~ species + body_mass_g", penguins).fit()
+        >>> t = res.t_test_pairwise("species", method="tukey")
+        >>> t.result_frame[["coef", "std err", "pvalue-tukey"]].round(3)
+                          coef  std err  pvalue-tukey
+        Chinstrap-Adelie -0.132    0.421         0.944
+        Gentoo-Adelie    -9.717    1.123         0.000
+        Gentoo-Chinstrap -9.585    1.127         0.000
+        """
+        from glmclf.results.hypotheses.pairwise import pairwise_tests
+
+        return pairwise_tests(self, term_name, method, alpha, at, use_t, seed)
+
+    def _check_terms(self) -> None:
+        """Refuse tests of terms that the fit does not have."""
+
+    def _check_joint(self, R: ndarray) -> None:
+        """Refuse joint tests that the fit does not have."""
+
+    def summary_frame(
+        self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
+    ) -> pd.DataFrame:
+        """The parameter table of the summary as a DataFrame.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, in (0, 1).
+        exponentiate : bool
+            Ratios exp(coef) with delta-method standard errors and exp of the intervals.
+        method : {"wald", "profile"}
+            Of the intervals, as in `conf_int`; "profile" is for Logit, Probit, CLogLog and MNLogit.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by coefficient: coef, std err, z, P>|z|, Conf. Int. Low, Conf. Int. Upp.
+        """
+        return frames.summary_frame(self, alpha=alpha, exponentiate=exponentiate, method=method)
+
+    def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
+        """One row a parameter, with the column names of R's broom: term, estimate, std_error, statistic, p_value,
+        conf_low, conf_high."""
+        return frames.tidy(self, alpha=alpha, exponentiate=exponentiate)
