@@ -59,7 +59,7 @@ OPTIONS = {
     "weights": ("COL", "column of sampling weights"),
     "missing": ("HOW", "drop or raise; naivebayes also skip (its default) or level"),
     "subset": ("QUERY", "rows to use, as in \"age > 20 and region == 'north'\""),
-    "cov_type": ("TYPE", "nonrobust (default), expected, HC0 to HC3, cluster, HAC, bootstrap or jackknife"),
+    "cov_type": ("TYPE", "{cov_types} (default: nonrobust)"),
     "groups": ("COL", "column of clusters; twice for two-way clusters"),
     "maxlags": ("N", "HAC: lags, rows being in the order of time"),
     "reps": ("N", "bootstrap: replications (default: 999)"),
@@ -129,6 +129,16 @@ def spelled(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def meaning(name: str) -> str:
+    """What an option says."""
+    text = OPTIONS[name][1]
+    if "{cov_types}" in text:
+        from glmclf.inference.covariance import wording
+
+        text = text.format(cov_types=wording.enumerated(wording.names(), "or", quote=""))
+    return text
+
+
 def parser() -> argparse.ArgumentParser:
     """Arguments of the command."""
     from glmclf import __version__, datasets
@@ -144,12 +154,12 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("model", metavar="MODEL", choices=list(MODELS), help=", ".join(MODELS))
     p.add_argument("data", metavar="DATA", help=f"shipped data set, {FILES}, or - (csv on stdin)")
     p.add_argument("formula", metavar="FORMULA", help='as in "y ~ x1 + C(g)"')
-    for name, (metavar, meaning) in OPTIONS.items():
+    for name, (metavar, _) in OPTIONS.items():
         whose = f"{', '.join(HAVE[name])}: " if name in HAVE else ""
         takes: dict[str, Any] = {"action": "store_true"} if metavar is None else {"metavar": metavar}
         if name == "groups":
             takes["action"] = "append"
-        p.add_argument(spelled(name), help=f"{whose}{meaning}", **takes)
+        p.add_argument(spelled(name), help=f"{whose}{meaning(name)}", **takes)
     p.add_argument("--format", choices=FORMATS, default="text", help="form of the summary (default: text)")
     p.add_argument("--version", action="version", version=f"glmclf {__version__}")
     return p
@@ -422,7 +432,7 @@ def misfit(args: argparse.Namespace) -> str | None:
     """What is wrong with a set of options that are each known."""
     for name in OPTIONS:
         if getattr(args, name) == "" or (name == "groups" and "" in (args.groups or ())):
-            return f"{spelled(name)} needs a value: {OPTIONS[name][1]}"
+            return f"{spelled(name)} needs a value: {meaning(name)}"
     for name, models in HAVE.items():
         if getattr(args, name) in (None, False) or args.model in models:
             continue

@@ -42,8 +42,9 @@ from glmclf.errors import (
     SeparationWarning,
     warn,
 )
-from glmclf.inference.covariance.types import Context, Covariance
-from glmclf.models.bias_reduction import MODEL_BASED, check_covariance, check_reduction, with_flic
+from glmclf.inference.covariance.types import MODEL_BASED, REFITS, Context, Covariance
+from glmclf.inference.covariance.wording import documents_covariances
+from glmclf.models.bias_reduction import check_covariance, check_reduction, with_flic
 from glmclf.models.constrained import ConstrainedFits, Fitted
 from glmclf.models.cov_keywords import Keywords, row_covariance
 from glmclf.models.fit_options import check_converged, check_options, check_refine, solver_options
@@ -58,7 +59,6 @@ from glmclf.results.regression.separation import Separation, separation_report
 if TYPE_CHECKING:
     from glmclf.core.separation.limit import LimitEstimate
 
-REFITS = ("bootstrap", "jackknife")  # covariances that say nothing of an estimate at infinity
 
 
 class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
@@ -278,6 +278,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return self._objective()(self._flat(params), expected).information
 
     # --------------------------------------------------------------------------------------------------- fit
+    @documents_covariances
     def fit(
         self,
         method: str = "irls",
@@ -314,9 +315,9 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             Convergence: the squared Newton decrement s' I^-1 s, the squared distance to the maximum in standard errors,
             is at most `tol`. The default, 1e-24 max(1, n/p), is rounding.
         cov_type : str, optional
-            Covariance of the estimate: "nonrobust", the inverse observed information, "expected", "HC0" to "HC3",
-            "cluster", "HAC", "bootstrap" or "jackknife"; see `with_cov` of the result. "nonrobust", unless the
-            log-likelihood is a pseudo-likelihood (sampling weights, fractions): then "HC0".
+            Covariance of the estimate; see `with_cov` of the result. By default "nonrobust", the inverse observed
+            information, unless the log-likelihood is a pseudo-likelihood (sampling weights, fractions): then "HC0".
+            Types: {cov_types}.
         cov_kwds : dict, optional
             `groups` of "cluster" and "bootstrap", `maxlags` of "HAC", `reps` and `seed` of "bootstrap".
         bias_reduction : {"firth", "median"}, optional

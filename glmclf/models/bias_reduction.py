@@ -10,12 +10,10 @@ from glmclf.core.fit.aliasing import columns_kept
 from glmclf.core.fit.estimate import Estimate, estimate
 from glmclf.core.likelihood.objective import MultinomialObjective, Objective
 from glmclf.errors import EstimationError
+from glmclf.inference.covariance.types import MODEL_BASED, REFITS
 
 if TYPE_CHECKING:
     from glmclf.core.fit.bias import ReducedEstimate
-
-MODEL_BASED = ("nonrobust", "expected")
-REFITS = ("bootstrap", "jackknife")
 
 
 def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> None:

@@ -18,9 +18,8 @@ from glmclf.core.separation.cone import cone_where
 from glmclf.core.separation.search import constraints_of, ruled_out
 from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, PerfectSeparationError, warn
 from glmclf.inference.covariance.constrained import ConstrainedContext
-from glmclf.inference.covariance.types import Covariance
+from glmclf.inference.covariance.types import MODEL_BASED, REFITS, Covariance
 from glmclf.inference.hypotheses.wald import linear_restrictions
-from glmclf.models.bias_reduction import MODEL_BASED
 from glmclf.models.cov_keywords import Keywords, row_covariance
 from glmclf.models.fit_options import check_converged, check_options
 from glmclf.results.hypotheses.linear import constraints
@@ -28,7 +27,6 @@ from glmclf.results.regression.constrained import said
 from glmclf.results.regression.omitted import combination
 
 METHODS = ("irls", "newton", "bfgs", "lbfgs")
-REFITS = ("bootstrap", "jackknife")
 
 
 def fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_type, cov_kwds, n_threads):

@@ -13,7 +13,16 @@ from numpy import ndarray
 from glmclf.data.table.groups import Groups, read_groups
 from glmclf.errors import EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance.influence import RowsError
-from glmclf.inference.covariance.types import FOUND, OPTIONS, Context, Covariance, InfluenceContext, covariance, spread
+from glmclf.inference.covariance.types import (
+    COVARIANCES,
+    MODEL_BASED,
+    Context,
+    Covariance,
+    InfluenceContext,
+    check,
+    covariance,
+    spread,
+)
 from glmclf.models.fit_options import check_seed
 
 FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are alike (Cameron & Miller 2015, section VI)
@@ -70,7 +79,8 @@ def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None)
     """
     if cov_kwds is not None and not isinstance(cov_kwds, Mapping):
         raise TypeError(f'cov_kwds={cov_kwds!r}: a dict, as {{"groups": column name or values}}')
-    known, results = OPTIONS.get(cov_type, ()), FOUND.get(cov_type, ())
+    check(cov_type)
+    known, results = COVARIANCES[cov_type].options, COVARIANCES[cov_type].found
     given = {name: v for name, v in dict(cov_kwds or {}).items() if v is not None and name not in results}
     unknown = set(cov_kwds or {}) - set(known) - set(results)
     if unknown:
@@ -137,7 +147,7 @@ def _named(model: Any, at: ndarray) -> str:
 
 def _lost_spread(found: Covariance, context: Context) -> str:
     """A word about combinations of coefficients whose variance is 0 or negative."""
-    if found.name in ("nonrobust", "expected") or (np.diag(found.matrix) < 0).any():
+    if found.name in MODEL_BASED or (np.diag(found.matrix) < 0).any():
         return ""
     used = found.options.get("used", np.inf)
     if used <= context.size:

@@ -16,7 +16,7 @@ from glmclf.data.response.priors import read_priors
 from glmclf.data.response.response import MultinomialResponse
 from glmclf.data.table.sample import Sample
 from glmclf.errors import DataError, DataWarning, warn
-from glmclf.inference.covariance.types import REGRESSIONS
+from glmclf.inference.covariance.wording import documents_covariances, names
 from glmclf.models.inputs import Inputs
 from glmclf.models.progress import shown
 from glmclf.results.generative.results import GenerativeResults
@@ -35,7 +35,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
     """What LDA, QDA and NaiveBayes share: classes, their priors, and how a fit is asked for."""
 
     _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_options")
-    _no_covariances = REGRESSIONS
+    _no_covariances = tuple(names(lambda entry: entry.of_regressions))
     _options: dict[str, Any]
 
     @classmethod
@@ -169,6 +169,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
         return [("Levels:", levels), ("Reference:", f"{self.reference}")]
 
     # --------------------------------------------------------------------------------------------------- fit
+    @documents_covariances
     def fit(
         self,
         cov_type: str | None = None,
@@ -181,7 +182,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
 
         Parameters
         ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "cluster", "HAC"}, optional
+        cov_type : {{generative_types}}, optional
             Covariance of the implied logit: "nonrobust", the inverse information (both informations agree), or robust
             to features of other laws than the model's or, of NaiveBayes, that depend on each other within classes.
             "HC0" under sampling weights.

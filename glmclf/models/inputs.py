@@ -23,7 +23,8 @@ from glmclf.data.table.frame import labels, read_column
 from glmclf.data.table.groups import label
 from glmclf.data.table.sample import Sample
 from glmclf.errors import DataError, InferenceWarning, warn
-from glmclf.inference.covariance.types import check
+from glmclf.inference.covariance.types import MODEL_BASED, REFITS, check
+from glmclf.inference.covariance.wording import enumerated, for_generative, names
 from glmclf.models.cov_keywords import Keywords, read_keywords
 from glmclf.models.rows import StreamedRows
 
@@ -419,13 +420,14 @@ class Inputs:
         check(cov_type)
         if cov_type in self._no_covariances:
             raise NotImplementedError(
-                f'cov_type="{cov_type}" is for Logit, Probit, CLogLog and MNLogit; {type(self).__name__} has "HC0", '
-                '"HC1", "cluster" and "HAC"'
+                f'cov_type="{cov_type}" is for Logit, Probit, CLogLog and MNLogit; {type(self).__name__} has '
+                f"{enumerated(names(for_generative))}"
             )
-        if cov_type in ("bootstrap", "jackknife") and self._rows.streamed:
+        if cov_type in REFITS and self._rows.streamed:
+            by_row = names(lambda entry: entry.kind == "rows")
             raise RowsElsewhereError(
-                f'cov_type="{cov_type}" fits the model again to resampled rows, which are in a stream: use "HC0" to '
-                '"HC3", or a fit to a sample in memory'
+                f'cov_type="{cov_type}" fits the model again to resampled rows, which are in a stream: use '
+                f'"{by_row[0]}" to "{by_row[-1]}", or a fit to a sample in memory'
             )
         doubt = self._doubt(cov_type)
         if doubt:
@@ -433,7 +435,7 @@ class Inputs:
 
     def _doubt(self, cov_type: str) -> str:
         """Why a covariance is none, if so."""
-        if not self._pseudo or cov_type not in ("nonrobust", "expected"):
+        if not self._pseudo or cov_type not in MODEL_BASED:
             return ""
         if self._frequency:
             return "The inverse information takes fractions for outcomes of trials; standard errors may be far off."

@@ -16,6 +16,7 @@ from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance.smoothing import local_lines
 from glmclf.inference.residuals.quantile import order_statistics
 from glmclf.plots import labelling, layout, marks
+from glmclf.results.diagnostics.residuals import partial_weights
 from glmclf.results.margins.effects import beside_rows
 from glmclf.results.margins.predictors import Source, design_parts
 from glmclf.results.regression.levels import times_of
@@ -408,7 +409,7 @@ def partial_residuals(
     if hasattr(res, "discriminant"):
         raise NotImplementedError(f"partial_residuals() of {type(res.model).__name__}, which has no linear predictor")
     labelling.check(res, "partial_residuals", ["resid_partial"])
-    parts, points, weights = res.components(), res.resid_partial(), res._partial_weights()
+    parts, points, weights = res.components(), res.resid_partial(), partial_weights(res)
     if isinstance(parts.columns, pd.MultiIndex):
         known = list(dict.fromkeys(parts.columns.get_level_values(0)))
         if level is None or level not in known:

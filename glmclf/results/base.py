@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
+from glmclf.inference.covariance.wording import documents_covariances
 from glmclf.results import saving
 from glmclf.results.tables import frames
 from glmclf.results.wald import WaldInference
@@ -116,6 +117,7 @@ class Results(WaldInference):
         groups = {"groups": self._group_names, "n_groups": list(self._cov.clusters)} if self._group_names else {}
         return {**groups, **self._cov.options}
 
+    @documents_covariances
     def with_cov(self, cov_type: str, **kwds) -> Self:
         """The same estimate with another covariance, without a new fit.
 
@@ -124,23 +126,14 @@ class Results(WaldInference):
 
         Parameters
         ----------
-        cov_type : {"nonrobust", "expected", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC", "bootstrap", "jackknife"}
+        cov_type : str
             With A the observed information, s_i the score of row i, n the observations and p the parameters:
 
-            - "nonrobust" A^-1; "expected" the inverse expected information
-            - "HC0" A^-1 (sum s_i s_i') A^-1; "HC1" that times n/(n-p); "HC2" with s_i / sqrt(1 - h_i), "HC3" with
-              s_i / (1 - h_i), h_i the leverage of reweighted least squares, of several classes a matrix
-            - "cluster" with sums of s_i over clusters, times G/(G-1) (n-1)/(n-p); two groupings as Cameron, Gelbach &
-              Miller
-            - "HAC" sum_l (1 - l/(L+1)) (G_l + G_l') between the A^-1, G_l = sum s_i s_(i-l)': Newey-West, rows in their
-              order in the table, one step of time apart; those left out in between are not counted as time, with a
-              warning
-            - "bootstrap" the covariance of estimates on observations, or clusters, drawn with replacement
-            - "jackknife" (n-1)/n times the squares, about their mean, of the estimates without each observation
+            {covariances}
 
-            Counts are one observation a row, a row of frequency weight f is f equal ones. Generative models do not have
-            "HC2", "HC3", "bootstrap" and "jackknife", separated fits (of which the finite coefficients have a
-            covariance) and bias-reduced ones no refits.
+            Counts are one observation a row, a row of frequency weight f is f equal ones. Separated fits (of which the
+            finite coefficients have a covariance) and bias-reduced ones have no refits, generative models none of
+            {regression_types}.
         **kwds
             `groups` of "cluster" and "bootstrap": one variable, of "cluster" also two, by column name or value;
             `maxlags`, L, of "HAC": by default the whole part of 4 (n/100)^(2/9); of "bootstrap" `reps`, replications,
@@ -157,8 +150,9 @@ class Results(WaldInference):
         TypeError
             A keyword that the type does not take.
         EstimationError
-            "HC2" and "HC3": rows of leverage one; "jackknife": rows without which there is no estimate; "bootstrap":
-            more than half of the replications have none.
+            "jackknife": rows without which there is no estimate; "bootstrap": more than half of the replications have
+            none.
+            {leverage_types}: rows of leverage one.
         NotImplementedError
             A type that the model or the fit does not have; a bootstrap by two groupings.
         DataError
@@ -171,8 +165,7 @@ class Results(WaldInference):
 
         References
         ----------
-        White (1982); MacKinnon & White (1985); Newey & West (1987); Efron & Tibshirani (1993), chapter 6; Cameron,
-        Gelbach & Miller (2011); Cameron & Miller (2015).
+        {sources}
 
         Examples
         --------

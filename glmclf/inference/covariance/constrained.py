@@ -10,7 +10,8 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.likelihood.objective import Evaluation, Factor
-from glmclf.inference.covariance.influence import Influences, adjusted_meat, influence
+from glmclf.inference.covariance.influence import Influences, influence
+from glmclf.inference.covariance.leverage import Leverages
 from glmclf.inference.covariance.types import Context
 
 PIVOT = 1e-10  # of a constraint's largest coefficient: less is rounding
@@ -91,11 +92,11 @@ class ConstrainedContext(Context):
         T = root_within(self.Q, self.objective(self.theta, True).information)
         return T @ T.T
 
-    def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
-        """As of any fit, with the leverage of the directions left free."""
+    def leverages(self, cov_type: str) -> Leverages:
+        """Leverages of the directions left free."""
         e = self.evaluation if self.objective.canonical else self.objective(self.theta, True)
         root = _square(root_within(self.Q, e.information))
-        return adjusted_meat(self.objective, self.theta, root, self.frequency, kind)
+        return Leverages(cov_type, self.objective, self.theta, root, self.frequency, self.size, self.nobs)
 
 
 def constrained_influence(objective, theta: ndarray, e: Evaluation, Q: ndarray, frequency: bool) -> Influences:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
@@ -89,90 +88,12 @@ def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, freq
     parts = []
     for X, y, m, offset, weights in Blocks(*blocks.arrays, size=size):
         A = X.toarray()
-        u, W = _score_and_weight(objective.likelihood, A, y, m, offset, theta)
+        u, W = score_and_weight(objective.likelihood, A, y, m, offset, theta)
         if weights is not None and not frequency:
             u, W = weights[:, None] * u, weights[:, None, None] * W
         parts.append(_rows(A, u, W, root))
     found = Influences(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     return found._replace(cooks=found.cooks / objective.unit, gain=found.gain / objective.unit)
-
-
-def adjusted_meat(objective: Objective, theta: ndarray, root: ndarray, frequency: bool, kind: str) -> ndarray:
-    """sum_i s_i s_i' of scores s = D (I - W G)^-c u in the objective's unit, c = 1/2 ("HC2") or 1 ("HC3").
-
-    Parameters
-    ----------
-    objective, theta, frequency
-        As in `influence`, whose W, G, D and u these are.
-    root : (p, p) ndarray
-        T with T T' = A^-1, A the expected information.
-    kind : {"HC2", "HC3"}
-
-    Raises
-    ------
-    RowsError
-        Rows of leverage one.
-
-    References
-    ----------
-    MacKinnon & White (1985), Journal of Econometrics 29, 305-325.
-    """
-    p, q = len(theta), objective.likelihood.n_eta
-    blocks = objective.blocks
-
-    def rows(X, y, m, offset, weights) -> _Meat:
-        A = X.toarray()
-        u, W = _score_and_weight(objective.likelihood, A, y, m, offset, theta)
-        if weights is not None and not frequency:
-            u, W = weights[:, None] * u, weights[:, None, None] * W
-        Z = np.tensordot(A, root.reshape(q, A.shape[1], p), axes=(1, 1))
-        v, single = _left(u, W, Z @ Z.transpose(0, 2, 1), kind)
-        S = (v[:, :, None] * A[:, None, :]).reshape(len(A), p) / (1.0 if frequency else objective.unit)
-        meat = (S.T if weights is None or not frequency else S.T * weights) @ S
-        return _Meat(meat, len(A), np.flatnonzero(np.broadcast_to(single, len(A))))
-
-    found = blocks.resized(max(16, min(blocks.size, ENTRIES // (p * q)))).sum(rows)
-    if len(ones := found.ones):
-        w = None if blocks.streamed else blocks.arrays[4]
-        n = blocks.n if w is None or not frequency else w.sum()
-        raise RowsError(
-            f'cov_type="{kind}" divides by 1 - leverage, which is 0 for {{rows}}: each alone determines a coefficient. '
-            f'Use "{instead(float(n), p)}", or leave such a coefficient out',
-            ones,
-        )
-    return found.total
-
-
-@dataclass(frozen=True)
-class _Meat:
-    """Outer products of scores, rows, and the places of those of leverage one; + is of more rows."""
-
-    total: ndarray
-    n: int
-    ones: ndarray
-
-    def __add__(self, other: _Meat) -> _Meat:
-        ones = np.concatenate([self.ones, self.n + other.ones])
-        return _Meat(self.total + other.total, self.n + other.n, ones)
-
-
-def _left(u: ndarray, W: ndarray, G: ndarray, kind: str) -> tuple[ndarray, Any]:
-    """(I - W G)^-c u, and which rows have leverage one.
-
-    (I - W G)^-c = I + W^(1/2) f(H) W^(1/2) G with H = W^(1/2) G W^(1/2) and f(h) = ((1 - h)^-c - 1)/h.
-    """
-    values, vectors = np.linalg.eigh(W)
-    half = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)
-    h, U = np.linalg.eigh(half @ G @ half)
-    single = np.any(h > 1.0 - SINGLE, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left = 1.0 - h
-        f = 1.0 / left if kind == "HC3" else 1.0 / (np.sqrt(left) * (1.0 + np.sqrt(left)))
-    f[single] = 0.0  # refused by the caller
-    # u is W^(1/2) times something where W is singular; the order of the products keeps it there
-    inner = np.einsum("nab,nb->na", half @ G, u)
-    inner = np.einsum("nab,nb,ncb,nc->na", U, f, U, inner, optimize=True)
-    return u + np.einsum("nab,nb->na", half, inner), single
 
 
 def first_rows(pattern: ndarray) -> ndarray:
@@ -238,7 +159,7 @@ def _solve(A: ndarray, u: ndarray) -> ndarray:
         return np.vstack([_solve(A[:half], u[:half]), _solve(A[half:], u[half:])])
 
 
-def _score_and_weight(likelihood, X, y, m, offset, theta) -> tuple[ndarray, ndarray]:
+def score_and_weight(likelihood, X, y, m, offset, theta) -> tuple[ndarray, ndarray]:
     """Score factor (n, q) and expected weight (n, q, q) of each row, without its own weight."""
     if not isinstance(likelihood, Multinomial):
         eta = X @ theta

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy import sparse
 from glmclf.core.design.columns import expandable
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation.limit import LimitEstimate
+from glmclf.inference.covariance.leverage import Leverages
 from glmclf.inference.covariance.types import Context, _scores
 
 
@@ -87,10 +88,10 @@ class LimitContext(Context):
         sums = self._blocks(codes).sum(rows)
         return sums.T @ sums
 
-    def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
-        """As of any fit; of several equations they are not available."""
+    def leverages(self, cov_type: str) -> Leverages:
+        """Leverages of the rows that are not decided, on the finite parameters: as in a fit to these rows alone."""
         if hasattr(self.objective, "kept"):
             raise NotImplementedError(
-                f'cov_type="{kind}" of a separated MNLogit: outcomes that are ruled out have no leverage. Use "HC1"'
+                f'cov_type="{cov_type}" of a separated MNLogit: outcomes that are ruled out have no leverage. Use "HC1"'
             )
-        return super().sum_of_outer_adjusted_scores(kind)
+        return replace(super().leverages(cov_type), size=len(self.theta), nobs=None)

@@ -1,4 +1,4 @@
-"""Covariance matrices of an estimate: a registry from the name of a `cov_type` to a function of a context."""
+"""Covariance matrices of an estimate: the list of what `cov_type` names, and what these are computed from."""
 
 from __future__ import annotations
 
@@ -14,15 +14,8 @@ from scipy import sparse
 from glmclf.core.design.columns import expandable, rows_at_once
 from glmclf.core.likelihood.objective import Evaluation, Factor, Objective
 from glmclf.core.rows.blocks import Blocks
-from glmclf.inference.covariance.influence import adjusted_meat
+from glmclf.inference.covariance.leverage import LeverageRule, Leverages
 
-OPTIONS: dict[str, tuple[str, ...]] = {  # keywords of the types that take some
-    "cluster": ("groups",),
-    "HAC": ("maxlags",),
-    "bootstrap": ("reps", "seed", "groups"),
-}
-FOUND = {"cluster": ("n_groups",), "bootstrap": ("n_groups", "used", "left_out")}  # what `cov_kwds` has besides
-REGRESSIONS = ("HC2", "HC3", "bootstrap", "jackknife")  # types that take leverages of a regression, or refit one
 EXPANDED = 2**27  # entries of the scores of expanded rows
 
 
@@ -63,6 +56,52 @@ class Covariance:
         V = V if V.ndim == 2 else np.zeros((0, 0))
         clusters, options = tuple(stored["clusters"]), stored.get("options", {})
         return cls(stored["name"], V, stored["description"], clusters, options), stored["groups"]
+
+
+@dataclass(frozen=True)
+class CovarianceType:
+    """A covariance that `cov_type` names, an entry of `COVARIANCES`.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"model", "rows", "clusters", "series", "refits"}
+        What it supposes, or how it is found: a model that is right, independent rows, independent clusters, a series in
+        time, or by fits to other rows.
+    description : str
+        One sentence for the summary.
+    formula : str
+        With A the observed information, s_i the score of row i, h_i its leverage, n the observations and p the
+        parameters.
+    compute : callable, optional
+        ``f(context, **keywords) -> (p, p) ndarray or Covariance``.
+    leverage : LeverageRule, optional
+        In place of `compute`: the sandwich of scores over powers of 1 - leverage.
+    source : str
+        Author and year.
+    options : tuple of str
+        Keywords that it takes.
+    found : tuple of str
+        What `cov_kwds` of a result has besides.
+    needs_rows : str
+        Why a stream does not have it, if so.
+    """
+
+    name: str
+    kind: str
+    description: str
+    formula: str
+    compute: Callable | None = None
+    leverage: LeverageRule | None = None
+    source: str = ""
+    options: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    needs_rows: str = ""
+
+    @property
+    def of_regressions(self) -> bool:
+        """Whether generative models do not have it: it takes leverages, or refits."""
+        return self.leverage is not None or self.kind == "refits"
 
 
 @dataclass(frozen=True)
@@ -146,10 +185,12 @@ class Context:
             parts.append(S)
         return np.concatenate(parts)
 
-    def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
-        """sum_i s_i s_i' of scores D (I - W G)^-c u, c = 1/2 ("HC2") or 1 ("HC3"); see `inference.influence`."""
+    def leverages(self, cov_type: str) -> Leverages:
+        """Leverages of the rows, for a covariance of that name."""
         e = self.evaluation if self.objective.canonical else self.objective(self.theta, True)
-        return adjusted_meat(self.objective, self.theta, e.factor.root, self.frequency, kind)
+        return Leverages(
+            cov_type, self.objective, self.theta, e.factor.root, self.frequency, len(self.theta), self.nobs
+        )
 
     def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
         """sum_g (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` (n,) numbers the clusters from 0."""
@@ -232,9 +273,9 @@ class InfluenceContext:
             parts.append(psi)
         return np.concatenate(parts)
 
-    def sum_of_outer_adjusted_scores(self, kind: str) -> ndarray:
-        """Leverages belong to regressions."""
-        raise _of_regressions(kind)
+    def leverages(self, cov_type: str) -> Leverages:
+        """Refuse: leverages belong to regressions."""
+        raise _of_regressions(cov_type)
 
     def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
         """sum_g (sum_{i in g} f_i psi_i) (sum_{i in g} f_i psi_i)'."""
@@ -293,79 +334,39 @@ def _scores(X, u: ndarray) -> ndarray:
     A = X.toarray()
     return A * u[:, None] if u.ndim == 1 else np.hstack([A * column[:, None] for column in u.T])
 
-
-_TYPES: dict[str, tuple[Callable, str]] = {}
-
-
-def register(name: str, description: str) -> Callable:
-    """Enter a function ``f(context, **keywords) -> (p, p) ndarray or Covariance`` under `name`."""
-
-    def enter(f: Callable) -> Callable:
-        _TYPES[name] = (f, description)
-        return f
-
-    return enter
-
-
-def check(name: str) -> None:
-    """Raise unless `name` is a covariance type of this version."""
-    if name not in _TYPES:
-        raise ValueError(f"cov_type={name!r} is unknown; choose one of {', '.join(_TYPES)}")
-
-
-def covariance(name: str, context: Context | InfluenceContext, **keywords) -> Covariance:
-    """Covariance of the estimate of type `name`.
-
-    Parameters
-    ----------
-    name : {"nonrobust", "expected", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC", "bootstrap", "jackknife"}
-    context : Context or InfluenceContext
-    **keywords
-        `groups` of "cluster" and "bootstrap": a list of one or two (n,) integer arrays that number the clusters from 0;
-        `maxlags` of "HAC"; `reps` and `seed` of "bootstrap".
-
-    Raises
-    ------
-    ValueError
-        Unknown type, or too few observations or clusters.
-    NotImplementedError
-        A type that the context has not.
-    RowsError
-        Rows of leverage one, or without which there is no estimate.
-    EstimationError
-        Too few replications have an estimate.
-    """
-    check(name)
-    f, description = _TYPES[name]
-    result = f(context, **keywords)
-    return result if isinstance(result, Covariance) else Covariance(name, result, description)
-
-
-@register("nonrobust", "Standard errors are from the inverse observed information (the model is assumed to be right).")
+# ------------------------------------------------------------------------------------------------- model and sandwich
 def _nonrobust(ctx: Context | InfluenceContext) -> ndarray:
     """V = I^-1, I the observed information."""
     return ctx.bread
 
 
-@register("expected", "Standard errors are from the inverse expected information (the model is assumed to be right).")
 def _expected(ctx: Context | InfluenceContext) -> ndarray:
     """V = (E I)^-1, as Fisher scoring and R's glm report."""
     return ctx.expected_bread
 
 
-@register("HC0", "Standard errors are robust to heteroscedasticity (HC0: Huber-White sandwich, no factor).")
 def _hc0(ctx: Context | InfluenceContext) -> ndarray:
     """Huber-White sandwich, V = A^-1 (sum_i s_i s_i') A^-1 (White 1982)."""
     return ctx.sandwich(ctx.sum_of_outer_scores())
 
 
-@register("HC1", "Standard errors are robust to heteroscedasticity (HC1: Huber-White sandwich times n/(n-p)).")
 def _hc1(ctx: Context | InfluenceContext) -> ndarray:
     """n/(n-p) times HC0."""
     return small_sample(ctx) * _hc0(ctx)
 
 
-@register("cluster", "Standard errors are robust to correlation within clusters (factor G/(G-1) (n-1)/(n-p)).")
+# -------------------------------------------------------------------------- powers of 1 - leverage under squared scores
+def _hc2(leverages: Leverages) -> Callable[[ndarray], ndarray]:
+    """Squared scores over 1 - h, h the leverage of iteratively reweighted least squares."""
+    return np.ones_like
+
+
+def _hc3(leverages: Leverages) -> Callable[[ndarray], ndarray]:
+    """Squared scores over (1 - h)^2: all but the jackknife."""
+    return lambda h: np.full_like(h, 2.0)
+
+
+# ------------------------------------------------------------------------------------------ clusters, time, resampling
 def _cluster(ctx: Context | InfluenceContext, groups: list[ndarray]) -> Covariance:
     """Sandwich of cluster sums; two groupings: V_a + V_b - V_ab, each with its own factor (Cameron, Gelbach & Miller
     2011)."""
@@ -374,7 +375,7 @@ def _cluster(ctx: Context | InfluenceContext, groups: list[ndarray]) -> Covarian
     if len(groups) == 2:
         crossed = _crossed(groups[0], groups[1], counts[1])
         V = V - _one_way(ctx, crossed, int(crossed.max()) + 1)
-    return Covariance("cluster", V, _TYPES["cluster"][1], counts)
+    return Covariance("cluster", V, COVARIANCES["cluster"].description, counts)
 
 
 def _crossed(a: Any, b: Any, count: int) -> Any:
@@ -396,24 +397,10 @@ def _one_way(ctx: Context | InfluenceContext, codes: ndarray, n_clusters: int) -
     return factor * ctx.sandwich(ctx.sum_of_outer_cluster_scores(codes, n_clusters))
 
 
-# ------------------------------------------------------------------------------------------ leverage, time, resampling
-@register("HC2", "Standard errors are robust to heteroscedasticity (HC2: scores over the square root of 1 - leverage).")
-def _hc2(ctx: Context | InfluenceContext) -> ndarray:
-    """Scores s_i / sqrt(1 - h_i) (MacKinnon & White 1985), h_i the leverage of iteratively reweighted least squares."""
-    return ctx.sandwich(ctx.sum_of_outer_adjusted_scores("HC2"))
-
-
-@register("HC3", "Standard errors are robust to heteroscedasticity (HC3: scores over 1 - leverage).")
-def _hc3(ctx: Context | InfluenceContext) -> ndarray:
-    """Scores s_i / (1 - h_i): all but the jackknife."""
-    return ctx.sandwich(ctx.sum_of_outer_adjusted_scores("HC3"))
-
-
-@register("HAC", "Standard errors are robust to heteroscedasticity and autocorrelation (Newey-West, Bartlett weights).")
 def _hac(ctx: Context | InfluenceContext, maxlags: int | None = None) -> Covariance:
     """sum_l (1 - l/(L+1)) (G_l + G_l'), G_l = sum_i s_i s_(i-l)', rows in the order of time (Newey & West 1987)."""
     _check_size(ctx, 'cov_type="HAC"')  # else no score is left
-    _refuse_stream(ctx, "HAC", "it takes the rows in the order of time")
+    _refuse_stream(ctx, "HAC")
     S = ctx.scores()
     n = len(S)
     lags = min(int(4 * (n / 100) ** (2 / 9)), n - 1) if maxlags is None else int(maxlags)
@@ -423,18 +410,17 @@ def _hac(ctx: Context | InfluenceContext, maxlags: int | None = None) -> Covaria
     for lag in range(1, lags + 1):
         G = S[lag:].T @ S[:-lag]
         meat += (1 - lag / (lags + 1)) * (G + G.T)
-    words = f"{_TYPES['HAC'][1][:-2]}, {lags} lag{'' if lags == 1 else 's'})."
+    words = f"{COVARIANCES['HAC'].description[:-2]}, {lags} lag{'' if lags == 1 else 's'})."
     return Covariance("HAC", ctx.sandwich(meat), words, options={"maxlags": lags})
 
 
-@register("bootstrap", "Standard errors are from the bootstrap.")
 def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed: Any = None, groups: Any = None) -> Covariance:
     """Covariance of estimates on observations, or clusters, drawn with replacement (Efron & Tibshirani 1993)."""
     from glmclf.inference.covariance import resampling
 
     if isinstance(ctx, InfluenceContext):
         raise _of_regressions("bootstrap")
-    _refuse_stream(ctx, "bootstrap", "it draws rows")
+    _refuse_stream(ctx, "bootstrap")
     known = _whole_seed(seed)
     codes = None if groups is None else groups[0]
     if codes is not None:
@@ -456,24 +442,159 @@ def _whole_seed(seed: Any) -> int:
     return int(seed) if isinstance(seed, (int, np.integer)) else int(np.random.default_rng(seed).integers(2**63))
 
 
-@register("jackknife", "Standard errors are from the jackknife: fits without each observation.")
 def _jackknife(ctx: Context | InfluenceContext) -> ndarray:
     """(n-1)/n times the sum of squares of the estimates without each observation (Efron 1982)."""
     from glmclf.inference.covariance import resampling
 
     if isinstance(ctx, InfluenceContext):
         raise _of_regressions("jackknife")
-    _refuse_stream(ctx, "jackknife", "it leaves out rows one by one")
+    _refuse_stream(ctx, "jackknife")
     return resampling.jackknife(ctx)
 
 
-def _refuse_stream(ctx: Context | InfluenceContext, name: str, why: str) -> None:
+def _refuse_stream(ctx: Context | InfluenceContext, name: str) -> None:
     blocks = ctx.blocks if isinstance(ctx, InfluenceContext) else ctx.objective.blocks
     if blocks.streamed:
         raise NotImplementedError(
-            f'cov_type="{name}" of a fit to a stream: {why}. Use "HC1" or "cluster", or fit a sample in memory'
+            f'cov_type="{name}" of a fit to a stream: {COVARIANCES[name].needs_rows}. Use "HC1" or "cluster", or fit a '
+            "sample in memory"
         )
 
 
 def _of_regressions(name: str) -> NotImplementedError:
     return NotImplementedError(f'cov_type="{name}" is for Logit, Probit, CLogLog and MNLogit')
+
+
+# ------------------------------------------------------------------------------------------------------------- the list
+#: all covariances by name, in the order of messages and documentation
+COVARIANCES = {
+    entry.name: entry
+    for entry in (
+        CovarianceType(
+            "nonrobust",
+            "model",
+            "Standard errors are from the inverse observed information (the model is assumed to be right).",
+            "A^-1",
+            _nonrobust,
+        ),
+        CovarianceType(
+            "expected",
+            "model",
+            "Standard errors are from the inverse expected information (the model is assumed to be right).",
+            "the inverse expected information",
+            _expected,
+        ),
+        CovarianceType(
+            "HC0",
+            "rows",
+            "Standard errors are robust to heteroscedasticity (HC0: Huber-White sandwich, no factor).",
+            "A^-1 (sum s_i s_i') A^-1",
+            _hc0,
+            source="White (1982)",
+        ),
+        CovarianceType(
+            "HC1",
+            "rows",
+            "Standard errors are robust to heteroscedasticity (HC1: Huber-White sandwich times n/(n-p)).",
+            '"HC0" times n/(n-p)',
+            _hc1,
+        ),
+        CovarianceType(
+            "HC2",
+            "rows",
+            "Standard errors are robust to heteroscedasticity (HC2: scores over the square root of 1 - leverage).",
+            '"HC0" of s_i / sqrt(1 - h_i), h_i the leverage of reweighted least squares, of several classes a matrix',
+            leverage=_hc2,
+            source="MacKinnon & White (1985)",
+        ),
+        CovarianceType(
+            "HC3",
+            "rows",
+            "Standard errors are robust to heteroscedasticity (HC3: scores over 1 - leverage).",
+            '"HC0" of s_i / (1 - h_i)',
+            leverage=_hc3,
+            source="MacKinnon & White (1985)",
+        ),
+        CovarianceType(
+            "cluster",
+            "clusters",
+            "Standard errors are robust to correlation within clusters (factor G/(G-1) (n-1)/(n-p)).",
+            '"HC0" of sums of s_i over clusters, times G/(G-1) (n-1)/(n-p); two groupings as Cameron, Gelbach & Miller',
+            _cluster,
+            source="Cameron, Gelbach & Miller (2011); Cameron & Miller (2015)",
+            options=("groups",),
+            found=("n_groups",),
+        ),
+        CovarianceType(
+            "HAC",
+            "series",
+            "Standard errors are robust to heteroscedasticity and autocorrelation (Newey-West, Bartlett weights).",
+            "sum_l (1 - l/(L+1)) (G_l + G_l') between the A^-1, G_l = sum s_i s_(i-l)': Newey-West, rows in their "
+            "order in the table, one step of time apart; those left out in between are not counted as time, with a "
+            "warning",
+            _hac,
+            source="Newey & West (1987)",
+            options=("maxlags",),
+            needs_rows="it takes the rows in the order of time",
+        ),
+        CovarianceType(
+            "bootstrap",
+            "refits",
+            "Standard errors are from the bootstrap.",
+            "the covariance of estimates on observations, or clusters, drawn with replacement",
+            _bootstrap,
+            source="Efron & Tibshirani (1993), chapter 6",
+            options=("reps", "seed", "groups"),
+            found=("n_groups", "used", "left_out"),
+            needs_rows="it draws rows",
+        ),
+        CovarianceType(
+            "jackknife",
+            "refits",
+            "Standard errors are from the jackknife: fits without each observation.",
+            "(n-1)/n times the squares, about their mean, of the estimates without each observation",
+            _jackknife,
+            needs_rows="it leaves out rows one by one",
+        ),
+    )
+}
+MODEL_BASED = tuple(name for name, entry in COVARIANCES.items() if entry.kind == "model")
+REFITS = tuple(name for name, entry in COVARIANCES.items() if entry.kind == "refits")
+
+
+def check(name: str) -> None:
+    """Raise unless `name` is a covariance type of this version."""
+    if name not in COVARIANCES:
+        raise ValueError(f"cov_type={name!r} is unknown; choose one of {', '.join(COVARIANCES)}")
+
+
+def covariance(name: str, context: Context | InfluenceContext, **keywords) -> Covariance:
+    """Covariance of the estimate of type `name`.
+
+    Parameters
+    ----------
+    name : str
+        Of `COVARIANCES`.
+    context : Context or InfluenceContext
+    **keywords
+        `groups` of "cluster" and "bootstrap": a list of one or two (n,) integer arrays that number the clusters from 0;
+        `maxlags` of "HAC"; `reps` and `seed` of "bootstrap".
+
+    Raises
+    ------
+    ValueError
+        Unknown type, or too few observations or clusters.
+    NotImplementedError
+        A type that the context has not.
+    RowsError
+        Rows of leverage one, or without which there is no estimate.
+    EstimationError
+        Too few replications have an estimate.
+    """
+    check(name)
+    entry = COVARIANCES[name]
+    if entry.leverage is not None:
+        return Covariance(name, context.sandwich(context.leverages(name).meat(entry.leverage)), entry.description)
+    assert entry.compute is not None
+    result = entry.compute(context, **keywords)
+    return result if isinstance(result, Covariance) else Covariance(name, result, entry.description)

@@ -16,6 +16,16 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.influence import SINGLE, first_rows
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.residuals import multinomial as level_residuals
+from glmclf.results.diagnostics.goodness_of_fit import pattern_numbers
+
+
+def get_influence(res: Any, by: str) -> Influence:
+    """See `Diagnostics.get_influence`."""
+    if by not in ("row", "pattern"):
+        raise ValueError(f'by={by!r}: choose "row" or "pattern"')
+    if by == "row":
+        return Influence(res)
+    return PatternInfluence(res, pattern_numbers(res))
 
 
 class Influence:

@@ -21,73 +21,29 @@ NAMES = ["_cons", "_hat", "_hatsq"]
 NEEDS_ROWS = ("cluster", "HAC", "bootstrap")
 
 
-class LinkTest:
-    """The part of a result that tests its link."""
+def linktest(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None) -> pd.DataFrame:
+    """See `Diagnostics.linktest`."""
+    res._refuse_reduced("linktest()", "it compares maximum likelihood fits")
+    if not res.converged:
+        raise ValueError("linktest(): the fit did not converge, so that its linear predictor is not the estimate's")
+    if res._cone is not None:
+        raise ValueError(
+            f"linktest(): the linear predictor is infinite in some rows ({res.separation}), and has no square"
+        )
+    options = _covariance(res, cov_type, cov_kwds)
+    if hasattr(res.model, "link"):  # MNLogit has none
+        rows = res.model._rows.changed(lambda X, y, m, o, w: (_square(res._eta_of(X, o)), y, m, None, w))
+        return _table(res.model, rows, options)
+    if res.model._rows.streamed and options["cov_type"] in NEEDS_ROWS:
+        raise RowsElsewhereError()
+    from glmclf.results.comparison.conditional import with_rows
 
-    def linktest(self, cov_type: str | None = None, cov_kwds: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        """Link test: the response on the linear predictor and its square, whose coefficient is 0 if the link is right.
-
-        A square that matters says that the link is wrong, or that regressors are left out or enter in the wrong way.
-
-        Parameters
-        ----------
-        cov_type, cov_kwds : optional
-            Covariance of the fit with the square; by default that of the result.
-
-        Returns
-        -------
-        DataFrame
-            Stata's table: rows _hat (the linear predictor, offset included), _hatsq (its square) and _cons; columns
-            coef, std err, z, P>|z|, Conf. Int. Low, Conf. Int. Upp. The test is the row _hatsq. Of MNLogit the rows are
-            (level, name): a binary logit of each level against the reference, of the rows that hold one of the two,
-            with the equation's linear predictor; the model is right only if each of these is (Begg & Gray 1984).
-
-        Raises
-        ------
-        ValueError
-            A fit that did not converge, infinite estimates, linear predictors of fewer than three values.
-        EstimationError
-            The fit with the square has no finite estimate.
-        NotImplementedError
-            A fit with bias_reduction; a covariance whose groups or lags have to be given again.
-
-        References
-        ----------
-        Tukey (1949), Biometrics 5, 232-242. Pregibon (1980), Goodness of link tests for generalized linear models.
-        Applied Statistics 29, 15-24. Begg & Gray (1984), Biometrika 71, 11-18.
-
-        Examples
-        --------
-        >>> from glmclf import Logit, datasets
-        >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
-        >>> res.linktest()[["coef", "std err", "z", "P>|z|"]].round(3)
-                 coef  std err      z  P>|z|
-        _hat    0.955    0.383  2.491  0.013
-        _hatsq -0.045    0.188 -0.241  0.809
-        _cons   0.082    0.607  0.135  0.893
-        """
-        res: Any = self
-        res._refuse_reduced("linktest()", "it compares maximum likelihood fits")
-        if not res.converged:
-            raise ValueError("linktest(): the fit did not converge, so that its linear predictor is not the estimate's")
-        if res._cone is not None:
-            raise ValueError(
-                f"linktest(): the linear predictor is infinite in some rows ({res.separation}), and has no square"
-            )
-        options = _covariance(res, cov_type, cov_kwds)
-        if hasattr(res.model, "link"):  # MNLogit has none
-            rows = res.model._rows.changed(lambda X, y, m, o, w: (_square(res._eta_of(X, o)), y, m, None, w))
-            return _table(res.model, rows, options)
-        if res.model._rows.streamed and options["cov_type"] in NEEDS_ROWS:
-            raise RowsElsewhereError()
-        from glmclf.results.comparison.conditional import with_rows
-
-        res = with_rows(res)
-        eta, tables = res._eta[:, 1:], {}
-        for j, level in enumerate(res.model._equations):
-            model, rows = _pair(res.model, j + 1)
-            tables[level] = _table(model, replace(model._rows, X=_square(eta[rows, j]), offset=None), options)
-        return pd.concat(tables, names=["level", None])
+    res = with_rows(res)
+    eta, tables = res._eta[:, 1:], {}
+    for j, level in enumerate(res.model._equations):
+        model, rows = _pair(res.model, j + 1)
+        tables[level] = _table(model, replace(model._rows, X=_square(eta[rows, j]), offset=None), options)
+    return pd.concat(tables, names=["level", None])
 
 
 def _covariance(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from numpy import ndarray
 
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.errors import DataError
+from glmclf.inference.covariance.types import MODEL_BASED
 
-MODEL_BASED = ("nonrobust", "expected")
 KNOWN = (*MODEL_BASED, "HC0", "HC1")
 
 

@@ -26,7 +26,7 @@ from glmclf.results.base import Results, row_property
 from glmclf.results.comparison.comparability import fingerprint
 from glmclf.results.comparison.compare import NonNested
 from glmclf.results.comparison.conditional import ConditionalComparison, LogitForm, compare_conditional
-from glmclf.results.diagnostics.quantile_residuals import QuantileResiduals
+from glmclf.results.diagnostics.mixin import Diagnostics
 from glmclf.results.generative.discriminant_tables import ErrorTables, warn_skipped
 from glmclf.results.generative.goodness_of_fit import PosteriorTests
 from glmclf.results.generative.implied_logit import ImpliedLogit
@@ -45,7 +45,7 @@ ROBUST = {
 WHICH = ("mean", "class", "linear", "joint")
 
 
-class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonNested, Results):
+class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -518,6 +518,8 @@ class GenerativeResults(Judged, Margins, PosteriorTests, QuantileResiduals, NonN
         new = beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
         table = self.model._fit_table() if newdata is None else as_frame(newdata, empty=True, scalars=True)
         return table.assign(**new)
+
+    resid_quantile = Diagnostics.resid_quantile
 
     def _log_probabilities(self) -> ndarray:
         return self._log_posterior(self._values(None)[0])

@@ -19,6 +19,7 @@ import pandas as pd
 
 from glmclf.core.discriminant.logit import size
 from glmclf.core.gaussian.fit import Gaussian
+from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.generative.manova import lr_lda_qda
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.tables.summary import _classes, _coefficients, _facts, count, number, width
@@ -29,7 +30,6 @@ WIDEST = 100  # columns of text that a table of classes may take
 LEFT_OUT, RESUBSTITUTED = 2e7, 1e8  # rows x features from which errors are not counted, by each method
 LONGEST = 500  # rows of a table that is printed without being asked for
 QUADRATIC = 15  # coefficients of a quadratic logit that are: those of 4 features
-MODEL_BASED = ("nonrobust", "expected")
 POSTERIOR = (
     "post. sd: standard deviations of the posterior that the regularisation stands for. The estimates are biased, so "
     "that there is no z and no p-value; the intervals are estimate -/+ z sd."

@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from glmclf.data.table.frame import as_frame, close_to, matched, quoted
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError, UnseenLevelError
+from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.margins import averages as margins
 from glmclf.inference.margins.averages import Average, Covariance
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 METHODS = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx": "d(lny)/dx"}
 TYPICAL = ("mean", "median", "zero")
 COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # as statsmodels spells them
-MODEL_BASED = ("nonrobust", "expected")
 T = TypeVar("T")
 
 

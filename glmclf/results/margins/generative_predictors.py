@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.margins.averages import Classes
 from glmclf.results.generative.discriminant_tables import function_slopes
 from glmclf.results.margins.predictors import Source, derivative, design_parts
-
-MODEL_BASED = ("nonrobust", "expected")
 
 
 class Generative(Source):

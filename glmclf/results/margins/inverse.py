@@ -23,7 +23,12 @@ from glmclf.results.margins.rows import Typical, typical
 def inverse_predict(
     res: Any, p: Any, variable: str, at: Mapping[str, Any] | None, alpha: float, method: str
 ) -> pd.DataFrame:
-    """See `InversePredictions.inverse_predict`."""
+    """See `Margins.inverse_predict`."""
+    if getattr(res.model, "link", None) is None:
+        raise NotImplementedError(
+            f"inverse_predict() of {type(res.model).__name__}: it is for Logit, Probit and CLogLog. predictions() has "
+            "the probabilities at values of a variable"
+        )
     check_word("method", method, ("fieller", "delta"))
     if getattr(res, "_need_spread", None) is not None:
         res._need_spread("inverse_predict()")

@@ -1,7 +1,4 @@
-"""What results say of the variables of the formula: marginal effects, adjusted predictions and their contrasts.
-
-The work is done in `marginal_effects` and `adjusted_predictions`, which are loaded when they are first asked for.
-"""
+"""Margins: marginal effects, adjusted predictions and their contrasts, inverse prediction."""
 
 from __future__ import annotations
 
@@ -9,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from glmclf.results.margins.effects import MarginalEffects
     from glmclf.results.margins.predictions import AdjustedPredictions, Contrasts
     from glmclf.results.margins.predictors import Source
@@ -17,7 +16,7 @@ Variables = str | Sequence[str] | Mapping[str, Any] | None
 
 
 class Margins:
-    """Averages over rows, of a result that says how its rows are read."""
+    """Mixin of results with a formula or columns by name: what the fit says of its variables."""
 
     model: Any
     _cov: Any
@@ -227,28 +226,76 @@ class Margins:
         at: Mapping[str, Any] | None = None,
         alpha: float = 0.05,
         method: str = "fieller",
-    ) -> Any:
-        """The value of a variable at which the event has probability p: of Logit, Probit and CLogLog.
+    ) -> pd.DataFrame:
+        """The value of a variable at which the event has probability p: effective doses, thresholds.
+
+        It is for Logit, Probit and CLogLog.
 
         Parameters
         ----------
-        p, variable, at, alpha, method
-            Of those models' method.
+        p : float or array_like
+            Probabilities, between 0 and 1.
+        variable : str
+            A variable that the linear predictor is linear in, or in one increasing or decreasing function of it
+            (``np.log(dose)``), which may be level in places (``np.minimum(dose, 10)``).
+        at : dict, optional
+            Values of other variables (of the offset, by its column); without one, a number is at its mean and a factor
+            at the shares of its levels.
+        alpha : float
+            One minus the level of the intervals.
+        method : {"fieller", "delta"}
+            Fieller's set, or the estimate -/+ z se in the function of the variable, transformed.
 
         Returns
         -------
         DataFrame
-            Of those models only.
+            By p: estimate, se (delta method, in units of the variable), ci_lower, ci_upper and shape. The set is an
+            "interval"; or "two rays", up to ci_lower and from ci_upper on, or the "whole line", where the slope does
+            not differ from 0 at level alpha. Where the function of the variable is bounded (``1 / dose``) a probability
+            may have no value: NaN, as is a set out of reach; an end that is not reached is that of the domain. Where it
+            is level, all values of a piece have the probability: NaN, and the warning names the piece. `se` is NaN
+            where the function has no finite derivative.
 
         Raises
         ------
+        DataError
+            No such variable; p not between 0 and 1.
         NotImplementedError
-            Of other models, whose probabilities of a class need not rise or fall with a variable.
+            Another model, whose probabilities of a class need not rise or fall with a variable; a variable in
+            several functions (a polynomial, a spline) or in one that is not monotone, or a factor.
+        ValueError
+            An infinite or omitted slope.
+
+        Warns
+        -----
+        InferenceWarning
+            A set that is no interval; a probability that no value reaches, or all of a level piece.
+
+        Notes
+        -----
+        Between the least and the largest value in the fit a function is monotone by its syntax (``np.log``, ``np.exp``,
+        ``np.sqrt``, ``np.minimum``, ``np.clip``, odd powers and the like, one within another), or its values and exact
+        derivatives are looked at in over 400 places: what turns more narrowly than that is not seen. Beyond it is
+        followed as far as it goes on the same way, to where it ends or turns.
+
+        References
+        ----------
+        Fieller (1954), Journal of the Royal Statistical Society B 16, 175-185. Finney (1971), Probit Analysis, section
+        4.4.
+
+        Examples
+        --------
+        >>> from glmclf import Probit, datasets
+        >>> res = Probit.from_formula("killed + survived ~ dose", datasets.load("beetles")).fit()
+        >>> res.inverse_predict([0.5, 0.9], "dose").iloc[:, :4].round(4)
+             estimate      se  ci_lower  ci_upper
+        p
+        0.5    1.7709  0.0038    1.7632    1.7782
+        0.9    1.8358  0.0057    1.8256    1.8486
         """
-        raise NotImplementedError(
-            f"inverse_predict() of {type(self.model).__name__}: it is for Logit, Probit and CLogLog. predictions() has "
-            "the probabilities at values of a variable"
-        )
+        from glmclf.results.margins.inverse import inverse_predict
+
+        return inverse_predict(self, p, variable, at, alpha, method)
 
     def _check_margins(self, what: str) -> None:
         """Refuse an estimate that has no standard errors."""

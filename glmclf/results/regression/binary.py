@@ -24,11 +24,8 @@ from glmclf.inference.performance.accuracy import is_number
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.specification import gof
 from glmclf.results.base import row_property
-from glmclf.results.diagnostics.partial_residuals import PartialResiduals
-from glmclf.results.diagnostics.quantile_residuals import QuantileResiduals
 from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
-from glmclf.results.margins.inverse_mixin import InversePredictions
 from glmclf.results.performance.report import JudgedRegression
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
@@ -38,10 +35,7 @@ LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6
 
 
 class BinaryResults(
-    InversePredictions,
     JudgedRegression,
-    QuantileResiduals,
-    PartialResiduals,
     RegressionResults,
     StatsmodelsStyle,
     metaclass=NamesStatsmodels,

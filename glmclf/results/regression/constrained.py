@@ -14,7 +14,7 @@ from glmclf.core.fit.estimate import Estimate
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning
 from glmclf.inference.covariance.constrained import free_form
 from glmclf.inference.covariance.influence import Influences
-from glmclf.inference.covariance.types import Context
+from glmclf.inference.covariance.types import COVARIANCES, Context
 from glmclf.inference.hypotheses import score, wald
 from glmclf.results.base import row_property
 from glmclf.results.regression.omitted import combination
@@ -52,7 +52,7 @@ class Constrained:
         cov_type, cov_kwds : optional
             Of "wald" any covariance, of "score" "nonrobust" or "HC0" (outer products of scores). Default of "wald" is
             the covariance type of the fit, with its groups or lags; of "score" "nonrobust", or "HC0" where the fit has
-            one of "HC0" to "HC3".
+            a type whose name begins with "HC".
 
         Returns
         -------
@@ -115,7 +115,8 @@ class Constrained:
         """Whether the score test takes outer products of scores; by default as the covariance of the fit."""
         res: Any = self
         if cov_type is None:
-            own = {"expected": "nonrobust", "HC1": "HC0", "HC2": "HC0", "HC3": "HC0"}.get(res.cov_type, res.cov_type)
+            same = {"model": "nonrobust", "rows": "HC0"}  # as far as a score test tells them apart
+            own = same.get(COVARIANCES[res.cov_type].kind, res.cov_type)
             if own not in ("nonrobust", "HC0"):
                 raise NotImplementedError(
                     f'constraint_test("score") of a fit with cov_type="{own}": there are "nonrobust" and "HC0". Say '

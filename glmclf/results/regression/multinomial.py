@@ -29,8 +29,6 @@ from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.inference.specification import gof, iia
 from glmclf.results import decisions
 from glmclf.results.base import row_property
-from glmclf.results.diagnostics.partial_residuals import PartialResiduals
-from glmclf.results.diagnostics.quantile_residuals import QuantileResiduals
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.performance.report import JudgedRegression
 from glmclf.results.regression.constrained import said
@@ -48,7 +46,7 @@ from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
 
-class MultinomialResults(JudgedRegression, LevelEstimates, QuantileResiduals, PartialResiduals, RegressionResults):
+class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
     """Results of MNLogit."""
 
     _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_level_shares", "_saturated_value")

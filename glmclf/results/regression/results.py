@@ -35,10 +35,7 @@ from glmclf.results.comparison import comparability as same_data
 from glmclf.results.comparison.compare import NonNested
 from glmclf.results.comparison.nesting import check_nested
 from glmclf.results.diagnostics.accuracy import Digits
-from glmclf.results.diagnostics.goodness_of_fit import FitTests
-from glmclf.results.diagnostics.influence import Influence, PatternInfluence
-from glmclf.results.diagnostics.linktest import LinkTest
-from glmclf.results.diagnostics.vif import Inflation
+from glmclf.results.diagnostics.mixin import Diagnostics
 from glmclf.results.margins.mixin import Margins
 from glmclf.results.regression.bias_reduction import BiasReduction
 from glmclf.results.regression.constrained import Constrained
@@ -52,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class RegressionResults(
-    Margins, FitTests, Inflation, Constrained, BiasReduction, Digits, Profiles, LinkTest, NonNested, Results
+    Margins, Diagnostics, Constrained, BiasReduction, Digits, Profiles, NonNested, Results
 ):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
@@ -808,49 +805,6 @@ class RegressionResults(
         """Coefficients that only some models have."""
         return {}
 
-    def get_influence(self, by: str = "row") -> Influence:
-        """Leverage, residuals, Cook's distance and the change of the estimate without each row or covariate pattern.
-
-        Parameters
-        ----------
-        by : {"row", "pattern"}
-            What goes: a row (one of those that a frequency weight stands for), or all observations that agree in every
-            regressor and the offset, added up as Hosmer & Lemeshow do.
-
-        Returns
-        -------
-        Influence
-            `hat_matrix_diag`, `cooks_distance`, `d_params`, `dfbetas`, `d_fittedvalues`, `resid_studentized`,
-            `delta_chi2`, `delta_deviance`, `summary_frame()`; by pattern also `patterns`.
-
-        Raises
-        ------
-        NotImplementedError
-            A separated fit of several classes.
-        DataError
-            The rows were removed, or not saved.
-
-        References
-        ----------
-        Pregibon (1981), Annals of Statistics 9, 705-724. Lesaffre & Albert (1989), Applied Statistics 38, 425-440.
-        Hosmer & Lemeshow (2000), Applied Logistic Regression, section 5.3.
-
-        Examples
-        --------
-        >>> from glmclf import Logit, datasets
-        >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
-        >>> found = res.get_influence()
-        >>> found.delta_deviance.nlargest(2).round(2)
-        31    5.24
-        13    4.02
-        dtype: float64
-        """
-        if by not in ("row", "pattern"):
-            raise ValueError(f'by={by!r}: choose "row" or "pattern"')
-        if by == "row":
-            return Influence(self)
-        return PatternInfluence(self, self._patterns())
-
     def _margin_source(self):
         from glmclf.results.margins.predictors import Regression
 
@@ -933,6 +887,8 @@ class RegressionResults(
 
     def _notes(self) -> list[str]:
         """Lines under the summary."""
+        from glmclf.results.diagnostics.hauck_donner import hauck_donner_notes
+
         notes = [*self._covariance_notes(), *self.model._summary_notes(), *self._reduction_notes()]
         if self.separation is not None:
             some = not np.isinf(self._theta).all()
@@ -942,7 +898,7 @@ class RegressionResults(
             )
         if self._combinations:
             notes.append(omitted_note(self._combinations, self.model.exog_names))
-        notes += [*self._constraint_notes(), *self._hauck_donner_notes()]
+        notes += [*self._constraint_notes(), *hauck_donner_notes(self)]
         notes += self._digit_notes()
         if not self.converged:
             notes.append(

@@ -13,6 +13,7 @@ import glmclf
 from glmclf import datasets
 from glmclf.errors import CollinearityWarning, DataError, InferenceWarning, SeparationWarning
 from glmclf.inference.residuals import quantile as quantile_residuals
+from glmclf.results.diagnostics.residuals import partial_weights
 
 ALL = ["Logit", "Probit", "CLogLog", "MNLogit", "LDA", "QDA", "NaiveBayes"]
 
@@ -140,13 +141,13 @@ PARTIAL = {
 def test_weights_of_partial_residuals(model, toy):
     """The working residual is Pearson's over the root of the working weight."""
     res = fit(model, toy, weights="w")
-    assert_allclose(res._partial_weights().iloc[:, 0], (res.resid_pearson / res.resid_working) ** 2, rtol=1e-9)
+    assert_allclose(partial_weights(res).iloc[:, 0], (res.resid_pearson / res.resid_working) ** 2, rtol=1e-9)
 
 
 def test_weights_of_two_levels_are_those_of_a_logit(toy):
     two = fit("Logit", toy, freq_weights="w")
     one = glmclf.MNLogit.from_formula("b ~ x + z", toy, freq_weights="w").fit()
-    assert_allclose(one._partial_weights(), two._partial_weights(), rtol=1e-8)
+    assert_allclose(partial_weights(one), partial_weights(two), rtol=1e-8)
 
 
 @pytest.mark.parametrize("name", PARTIAL)

@@ -1,0 +1,175 @@
+"""The Hauck-Donner effect: where Wald statistics fall as their coefficients grow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.core.fit.offsets import centred
+from glmclf.core.rows.blocks import Blocks
+from glmclf.inference.covariance.types import MODEL_BASED
+from glmclf.inference.hypotheses import wald
+from glmclf.inference.specification.hauck_donner import wald_derivatives
+from glmclf.results.regression.separation import spelled
+
+SHOWN = 8  # coefficients that a note names
+
+
+def hauck_donner(res: Any) -> pd.DataFrame:
+    """See `Diagnostics.hauck_donner`."""
+    res._check_likelihood("hauck_donner", "compare_lr_test of a model that has one")
+    if res._constraint is not None:
+        raise NotImplementedError("hauck_donner of a constrained fit: use constraint_test()")
+    slope = res._wald_derivatives
+    infinite = np.isinf(res._theta)
+    present = (slope < 0) | infinite
+    lr = np.full(len(slope), np.nan)
+    for j in np.flatnonzero(present):
+        lr[j] = lr_pvalue(res, int(j))
+    z = flat_pvalues(res)
+    columns = {"derivative": slope, "present": present, "wald": z, "lr": lr}
+    return pd.DataFrame(columns, index=res.model._param_index)
+
+
+def flat_pvalues(res: Any) -> ndarray:
+    """p-values of the Wald tests that a parameter is 0."""
+    return wald.z_pvalues(res._z)
+
+
+def lr_pvalue(res: Any, j: int) -> float:
+    """p-value of the likelihood ratio test that a parameter is 0; NaN without a likelihood, or with directions of both
+    signs."""
+    if res._reduction is not None and (res._reduction.penalised is None or res._reduction.flic):
+        return np.nan
+    r = np.zeros(len(res._theta))
+    r[j] = 1.0
+    profile = res._profile_of(r)[0]
+    return np.nan if profile is None else profile.lr_pvalue()
+
+
+def all_derivatives(res: Any) -> ndarray:
+    """Derivatives of the Wald statistics, NaN for parameters that are infinite or left out."""
+    return derivatives_of(res, np.flatnonzero(np.isfinite(res._theta)))
+
+
+def derivatives_of(res: Any, tested: ndarray) -> ndarray:
+    """Derivatives of the Wald statistics of some parameters, NaN for all others."""
+    out = np.full(len(res._theta), np.nan)
+    if not len(tested):
+        return out
+    R = res._in_coordinates(np.eye(len(res._theta))[tested])[2]
+    G = expected_covariance(res) @ R.T
+    variance = np.einsum("cp,pc->c", R, G)
+    blocks, estimate = undecided_rows(res), res._theta[tested]
+    likelihood = res.model._likelihood
+    out[tested] = wald_derivatives(likelihood, blocks, res._inner, G, tested, estimate, variance)
+    return out
+
+
+def suspects(res: Any) -> ndarray:
+    """Finite parameters, constants aside, that may have the effect.
+
+    With a logit no row's weight changes faster than itself, so that there is none where |b_j x_ij| <= 2 throughout.
+    """
+    k, finite = len(res.model.exog_names), np.isfinite(res._theta)
+    finite[np.arange(len(finite)) % k == res.model._constant_column()] = False
+    if res.model._likelihood.canonical and finite.any():
+        largest = res.model._rows.largest()
+        finite &= np.abs(np.where(finite, res._theta, 0.0)) * np.tile(largest, len(finite) // k) > 2.0
+    return np.flatnonzero(finite)
+
+
+def expected_covariance(res: Any) -> ndarray:
+    """Inverse expected information in the coordinates of the fit, 0 for what is infinite or left out."""
+    if res._origin is not None:
+        A = res._origin._change_of_base(res.model)
+        return A @ expected_covariance(res._origin) @ A.T
+    if res.model._likelihood.canonical and res.cov_type in MODEL_BASED:
+        return res._cov.matrix
+    keywords = res.model._cov_keywords("expected", None)
+    found = res._limit or res._centred(res._found)
+    return res.model._covariance(found, res._objective(), "expected", keywords)[0].matrix
+
+
+def undecided_rows(res: Any) -> Blocks:
+    """The design in the coordinates of the fit and as it is, trials, offset and weights; without what separation
+    decides."""
+    gone = res._ruled_out
+    if res.model._rows.streamed:
+        return undecided_in_stream(res)
+    objective, shift = centred(res.model._objective(columns=res._columns))
+    r = res.model._rows if gone is not None or shift.any() else res.model._counted()[0]
+    offset = objective.blocks.arrays[3] if r is res.model._rows else r.offset
+    Z = r.X if res._basis is None else r.X.rotated(res._basis)
+    arrays = [Z, r.X, r.trials, offset, r.weights]
+    if gone is None:
+        return Blocks(*arrays, size=res.model._block_size)
+    if res.model._likelihood.n_eta == 1:
+        rows = np.flatnonzero(~gone.any(axis=1))
+        return Blocks(*(None if a is None else a[rows] for a in arrays))
+    from glmclf.core.separation.limit import offset_of_all
+
+    arrays[3] = offset_of_all(gone, offset)
+    return Blocks(*arrays, size=res.model._block_size)
+
+
+def undecided_in_stream(res: Any) -> Blocks:
+    """`undecided_rows` of a fit to a stream."""
+    blocks, basis = centred(res.model._objective())[0].blocks, res._basis
+    K, cone, gone = res.model._likelihood.n_eta + 1, res._cone, res._ruled_out
+    several = K > 2
+
+    def both(X, y, m, offset, w):
+        return X if basis is None else X.rotated(basis), X, m, offset, w
+
+    def left(X, y, m, offset, w):
+        out = outcomes_ruled_out(cone, K, X)
+        if several:
+            return both(X, y, m, offset_of_all(out, offset), w)
+        rows = np.flatnonzero(~out.any(axis=1))
+        some = (None if a is None else a[rows] for a in (y, m, offset, w))
+        return rows, both(X.subset(rows), *some)
+
+    if cone is None:
+        return blocks.changed(both)
+    from glmclf.core.separation.limit import offset_of_all
+    from glmclf.core.separation.outcomes import outcomes_ruled_out
+
+    return blocks.changed(left) if several else blocks.left(left, gone.left)
+
+
+def flagged(res: Any) -> list[list[Any]]:
+    """Places of the finite coefficients, constants aside, with the effect, and likelihood ratio p-values."""
+    model = res.model
+    if model._rows_ is None or model._pseudo or res._constraint is not None or not res.converged:
+        return []
+    found = np.flatnonzero(derivatives_of(res, suspects(res)) < 0)
+    return [[int(j), float(lr_pvalue(res, int(j))) if i < SHOWN else np.nan] for i, j in enumerate(found)]
+
+
+def hauck_donner_notes(res: Any) -> list[str]:
+    """A line of the summary's notes."""
+    if not res._flagged or res.cov_type not in MODEL_BASED:
+        return []
+    names, z = [spelled(name) for name in res.model._param_index], flat_pvalues(res)
+    tests = []
+    for j, pvalue in res._flagged[:SHOWN]:
+        lr = "" if np.isnan(pvalue) else f", likelihood ratio {pvalue:.3g}"
+        tests.append(f"{names[j]} (p-value: Wald {z[j]:.3g}{lr})")
+    more = f" and {len(res._flagged) - SHOWN} more" if len(res._flagged) > SHOWN else ""
+    return [
+        f"Wald statistics fall as these coefficients grow (Hauck-Donner effect): {', '.join(tests)}{more}. Use "
+        f'compare_lr_test and conf_int(method="profile"){fit_with_a_likelihood(res)}.'
+    ]
+
+
+def fit_with_a_likelihood(res: Any) -> str:
+    """Which other fit to ask, if this one has no likelihood ratio tests and profiles of its own."""
+    if res._reduction is None:
+        return ""
+    if res._reduction.penalised is None:
+        return " of the fit without bias_reduction="
+    return " of the fit without flic=True, which has the same slopes" if res._reduction.flic else ""
