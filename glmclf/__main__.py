@@ -171,7 +171,8 @@ def read(source: str) -> Any:
     import pandas as pd
 
     from glmclf import datasets
-    from glmclf.data.source.sources import Parquet, as_source, kind_of
+    from glmclf.data.reading.open_source import as_source, kind_of
+    from glmclf.data.source.sources import Parquet
     from glmclf.errors import DataError
 
     if source in datasets.names():

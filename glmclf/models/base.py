@@ -48,9 +48,10 @@ from glmclf.models.bias_reduction import check_covariance, check_reduction, with
 from glmclf.models.constrained import ConstrainedFits, Fitted
 from glmclf.models.cov_keywords import Keywords, row_covariance
 from glmclf.models.fit_options import check_converged, check_options, check_refine, solver_options
-from glmclf.models.inputs import Inputs, Rows
+from glmclf.models.inputs import Inputs
 from glmclf.models.penalized import Regularization
 from glmclf.models.progress import reporter_of, shown
+from glmclf.models.rows import Rows
 from glmclf.results.hypotheses.linear import respelled
 from glmclf.results.regression.omitted import SHOWN, check_new_rows, combination, empty_cell
 from glmclf.results.regression.separation import SHOWN as SHOWN_SIGNS

@@ -17,7 +17,7 @@ from glmclf.core.gaussian.moments import ClassMoments, class_ends, class_moments
 from glmclf.core.gaussian.singular import least_variances
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import of_one_float, read_arrays, rows_by_place
-from glmclf.data.design.design import read_formula
+from glmclf.data.reading.read import read_formula
 from glmclf.data.response.priors import numbers
 from glmclf.data.table.sample import Sample
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn

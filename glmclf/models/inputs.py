@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -12,13 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Columns, Dense, Sparse, from_pieces, some_columns
-from glmclf.core.fit.unique_rows import Distinct, distinct_rows
-from glmclf.core.rows.blocks import Blocks, linear
+from glmclf.core.design.columns import Dense, Sparse, from_pieces
 from glmclf.core.rows.streamed import RowsElsewhereError, asked_for
-from glmclf.data.design.arrays import constant, is_sparse, read_arrays
+from glmclf.data.design.arrays import is_sparse, read_arrays
+from glmclf.data.reading.open_source import as_source
 from glmclf.data.response.response import packed
-from glmclf.data.source.sources import as_source
 from glmclf.data.table.frame import labels, read_column
 from glmclf.data.table.groups import label
 from glmclf.data.table.sample import Sample
@@ -26,113 +24,10 @@ from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED, REFITS, check
 from glmclf.inference.covariance.wording import enumerated, for_generative, names
 from glmclf.models.cov_keywords import Keywords, read_keywords
-from glmclf.models.rows import StreamedRows
+from glmclf.models.rows import Rows, StreamedRows
 
 if TYPE_CHECKING:
     from glmclf.data.reading.streams import StreamSample
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows that a model is fitted to, aligned.
-
-    Attributes
-    ----------
-    X : Dense, Cells or Sparse
-        Columns of the design.
-    y, trials, offset, weights : (n,) ndarray or None
-        Response as coded, single trials in a byte each; None stands for one trial, offset 0, weight 1.
-    index : Index
-        Labels of the rows in the table.
-    positions : (n,) integer ndarray or slice
-        Places of the rows in the table; all of them as a slice.
-    """
-
-    X: Columns
-    y: ndarray
-    trials: ndarray | None
-    offset: ndarray | None
-    weights: ndarray | None
-    index: pd.Index
-    positions: ndarray | slice
-    streamed: ClassVar[bool] = False
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def blocks(self, X: Columns | None = None, size: int | None = None, n_threads: int | None = None) -> Blocks:
-        """The rows as blocks, with other columns if they are given."""
-        arrays = self.y, self.trials, self.offset, self.weights
-        return Blocks(self.X if X is None else X, *arrays, size=size, n_threads=n_threads)
-
-    def held(self) -> Rows:
-        """The rows in memory."""
-        return self
-
-    def total(self, f: Callable) -> Any:
-        """``f(y, trials, weights)``, a sum over rows."""
-        return f(self.y, self.trials, self.weights)
-
-    streamed = False
-
-    def columns(self) -> Blocks:
-        """Blocks of the design alone."""
-        return self.blocks().changed(lambda X, *rest: (X,))
-
-    def changed(self, f: Callable[..., tuple]) -> Rows:
-        """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
-        X, y, trials, offset, weights = f(self.X, self.y, self.trials, self.offset, self.weights)
-        return replace(self, X=X, y=y, trials=trials, offset=offset, weights=weights)
-
-    def parts(self) -> Iterator[tuple]:
-        """Columns, response, trials, offset and weights: all at once."""
-        yield self.X, self.y, self.trials, self.offset, self.weights
-
-    @property
-    def alike(self) -> bool:
-        """Whether each row has the weight one."""
-        return self.weights is None or bool((self.weights == 1).all())
-
-    def largest(self) -> ndarray:
-        """Largest absolute value of each column."""
-        return self.patterns.largest()
-
-    def spans_constant(self) -> int:
-        """1 where a constant is in the span of the columns, else 0."""
-        return constant(self.X)
-
-    def constant_column(self) -> tuple[int, float] | None:
-        """Place of a column that is one number other than 0 throughout, and the number."""
-        X, n = self.X, len(self)
-        first, middle, last = X.subset(np.array([0, n // 2, n - 1])).toarray()
-        likely = np.flatnonzero((first != 0) & (first == middle) & (first == last)).tolist()
-        there = (j for j in likely if (linear(X, np.eye(1, len(first), j)[0]) == first[j]).all())
-        return next(((j, float(first[j])) for j in there), None)
-
-    @property
-    def heaviest(self) -> float:
-        """The largest weight."""
-        return 1.0 if self.weights is None else float(self.weights.max())
-
-    def zero_one_columns(self) -> list[int]:
-        """Places of the columns that hold zeros and ones only."""
-        first = self.X.subset(np.arange(min(200, len(self)))).toarray()
-        likely = np.flatnonzero(((first == 0) | (first == 1)).all(axis=0)).tolist()
-        columns = ((j, some_columns(self.X, np.array([j])).toarray()) for j in likely)
-        return [j for j, x in columns if ((x == 0) | (x == 1)).all()]
-
-    def distinct(self, likelihood: Any, n_threads: int | None = None) -> Distinct | None:
-        """The rows without repetition, looked for once; None where that does not pay."""
-        if "_distinct" not in self.__dict__:
-            arrays = self.X, self.y, self.trials, self.offset, self.weights
-            self.__dict__["_distinct"] = distinct_rows(likelihood, *arrays, n_threads)
-        return self.__dict__["_distinct"]
-
-    @property
-    def patterns(self) -> Columns:
-        """Every row of X at least once; the distinct ones if they were found."""
-        found = self.__dict__.get("_distinct")
-        return self.X if found is None else found.X
 
 
 def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
@@ -262,7 +157,7 @@ class Inputs:
         return self
 
     def _read(self, formula, data, namespace, coding: dict[str, Any], **options) -> Sample:
-        from glmclf.data.design.design import read_formula
+        from glmclf.data.reading.read import read_formula
 
         return read_formula(formula, data, namespace=namespace, response=self._coder(coding), **options)
 
@@ -490,26 +385,28 @@ class Inputs:
         return other
 
     def _as_dict(self) -> dict[str, Any]:
-        from glmclf.data.design import codec
+        from glmclf.data.design.codec import encode
+        from glmclf.data.response.codec import encode_response
 
         small = self._without_rows()
         kept = {name: getattr(small, name) for name in self._kept}
         return {
             "class": type(self).__name__,
-            "design": codec.encode(self._design),
-            "response": codec.encode_response(self._response),
+            "design": encode(self._design),
+            "response": encode_response(self._response),
             "kept": kept,
         }
 
     @classmethod
     def _rebuild(cls, stored: dict[str, Any], functions):
-        from glmclf.data.design import codec
+        from glmclf.data.design.codec import decode
+        from glmclf.data.response.codec import decode_response
 
         self = object.__new__(cls)
         kept = {"_ranges": None, **stored["kept"]}  # files of format 1 have no ranges
         self.__dict__ = {name: kept[name] for name in cls._kept}
-        self._design = codec.decode(stored["design"], functions)
-        self._response, self._rows_ = codec.decode_response(stored["response"]), None
+        self._design = decode(stored["design"], functions)
+        self._response, self._rows_ = decode_response(stored["response"]), None
         self.data = ModelData(self._design, None, self._design.xnames)
         return self
 

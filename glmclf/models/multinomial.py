@@ -18,7 +18,7 @@ from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError
 from glmclf.models.base import Model
-from glmclf.models.inputs import Rows
+from glmclf.models.rows import Rows
 from glmclf.results.regression.levels import LevelLabels
 from glmclf.results.regression.multinomial import MultinomialResults
 

@@ -1,20 +1,22 @@
-"""Rows of a fit that are in a source: made part by part when they are summed over."""
+"""Rows of a fit: in memory, or in a source, where they are made part by part when they are summed over."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Columns, Dense, expandable
+from glmclf.core.design.columns import Columns, Dense, expandable, some_columns
+from glmclf.core.fit.unique_rows import Distinct, distinct_rows
 from glmclf.core.likelihood.objective import Largest
-from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
+from glmclf.data.design.arrays import constant
 from glmclf.data.source.digests import Digests, Watched, of_column, other_values
 from glmclf.data.source.kept import Room
 from glmclf.data.source.sources import Place, Source, of_part, of_rows
@@ -28,6 +30,107 @@ if TYPE_CHECKING:
 
 ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
 FEW = 16  # rows of a prototype
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that a model is fitted to, aligned.
+
+    Attributes
+    ----------
+    X : Dense, Cells or Sparse
+        Columns of the design.
+    y, trials, offset, weights : (n,) ndarray or None
+        Response as coded, single trials in a byte each; None stands for one trial, offset 0, weight 1.
+    index : Index
+        Labels of the rows in the table.
+    positions : (n,) integer ndarray or slice
+        Places of the rows in the table; all of them as a slice.
+    """
+
+    X: Columns
+    y: ndarray
+    trials: ndarray | None
+    offset: ndarray | None
+    weights: ndarray | None
+    index: pd.Index
+    positions: ndarray | slice
+    streamed: ClassVar[bool] = False
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def blocks(self, X: Columns | None = None, size: int | None = None, n_threads: int | None = None) -> Blocks:
+        """The rows as blocks, with other columns if they are given."""
+        arrays = self.y, self.trials, self.offset, self.weights
+        return Blocks(self.X if X is None else X, *arrays, size=size, n_threads=n_threads)
+
+    def held(self) -> Rows:
+        """The rows in memory."""
+        return self
+
+    def total(self, f: Callable) -> Any:
+        """``f(y, trials, weights)``, a sum over rows."""
+        return f(self.y, self.trials, self.weights)
+
+    def columns(self) -> Blocks:
+        """Blocks of the design alone."""
+        return self.blocks().changed(lambda X, *rest: (X,))
+
+    def changed(self, f: Callable[..., tuple]) -> Rows:
+        """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
+        X, y, trials, offset, weights = f(self.X, self.y, self.trials, self.offset, self.weights)
+        return replace(self, X=X, y=y, trials=trials, offset=offset, weights=weights)
+
+    def parts(self) -> Iterator[tuple]:
+        """Columns, response, trials, offset and weights: all at once."""
+        yield self.X, self.y, self.trials, self.offset, self.weights
+
+    @property
+    def alike(self) -> bool:
+        """Whether each row has the weight one."""
+        return self.weights is None or bool((self.weights == 1).all())
+
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column."""
+        return self.patterns.largest()
+
+    def spans_constant(self) -> int:
+        """1 where a constant is in the span of the columns, else 0."""
+        return constant(self.X)
+
+    def constant_column(self) -> tuple[int, float] | None:
+        """Place of a column that is one number other than 0 throughout, and the number."""
+        X, n = self.X, len(self)
+        first, middle, last = X.subset(np.array([0, n // 2, n - 1])).toarray()
+        likely = np.flatnonzero((first != 0) & (first == middle) & (first == last)).tolist()
+        there = (j for j in likely if (linear(X, np.eye(1, len(first), j)[0]) == first[j]).all())
+        return next(((j, float(first[j])) for j in there), None)
+
+    @property
+    def heaviest(self) -> float:
+        """The largest weight."""
+        return 1.0 if self.weights is None else float(self.weights.max())
+
+    def zero_one_columns(self) -> list[int]:
+        """Places of the columns that hold zeros and ones only."""
+        first = self.X.subset(np.arange(min(200, len(self)))).toarray()
+        likely = np.flatnonzero(((first == 0) | (first == 1)).all(axis=0)).tolist()
+        columns = ((j, some_columns(self.X, np.array([j])).toarray()) for j in likely)
+        return [j for j, x in columns if ((x == 0) | (x == 1)).all()]
+
+    def distinct(self, likelihood: Any, n_threads: int | None = None) -> Distinct | None:
+        """The rows without repetition, looked for once; None where that does not pay."""
+        if "_distinct" not in self.__dict__:
+            arrays = self.X, self.y, self.trials, self.offset, self.weights
+            self.__dict__["_distinct"] = distinct_rows(likelihood, *arrays, n_threads)
+        return self.__dict__["_distinct"]
+
+    @property
+    def patterns(self) -> Columns:
+        """Every row of X at least once; the distinct ones if they were found."""
+        found = self.__dict__.get("_distinct")
+        return self.X if found is None else found.X
 
 
 class _Watching:
@@ -186,7 +289,7 @@ class Facts:
 
 
 class StreamedRows:
-    """Rows of a fit that are in a source; see `models.inputs.Rows` for what they are in memory.
+    """Rows of a fit that are in a source; see `Rows` for what they are in memory.
 
     Parameters
     ----------
@@ -286,8 +389,6 @@ class StreamedRows:
 
     def held(self) -> Any:
         """The rows in memory, labelled by their place, if they are not too many."""
-        from glmclf.models.inputs import Rows
-
         n = len(self)
         if n * self.X.shape[1] > MOST_GATHERED:
             raise RowsElsewhereError(too_many(n))
@@ -459,7 +560,6 @@ class StreamedCodes:
             return found
 
         return number
-
 
 
 def _index(labels: list[ndarray]) -> pd.Index:

@@ -570,11 +570,11 @@ def _beside(model: Any) -> dict[str, dict[str, Any]]:
 
 def _states(design: Any) -> dict[str, str]:
     """What each factor memorised: levels, and the states of its transforms; and how they are coded."""
-    from glmclf.data.design.codec import _factor_record, _packed
+    from glmclf.data.design.codec import _packed
 
     parts: dict[str, list[Any]] = {}
     for code, factor in getattr(design, "factors", {}).items():
-        record = _factor_record(factor)
+        record = factor.to_record()
         parts[code] = [record["levels"], record["transforms"]]
     for subterm in getattr(design, "subterms", []):
         for code, matrix in subterm.contrasts.items():

@@ -207,7 +207,7 @@ def test_queries_that_look_across_rows(query, part):
 
     assert Query(query, HERE).code_looks_across(part) == (query in ASKING)
     if query in ASKING_ALONE:
-        assert glmclf.data.reading.evaluate.queried(query, part, HERE).dtype == bool
+        assert glmclf.data.formula.evaluate.queried(query, part, HERE).dtype == bool
 
 
 def bound(code, table):

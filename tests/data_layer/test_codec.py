@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 from glmclf.data.design import codec
-from glmclf.data.design.design import read_arrays, read_formula
+from glmclf.data.design.arrays import read_arrays
 from glmclf.data.formula import expressions
+from glmclf.data.reading.read import read_formula
+from glmclf.data.response import codec as response_codec
 from glmclf.data.response.response import BinaryResponse
 from glmclf.errors import DataError, FormulaError, UnseenLevelError
 
@@ -313,9 +315,9 @@ def test_a_newer_format_is_refused_by_name():
     stored = codec.encode(design("x"))
     with pytest.raises(DataError, match=f"version {codec.VERSION + 1}"):
         codec.decode({**stored, "version": codec.VERSION + 1})
-    response = codec.encode_response(BinaryResponse.build("y", [0, 1]))
+    response = response_codec.encode_response(BinaryResponse.build("y", [0, 1]))
     with pytest.raises(DataError, match=f"version {codec.VERSION + 1}"):
-        codec.decode_response({**response, "version": codec.VERSION + 1})
+        response_codec.decode_response({**response, "version": codec.VERSION + 1})
 
 
 # -------------------------------------------------------------------------------------------------- responses
@@ -337,7 +339,7 @@ def test_a_newer_format_is_refused_by_name():
 )
 def test_labels_come_back(values):
     before = BinaryResponse.build("y", values)
-    after = codec.decode_response(json.loads(json.dumps(codec.encode_response(before))))
+    after = response_codec.decode_response(json.loads(json.dumps(response_codec.encode_response(before))))
     assert after.y is None and after.trials is None
     for name in ("kind", "name", "levels", "event", "notes"):
         assert getattr(after, name) == getattr(before, name)
@@ -347,7 +349,7 @@ def test_labels_come_back(values):
 
 def test_what_is_no_response():
     with pytest.raises(DataError, match="not a stored response"):
-        codec.decode_response({"version": 1})
+        response_codec.decode_response({"version": 1})
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from scipy.interpolate import CubicSpline
 
 from glmclf import LDA, Logit, MNLogit, NaiveBayes
 from glmclf.data.design import codec
-from glmclf.data.design.design import read_arrays, read_formula
+from glmclf.data.design.arrays import read_arrays
+from glmclf.data.reading.read import read_formula
 from glmclf.errors import DataError
 
 R = json.loads((pathlib.Path(__file__).parents[1] / "reference/basis/basis.json").read_text())

@@ -12,8 +12,8 @@ import pytest
 
 from glmclf.data.design import codec
 from glmclf.data.design.arrays import Dropped
-from glmclf.data.design.design import read_formula
 from glmclf.data.reading.features import FAMILIES, MISSING_LEVEL, FeatureDesign, read_feature_arrays, read_features
+from glmclf.data.reading.read import read_formula
 from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, FormulaError, MissingDataError, UnseenLevelError
 

@@ -9,8 +9,8 @@ import pytest
 
 from glmclf.core.design.columns import dense
 from glmclf.data.design import codec
-from glmclf.data.design.arrays import Dropped
-from glmclf.data.design.design import read_arrays, read_formula
+from glmclf.data.design.arrays import Dropped, read_arrays
+from glmclf.data.reading.read import read_formula
 from glmclf.errors import DataError, FormulaError, UnseenLevelError
 
 

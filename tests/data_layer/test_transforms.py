@@ -17,7 +17,7 @@ import pytest
 import glmclf
 from glmclf import LDA, Logit, NaiveBayes
 from glmclf.data.design import codec
-from glmclf.data.design.design import read_formula
+from glmclf.data.reading.read import read_formula
 from glmclf.errors import DataError, FormulaError, UnseenLevelError
 
 R = json.loads((pathlib.Path(__file__).parents[1] / "reference/basis/basis.json").read_text())

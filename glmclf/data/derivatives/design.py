@@ -19,9 +19,9 @@ from numpy import ndarray
 from glmclf.data.derivatives.differences import settled, sizes
 from glmclf.data.derivatives.duals import Dual
 from glmclf.data.derivatives.transforms import Through
+from glmclf.data.formula.evaluate import value_of
 from glmclf.data.formula.factors import Expression, Factor, as_value, stateful
 from glmclf.data.formula.terms import Variable
-from glmclf.data.reading.evaluate import value_of
 from glmclf.data.table.frame import Column, close_to, quoted
 from glmclf.errors import DataError, DerivativeError
 

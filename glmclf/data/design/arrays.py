@@ -26,6 +26,8 @@ from glmclf.data.table.sample import (
 )
 from glmclf.errors import DataError
 
+__all__ = ["ArrayDesign", "Dropped", "read_arrays"]
+
 
 class Dropped(NamedTuple):
     """The constant column that a model of features leaves out of X.
@@ -43,6 +45,11 @@ class Dropped(NamedTuple):
     name: str
     place: int
     value: float
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Dropped | None:
+        """That of a stored design; None where none was left out."""
+        return cls(*record["dropped"]) if record.get("dropped") else None
 
 
 @dataclass
@@ -67,6 +74,22 @@ class ArrayDesign:
     formula: None = None
     levels: dict[str, list[Any]] = field(default_factory=dict)
     dropped: Dropped | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        """The design as plain Python objects."""
+        return {
+            "kind": "arrays",
+            "xnames": list(self.xnames),
+            "k_constant": self.k_constant,
+            "endog_name": self.endog_name,
+            "dropped": None if self.dropped is None else list(self.dropped),
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], borrowed: Mapping[str, Any], *, safe: bool) -> ArrayDesign:
+        """The design of which `to_record` gave the record; it borrows nothing."""
+        dropped = Dropped.of_record(record)
+        return cls(record["xnames"], record["k_constant"], record["endog_name"], dropped=dropped)
 
     @property
     def computed(self) -> list[bool]:

@@ -1,13 +1,13 @@
 """Design: how rows of a table become rows of X, for the training rows and for any others.
 
-`glmclf.data.formula.parse` parses and chooses codings, `glmclf.data.reading.evaluate` and
+`glmclf.data.formula.parse` parses and chooses codings, `glmclf.data.reading.bind` and
 `glmclf.data.formula.factors` memorise and evaluate factors on complete rows, and X is described as `Piece` objects,
 one a subterm (`glmclf.data.formula.terms`).
 """
 
 from __future__ import annotations
 
-import itertools
+import importlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -18,21 +18,16 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import Cells, Dense, Piece, dense, from_pieces
 from glmclf.data.derivatives.design import refuse_variable, slope
-from glmclf.data.design.arrays import ArrayDesign, read_arrays, rows_by_place, sums_up
-from glmclf.data.formula.factors import Expression, Factor, Value, fit_factor
-from glmclf.data.formula.parse import Parsed, codings, no_features, parse_formula
+from glmclf.data.design.arrays import rows_by_place, sums_up
+from glmclf.data.design.records import VERSION, check_version
+from glmclf.data.formula.evaluate import raw_missing, scattered, value_of
+from glmclf.data.formula.factors import Factor, Value
+from glmclf.data.formula.parse import Parsed, codings
 from glmclf.data.formula.terms import Subterm, Variable, match
-from glmclf.data.reading.evaluate import bind, left_value, raw_missing, scattered, settle, value_of, variable
-from glmclf.data.table.frame import Column, as_frame, close_to, naming_rows, placed, quoted, read_column
-from glmclf.data.table.sample import (
-    Respond,
-    Sample,
-    check_missing_option,
-    respond,
-)
+from glmclf.data.table.frame import Column, as_frame, close_to, naming_rows, placed, read_column
 from glmclf.errors import DataError
 
-__all__ = ["ArrayDesign", "Design", "Sample", "read_arrays", "read_formula"]
+__all__ = ["Design", "TableDesign", "build_design", "table_of"]
 
 
 # -------------------------------------------------------------------------------------------------------- design
@@ -117,15 +112,48 @@ class TableDesign:
     def __copy__(self) -> Self:
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
-        from glmclf.data.design.codec import pickled
+    def to_record(self) -> dict[str, Any]:
+        """The design as plain Python objects and arrays, without the caller's functions."""
+        raise NotImplementedError
 
-        return pickled(self)
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], borrowed: Mapping[str, Any], *, safe: bool) -> Self:
+        """The design of which `to_record` gave the record; the arguments are those of `Factor.from_record`."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        borrowed = {name: kept for f in self.factors.values() for name, kept in f.references().items()}
+        return {"version": VERSION, "record": self.to_record(), "borrowed": borrowed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        from glmclf.data.design.codec import unpickled
+        check_version(state, "design")
+        borrowed = {
+            name: importlib.import_module(value) if kind == "module" else value
+            for name, (kind, value) in state["borrowed"].items()
+        }
+        self.__dict__.update(self.from_record(state["record"], borrowed, safe=False).__dict__)
 
-        self.__dict__.update(unpickled(state).__dict__)
+
+def table_record(design: Any) -> dict[str, Any]:
+    """What the records of designs of a table share."""
+    return {
+        "formula": design.formula,
+        "endog_name": design.endog_name,
+        "columns": [[name, v.kind, v.categories, v.ordered] for name, v in design.columns.items()],
+        "factors": [factor.to_record() for factor in design.factors.values()],
+    }
+
+
+def of_table_record(record: Mapping[str, Any], borrowed: Mapping[str, Any], safe: bool) -> dict[str, Any]:
+    """The fields of a design that `table_record` stored."""
+    columns = {name: Variable(kind, categories, ordered) for name, kind, categories, ordered in record["columns"]}
+    factors = {f["code"]: Factor.from_record(f, columns, borrowed, safe=safe) for f in record["factors"]}
+    return {
+        "formula": record["formula"],
+        "endog_name": record["endog_name"],
+        "factors": factors,
+        "columns": columns,
+    }
 
 
 def table_of(newdata: Any) -> pd.DataFrame:
@@ -167,6 +195,32 @@ class Design(TableDesign):
     factors: dict[str, Factor]
     subterms: list[Subterm]
     columns: dict[str, Variable] = field(default_factory=dict)
+
+    def to_record(self) -> dict[str, Any]:
+        """The design as plain Python objects and arrays, without the caller's functions."""
+        return {
+            "kind": "formula",
+            **table_record(self),
+            "xnames": list(self.xnames),
+            "terms": [[name, s.start, s.stop] for name, s in self.terms.items()],
+            "k_constant": self.k_constant,
+            "subterms": [
+                {"factors": list(s.factors), "contrasts": [[code, matrix] for code, matrix in s.contrasts.items()]}
+                for s in self.subterms
+            ],
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], borrowed: Mapping[str, Any], *, safe: bool) -> Design:
+        """The design of which `to_record` gave the record; the arguments are those of `Factor.from_record`."""
+        shared = of_table_record(record, borrowed, safe)
+        return cls(
+            xnames=record["xnames"],
+            terms={name: slice(start, stop) for name, start, stop in record["terms"]},
+            k_constant=record["k_constant"],
+            subterms=[Subterm(tuple(s["factors"]), dict(s["contrasts"])) for s in record["subterms"]],
+            **shared,
+        )
 
     @property
     def computed(self) -> list[bool]:
@@ -340,94 +394,3 @@ def build_design(parsed: Parsed, formula: str, factors: dict[str, Factor], contr
     constant = int(any(subterm.spans_constant(widths) for subterm in subterms))
     terms = {name: s for name, s in info.term_name_slices.items()}
     return Design(list(info.column_names), terms, constant, formula, " + ".join(parsed.left), factors, subterms)
-
-
-# ------------------------------------------------------------------------------------------------------- reading
-def read_formula(
-    formula: str,
-    data: Any,
-    *,
-    namespace: Mapping[str, Any] | None = None,
-    subset: Any = None,
-    missing: str = "drop",
-    extras: Mapping[str, Any] | None = None,
-    response: Respond,
-    restricted: bool = False,
-    intercept: bool = False,
-) -> Sample:
-    """Read a formula on a table: response, design and extras of the rows that are complete.
-
-    Parameters
-    ----------
-    formula : str
-        patsy's language; names are columns of `data`, patsy's functions, `np`, or the caller's variables.
-    data : DataFrame, Mapping, polars or pyarrow frame
-        The table.
-    namespace : mapping, optional
-        The caller's variables; an array with one value a row of `data` serves as a column.
-    subset : bool array, bool Series or str, optional
-        Rows to use: a mask, or a query like ``"age > 30"``.
-    missing : {"drop", "raise", "none"}
-        What becomes of rows with a missing value.
-    extras : mapping
-        "offset", "freq_weights", "weights": a column's name, a Series or an array beside `data`, or None.
-    response : callable
-        Makes the response of the names and the values of the left side's terms on the kept rows.
-    restricted : bool
-        Only columns, operators and the functions on the closed list of `glmclf.data.formula.expressions`.
-    intercept : bool
-        Put an intercept before the other columns whether or not the formula has one, so that ``0 + g`` and ``g`` are
-        the same columns; a formula without any other column is refused.
-
-    Returns
-    -------
-    Sample
-        Design, response, pieces and extras of the kept rows.
-
-    Raises
-    ------
-    FormulaError, MissingDataError, DataError, NotImplementedError
-        Naming what was found, where, and what to do.
-    """
-    check_missing_option(missing)
-    parsed = parse_formula(formula, intercept=intercept, columns=lambda: as_frame(data).columns)
-    codes = list(dict.fromkeys([*parsed.left, *itertools.chain(*parsed.right)]))
-    reading = bind(codes, data, namespace=namespace, subset=subset, missing=missing, extras=extras, safe=restricted)
-    rows, bound, table = reading.rows, reading.bound, reading.table
-    notes: list[str] = []
-    rows.lose(reading.lost, raw_missing(bound.values(), table))
-    values = settle(bound, table, rows, parsed.left, notes, reading.beside.get("freq_weights"))
-    design, pieces = _design(parsed, formula, bound, values, table, notes)
-    if intercept and len(design.xnames) == 1:
-        raise no_features(formula)
-    notes += [
-        f"{code} has one level, {quoted(f.levels)}, in the rows used: it adds no column"
-        for code, f in design.factors.items()
-        if f.levels is not None and len(f.levels) == 1
-    ]
-    left = [left_value(bound[code], values[code], reading.frame, rows) for code in parsed.left]
-    made = respond(response, list(parsed.left), left, rows)
-    notes += getattr(made, "notes", [])
-    return Sample(
-        design=design, response=made, pieces=pieces, X=None, notes=notes, frame=reading.frame, **reading.finish()
-    )
-
-
-def _design(
-    parsed: Parsed,
-    formula: str,
-    bound: dict[str, Expression],
-    values: dict[str, Value],
-    table: dict[str, Column],
-    notes: list[str],
-) -> tuple[Design, list[Piece]]:
-    factors, numbers, contrasts = {}, {}, {}
-    for code in dict.fromkeys(itertools.chain(*parsed.right)):
-        factors[code], numbers[code], note = fit_factor(bound[code], values[code])
-        contrasts[code] = values[code].contrast
-        if note:
-            notes.append(note)
-    design = build_design(parsed, formula, factors, contrasts)
-    names = dict.fromkeys(name for code in factors for name in bound[code].columns)
-    design.columns = {name: variable(table[name], design._only_labels(name)) for name in names}
-    return design, design.pieces(numbers)

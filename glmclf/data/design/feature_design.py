@@ -17,10 +17,10 @@ from numpy import ndarray
 from glmclf.core.naive_bayes.gaussian import chunk
 from glmclf.data.derivatives.design import refuse_variable
 from glmclf.data.design.arrays import Dropped, array_columns, column_names, is_frame, rows_by_place
-from glmclf.data.design.design import TableDesign, table_of
+from glmclf.data.design.design import TableDesign, of_table_record, table_of, table_record
+from glmclf.data.formula.evaluate import scattered
 from glmclf.data.formula.factors import Factor
 from glmclf.data.formula.terms import Variable
-from glmclf.data.reading.evaluate import scattered
 from glmclf.data.table.frame import Column, naming_rows, placed, quoted
 from glmclf.errors import DataError, UnseenLevelError
 
@@ -214,6 +214,23 @@ class FeatureDesign(TableDesign):
     dropped: Dropped | None = None
 
     k_constant = 1
+
+    def to_record(self) -> dict[str, Any]:
+        """The design as plain Python objects and arrays, without the caller's functions."""
+        return {
+            "kind": "features",
+            **table_record(self),
+            "features": [dict(vars(feature)) for feature in self.features],
+            "missing": self.missing,
+            "dropped": None if self.dropped is None else list(self.dropped),
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], borrowed: Mapping[str, Any], *, safe: bool) -> FeatureDesign:
+        """The design of which `to_record` gave the record; the arguments are those of `Factor.from_record`."""
+        shared = of_table_record(record, borrowed, safe)
+        features = [Feature(**f) for f in record["features"]]
+        return cls(features=features, missing=record["missing"], dropped=Dropped.of_record(record), **shared)
 
     @property
     def xnames(self) -> list[str]:

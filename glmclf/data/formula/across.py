@@ -22,8 +22,8 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.formula import expressions
+from glmclf.data.formula.evaluate import queried, value_of
 from glmclf.data.formula.factors import Box, Expression, Value, arrays_of
-from glmclf.data.reading.evaluate import queried, value_of
 from glmclf.data.table.frame import Column, read_column
 from glmclf.errors import DataError, FormulaError
 

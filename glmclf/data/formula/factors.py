@@ -7,8 +7,12 @@ complete rows, then `Factor.values`.
 from __future__ import annotations
 
 import builtins as python_builtins
-from collections.abc import Mapping
+import contextlib
+import contextvars
+import pickle
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -434,6 +438,33 @@ def _used(categories: list[Any], codes: ndarray, among: list[int]) -> list[Any]:
 
 
 # ------------------------------------------------------------------------------------------------------- factors
+_BY_VALUE = contextvars.ContextVar("by_value", default=False)
+
+
+@contextlib.contextmanager
+def functions_by_value() -> Iterator[None]:
+    """Leave it to the pickler which of the caller's functions it takes: cloudpickle takes any."""
+    token = _BY_VALUE.set(True)
+    try:
+        yield
+    finally:
+        _BY_VALUE.reset(token)
+
+
+def _reference(name: str, value: Any, code: str) -> tuple[str, Any]:
+    if isinstance(value, ModuleType):
+        return "module", value.__name__
+    if _BY_VALUE.get():
+        return "value", value
+    try:
+        pickle.dumps(value)
+    except Exception as error:
+        raise FormulaError(
+            f'the function "{name}" in "{code}" cannot be pickled ({error}): define it at the top level of a module.'
+        ) from None
+    return "value", value
+
+
 @dataclass
 class Factor:
     """An expression whose kind, levels or width the training rows have fixed.
@@ -488,6 +519,55 @@ class Factor:
         if data.shape[1] != self.width:
             raise DataError(f'"{code}" gives {data.shape[1]} columns where the model was fitted on {self.width}.')
         return data
+
+    def to_record(self) -> dict[str, Any]:
+        """What is fixed as plain Python objects and arrays, without the caller's functions."""
+        e = self.expression
+        return {
+            "code": e.code,
+            "levels": self.levels,
+            "width": self.width,
+            "left_out": list(self.left_out),
+            "transforms": [[name, dict(vars(transform))] for name, transform in e.transforms.items()],
+        }
+
+    @classmethod
+    def from_record(
+        cls, record: Mapping[str, Any], columns: Mapping[str, Any], borrowed: Mapping[str, Any], *, safe: bool
+    ) -> Factor:
+        """The factor of which `to_record` gave the record.
+
+        Parameters
+        ----------
+        record : dict
+        columns : mapping
+            By the names of the table's columns.
+        borrowed : mapping
+            The caller's functions and constants by name.
+        safe : bool
+            Whether only the functions on the closed list may be called.
+        """
+        expression = resolve(record["code"], columns, borrowed, safe=safe)
+        if expression.bare is None:
+            expression.prepare()
+        stored = record["transforms"]
+        if [name for name, _ in stored] != list(expression.transforms):
+            raise DataError(f'the stored states of "{expression.code}" do not belong to its transforms.')
+        for name, state in stored:
+            vars(expression.transforms[name]).clear()
+            vars(expression.transforms[name]).update(state)
+        return cls(expression, record["levels"], record["width"], record["left_out"])
+
+    def references(self) -> dict[str, tuple[str, Any]]:
+        """The caller's functions and constants by name, as pickle may keep them.
+
+        Raises
+        ------
+        FormulaError
+            A function that cannot be pickled.
+        """
+        e = self.expression
+        return {name: _reference(name, value, e.code) for name, value in e.borrowed.items()}
 
     def _unseen(self, unknown: list[Any]) -> UnseenLevelError:
         code, dropped = self.expression.code, [u for u in unknown if u in self.left_out]

@@ -15,10 +15,12 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.design.feature_design import MISSING_LEVEL, FeatureDesign, FeatureValues
-from glmclf.data.design.feature_terms import Builder, Families, Found, Term, choose_terms, raw_numbers
+from glmclf.data.design.feature_terms import Families, Found, Term, choose_terms
+from glmclf.data.formula.evaluate import scattered
 from glmclf.data.formula.factors import Expression, Value
 from glmclf.data.formula.parse import no_features, parse_formula
-from glmclf.data.reading.evaluate import Reading, scattered, settle
+from glmclf.data.reading.bind import Reading, settle
+from glmclf.data.reading.feature_builder import Builder, raw_numbers
 from glmclf.data.reading.features import (
     MISSING,
     check_names,

@@ -28,11 +28,13 @@ from glmclf.data.design.arrays import (
     unmasked,
 )
 from glmclf.data.design.feature_design import MISSING_LEVEL, Feature, FeatureDesign
-from glmclf.data.design.feature_terms import FAMILIES, Builder, Families, Found, choose_terms
+from glmclf.data.design.feature_terms import FAMILIES, Families, Found, choose_terms
 from glmclf.data.formula import expressions
+from glmclf.data.formula.evaluate import left_value, raw_missing, value_of, variable
 from glmclf.data.formula.factors import BUILTINS, Expression, Value, not_finite, resolve
 from glmclf.data.formula.parse import no_features, parse_formula
-from glmclf.data.reading.evaluate import Reading, bind, left_value, raw_missing, settle, value_of, variable
+from glmclf.data.reading.bind import Reading, bind, settle
+from glmclf.data.reading.feature_builder import Builder
 from glmclf.data.table.frame import Column, as_frame, close_to, quoted, read_column
 from glmclf.data.table.sample import Respond, Rows, Sample, check_missing_option, respond, weigh
 from glmclf.errors import DataError, FormulaError, MissingDataError

@@ -10,7 +10,8 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.design.arrays import is_sparse, read_endog
-from glmclf.data.design.design import read_formula, table_of
+from glmclf.data.design.design import table_of
+from glmclf.data.reading.read import read_formula
 from glmclf.data.response.response import distinct
 from glmclf.data.table.frame import matched, quoted, read_column, row_labels
 from glmclf.errors import DataError, FormulaError, UnseenLevelError

@@ -19,10 +19,11 @@ from glmclf.core.design.columns import from_pieces
 from glmclf.core.rows.summed import joined
 from glmclf.data.design.design import Design, build_design
 from glmclf.data.formula.across import ALONE, FEW, Query, code_looks_across, looks_across
+from glmclf.data.formula.evaluate import left_value, raw_missing
 from glmclf.data.formula.factors import Expression, Value, fit_factor
 from glmclf.data.formula.parse import no_features, parse_formula
 from glmclf.data.formula.terms import Variable
-from glmclf.data.reading.evaluate import bind_code, left_value, raw_missing, settle, subset_mask
+from glmclf.data.reading.bind import bind_code, settle, subset_mask
 from glmclf.data.reading.outcomes import coded
 from glmclf.data.response.response import SHOWN, counted
 from glmclf.data.source.digests import Digests, Watched

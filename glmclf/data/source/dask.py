@@ -444,7 +444,7 @@ def frame_of(data: Any) -> Any:
 def _pickled(value: Any) -> bytes:
     import cloudpickle
 
-    from glmclf.data.design.codec import functions_by_value
+    from glmclf.data.formula.factors import functions_by_value
 
     try:
         with functions_by_value():

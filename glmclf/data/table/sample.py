@@ -18,7 +18,7 @@ Respond = Callable[[list[str], list[Any]], Any]  # names and values of the left 
 
 
 class Part(NamedTuple):
-    """Rows of one part of a source, as a model uses them; see `models.inputs.Rows`."""
+    """Rows of one part of a source, as a model uses them; see `models.rows.Rows`."""
 
     X: Columns
     y: ndarray

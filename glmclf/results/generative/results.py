@@ -16,7 +16,7 @@ from glmclf.core.gaussian.fit import log_softmax, softmax
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import sums_up
-from glmclf.data.source.sources import by_part
+from glmclf.data.reading.open_source import by_part
 from glmclf.data.table.frame import as_frame
 from glmclf.errors import DataWarning, warn
 from glmclf.inference.covariance.types import Covariance

@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
 from glmclf.core.rows.summed import joined
+from glmclf.data.reading.open_source import as_source
 from glmclf.data.source import sources
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import close_to, of_one_type
@@ -28,7 +29,7 @@ KINDS = ("number", "bool", "label", "category")  # of variables that may be a fa
 
 def rows_to_average(source: Source, newdata: Any = None) -> Observed | InParts:
     """The rows of a fit or, in their place, others: in memory or in parts."""
-    others = None if newdata is None else sources.as_source(newdata)
+    others = None if newdata is None else as_source(newdata)
     if others is not None:
         return InParts(source, _NewRows(source, others), others.names, fitted=False)
     if newdata is None and source.model._rows.streamed:

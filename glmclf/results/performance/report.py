@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
 from glmclf.core.rows.summed import joined
-from glmclf.data.source.sources import as_source, check_beside
+from glmclf.data.reading.open_source import as_source, check_beside
 from glmclf.errors import DataError, DataWarning, MissingDataError, warn
 from glmclf.inference.hypotheses.wald import critical_value
 from glmclf.inference.performance import accuracy, calibration, roc

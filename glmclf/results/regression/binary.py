@@ -15,8 +15,8 @@ from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks, in_place, linear
 from glmclf.data.design.arrays import is_sparse
+from glmclf.data.reading.open_source import by_part
 from glmclf.data.response.priors import read_priors
-from glmclf.data.source.sources import by_part
 from glmclf.data.table.frame import align, as_frame
 from glmclf.errors import DataError
 from glmclf.inference.margins.prediction import Prediction, linear_se

@@ -20,8 +20,8 @@ from glmclf.core.numerics import seeds
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
+from glmclf.data.reading.open_source import by_part
 from glmclf.data.response.priors import read_priors
-from glmclf.data.source.sources import by_part
 from glmclf.data.table.frame import align, as_frame
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference.covariance.influence import Influences

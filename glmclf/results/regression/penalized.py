@@ -19,7 +19,7 @@ from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, Spread
-from glmclf.data.source.sources import by_part
+from glmclf.data.reading.open_source import by_part
 from glmclf.data.table.frame import as_frame
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald

@@ -6,7 +6,7 @@ memorise the rest and gives every factor's value there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,8 @@ from numpy import ndarray
 
 from glmclf.data.formula import expressions
 from glmclf.data.formula.borrowed import described
-from glmclf.data.formula.factors import Box, Expression, Value, as_value, not_finite, resolve
-from glmclf.data.formula.terms import Variable
+from glmclf.data.formula.evaluate import queried, value_of
+from glmclf.data.formula.factors import Expression, Value, as_value, not_finite, resolve
 from glmclf.data.table.frame import Column, align, as_frame, quoted, read_column
 from glmclf.data.table.sample import Rows, finish, leave_out_no_trials, read_extras, weigh
 from glmclf.data.transforms.memory import MOST_REPEATED, memorise
@@ -137,20 +137,6 @@ def subset_mask(
     return mask
 
 
-def queried(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
-    """What a query, or a piece of one, gives of a table.
-
-    Raises
-    ------
-    DataError
-        It cannot be evaluated.
-    """
-    try:
-        return frame.eval(query, local_dict=dict(caller), global_dict={}, engine="python")
-    except Exception as error:
-        raise DataError(f'subset="{query}" cannot be evaluated: {type(error).__name__}: {error}') from None
-
-
 def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
     found = queried(query, frame, caller)
     if np.ndim(found) != 1 or len(found) != len(frame):
@@ -164,12 +150,6 @@ def bind_code(code: str, frame: pd.DataFrame, caller: Mapping[str, Any], restric
         resolve(code, frame.columns, caller, safe=True)  # an unknown name first: its message is the more helpful one
         expressions.check(code, list(frame.columns))
     return resolve(code, frame.columns, caller, safe=restricted)
-
-
-def raw_missing(bound: Iterable[Expression], table: Mapping[str, Column]) -> dict[str, ndarray]:
-    """Columns with missing values that some factor cannot do without."""
-    needed = {name: None for e in bound if not e.missing_aware for name in e.columns}
-    return {name: mask for name in needed if (mask := table[name].missing) is not None}
 
 
 def settle(
@@ -274,40 +254,3 @@ def _argument_missing(expression: Expression, cut: dict[str, Column], n: int, ro
             lost |= value.missing()
             not_finite(value.data, code, rows.index[rows.keep])
     return lost
-
-
-def scattered(values: ndarray, keep: ndarray) -> ndarray:
-    """Values of some rows in all rows: the others hold NaN, or code -1."""
-    if keep.all():
-        return values
-    out = np.full((len(keep), *values.shape[1:]), np.nan if values.dtype.kind == "f" else -1, dtype=values.dtype)
-    out[keep] = values
-    return out
-
-
-def value_of(expression: Expression, columns: Mapping[str, Column], n: int, any_level: bool = False) -> Value:
-    column = columns.get(expression.bare) if expression.bare is not None else None
-    if column is not None and column.kind == "number" and column.missing is None:
-        values = np.asarray(column.values)
-        return Value((values if values.dtype == np.float32 else values.astype(np.float64, copy=False))[:, None])
-    raw = expression.evaluate(columns)
-    if any_level and isinstance(raw, Box):  # the levels= of C() would refuse others
-        raw = Box(raw.data, raw.contrast, None)
-    return as_value(raw, expression.code, n)
-
-
-def variable(column: Column, only_labels: bool) -> Variable:
-    if column.kind == "category" and not only_labels:
-        return Variable("category", column.values.categories.tolist(), bool(column.values.ordered))
-    return Variable(column.kind)
-
-
-def left_value(expression: Expression, value: Value, frame: pd.DataFrame, rows: Rows) -> Any:
-    """The left side in the table's own dtype where it is a column, else as evaluated."""
-    column = expression.bare or (expression.categorised if value.levels in (None, [False, True]) else None)
-    if column is not None:
-        series = frame[column]
-        return series if rows.selection is None else series[rows.keep]
-    if value.levels == [False, True]:
-        return np.asarray(value.data.codes).astype(bool)
-    return value.data if value.labelled else value.data[:, 0] if value.data.shape[1] == 1 else value.data
