@@ -13,6 +13,7 @@ from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification.vuong import vuong
 from glmclf.results.comparison.comparability import check_likelihoods, check_result, is_joint
+from glmclf.results.requires import Needs, check_needs, requires
 
 COLUMNS = ("model", "likelihood", "llf", "parameters", "nobs", "aic", "bic")
 
@@ -20,6 +21,7 @@ COLUMNS = ("model", "likelihood", "llf", "parameters", "nobs", "aic", "bic")
 class NonNested:
     """The part of a result that is tested against another of which neither contains the other."""
 
+    @requires(Needs.MAXIMUM)
     def compare_vuong(self, other: Any) -> pd.DataFrame:
         """Vuong's test of two models of which neither contains the other: which one is closer to the truth?
 
@@ -71,7 +73,7 @@ class NonNested:
         check_result(other, "compare_vuong()")
         res: Any = self
         for fit in (res, other):
-            _check_maximum(fit)
+            check_needs(fit, "compare_vuong()", Needs.MLE, Needs.FINITE)
         check_likelihoods(res, other, "compare_vuong()")
         larger = _nested(res, other)
         if larger:
@@ -85,17 +87,6 @@ class NonNested:
         found = vuong(first, second, weights, (float(res._k_counted), float(other._k_counted)))
         index = pd.Index(["uncorrected", "AIC", "BIC"], dtype=object)
         return pd.DataFrame({"statistic": found.statistic, "pvalue": found.pvalue}, index=index)
-
-
-def _check_maximum(res: Any) -> None:
-    """Refuse what is no maximum of a likelihood at finite parameters."""
-    name = type(res.model).__name__
-    reduced = getattr(res, "bias_reduction", None)
-    if res._regularised or reduced or not getattr(res, "_maximum", True):
-        how = f"bias_reduction={reduced!r}" if reduced else "a penalty or smoothing"
-        raise NotImplementedError(f"compare_vuong() of {name} with {how}: it compares maximum likelihood fits")
-    if getattr(res, "separation", None) is not None:
-        raise ValueError(f"compare_vuong() of {name}: the estimate is infinite ({res.separation})")
 
 
 def row_loglikelihoods(res: Any) -> ndarray:
@@ -139,7 +130,7 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     Parameters
     ----------
     *results : results
-        Two or more fits: of Logit, Probit, CLogLog and MNLogit, or of LDA, QDA and NaiveBayes with the same features.
+        Two or more fits: of regressions, or of LDA, QDA and NaiveBayes with the same features.
     names : list of str, optional
         What to call them; by default (1), (2), ...
 

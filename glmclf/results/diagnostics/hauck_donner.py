@@ -20,9 +20,6 @@ SHOWN = 8  # coefficients that a note names
 
 def hauck_donner(res: Any) -> pd.DataFrame:
     """See `Diagnostics.hauck_donner`."""
-    res._check_likelihood("hauck_donner", "compare_lr_test of a model that has one")
-    if res._constraint is not None:
-        raise NotImplementedError("hauck_donner of a constrained fit: use constraint_test()")
     slope = res._wald_derivatives
     infinite = np.isinf(res._theta)
     present = (slope < 0) | infinite

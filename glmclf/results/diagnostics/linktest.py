@@ -23,7 +23,6 @@ NEEDS_ROWS = ("cluster", "HAC", "bootstrap")
 
 def linktest(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None) -> pd.DataFrame:
     """See `Diagnostics.linktest`."""
-    res._refuse_reduced("linktest()", "it compares maximum likelihood fits")
     if not res.converged:
         raise ValueError("linktest(): the fit did not converge, so that its linear predictor is not the estimate's")
     if res._cone is not None:

@@ -20,6 +20,7 @@ from glmclf.inference.performance.accuracy import Measure, Outcomes
 from glmclf.results.performance.calibration import Calibration
 from glmclf.results.performance.roc import MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
 from glmclf.results.regression.levels import cross_table
+from glmclf.results.requires import Needs, requires
 from glmclf.results.tables.frames import notebook
 
 if TYPE_CHECKING:
@@ -306,6 +307,7 @@ class Judged:
 
     _most_probable: ClassVar[bool] = True  # the first level of equals is predicted, not that beyond a threshold
 
+    @requires()
     def pred_table(
         self, threshold=None, newdata=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> pd.DataFrame:
@@ -341,6 +343,7 @@ class Judged:
         self._check_threshold(threshold)
         return self._judged_sum(lambda r: accuracy.Table.of(r.outcomes, self._predicted(r, threshold)), *rows)
 
+    @requires()
     def classification_report(
         self,
         threshold=None,
@@ -406,6 +409,7 @@ class Judged:
         return ClassificationReport(cross_table(judge.table, levels), overall | judge.agreement(), by_class)
 
     # ------------------------------------------------------------------------------------------------------ curves
+    @requires()
     def roc(
         self, newdata=None, event=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> RocCurve | MulticlassRoc:
@@ -462,6 +466,7 @@ class Judged:
             raise DataError(f"a curve needs rows of {level!r} and others; of the rows judged {only} {level!r}")
         return RocCurve(rows.scores[:, k], rows.p[:, k], outcomes, rows.index, self._judged_levels[k])
 
+    @requires()
     def compare_roc(
         self,
         other,
@@ -513,6 +518,7 @@ class Judged:
         assert isinstance(second, RocCurve)
         return first.compare(second, alpha)
 
+    @requires()
     def precision_recall(
         self, newdata=None, event=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> PrecisionRecall:
@@ -535,6 +541,7 @@ class Judged:
         k = self._one_place(event, "precision_recall()")
         return PrecisionRecall(self._curve(self._judged(newdata, endog, freq_weights, weights, offset), k))
 
+    @requires()
     def decision_curve(
         self,
         thresholds=None,
@@ -594,6 +601,7 @@ class Judged:
             }
         return pd.DataFrame(columns, index=pd.Index(t, name="threshold"))
 
+    @requires()
     def lift(
         self, bins: int = 10, newdata=None, event=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> pd.DataFrame:
@@ -625,6 +633,7 @@ class Judged:
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(size) + 1, name="group"))
 
     # ------------------------------------------------------------------------------------------------- calibration
+    @requires()
     def calibration(
         self,
         bins: int = 10,
@@ -688,6 +697,7 @@ class Judged:
         return Calibration(rows.log_p, rows.outcomes, levels, shown, bins, method)
 
     # -------------------------------------------------------------------------------------------------- validation
+    @requires(Needs.REPEATABLE)
     def validate(
         self, method: str = "bootstrap", *, seed=None, reps: int | None = None, folds: int | None = None, groups=None
     ) -> Validation:
@@ -756,17 +766,13 @@ class Judged:
         """
         from glmclf.results.performance.validation import Resampled, validate
 
-        self._check_repeatable()
         rows = self._judged(None, None, None, None, None)
         self._all_classes(rows, "validate()")
         return validate(Resampled(self, rows.log_p, rows.outcomes), method, seed, reps, folds, groups)
 
-    def _check_repeatable(self) -> None:
-        """Refuse what cannot be repeated."""
-
 
 class JudgedRegression(Judged):
-    """The same of a fit of Logit, Probit, CLogLog or MNLogit."""
+    """How well a regression predicts."""
 
     _constraint: Any
     _reduction: Any
@@ -781,15 +787,6 @@ class JudgedRegression(Judged):
         options = {} if reduction is None else {"bias_reduction": reduction.kind, "flic": reduction.flic}
         start = self._finite_theta if reduction is None else None
         return model.fit(start_params=start, separation="raise", n_threads=1, **options)
-
-    def _check_repeatable(self) -> None:
-        if not self.converged:
-            raise ValueError("validate() repeats the fit, which did not converge")
-        if self.separation is not None:
-            raise ValueError(
-                f"validate() repeats the fit, whose estimate is infinite ({self.separation}), and so are those of "
-                'resamples: fit with bias_reduction="firth" or fit_regularized'
-            )
 
 
 def _bins(bins: Any) -> int:
