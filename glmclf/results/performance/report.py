@@ -697,7 +697,7 @@ class Judged:
         return Calibration(rows.log_p, rows.outcomes, levels, shown, bins, method)
 
     # -------------------------------------------------------------------------------------------------- validation
-    @requires(Needs.REPEATABLE)
+    @requires(Needs.REPEATABLE, Needs.ROWS)
     def validate(
         self, method: str = "bootstrap", *, seed=None, reps: int | None = None, folds: int | None = None, groups=None
     ) -> Validation:
