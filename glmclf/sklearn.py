@@ -17,6 +17,7 @@ import pandas as pd
 from numpy import ndarray
 
 import glmclf
+from glmclf import registry
 from glmclf.data.formula.parse import parse_formula
 from glmclf.data.reading.features import code_of
 from glmclf.data.table.frame import as_frame
@@ -32,9 +33,8 @@ except ImportError as error:
 
 __all__ = ["FormulaClassifier"]
 
-MODELS = {name.lower(): name for name in ("Logit", "Probit", "CLogLog", "MNLogit", "LDA", "QDA", "NaiveBayes")}
 NO_OPTIONS = ("self", "disp", "alphas")
-LINEAR = ("Logit", "Probit", "CLogLog", "MNLogit", "LDA")
+LINEAR = (*registry.names(*registry.REGRESSIONS), "LDA")
 
 
 class FormulaClassifier(ClassifierMixin, BaseEstimator):
@@ -143,11 +143,12 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
     def _class(self) -> type[Any]:
         """The class of the model."""
-        if isinstance(self.model, str) and self.model.lower() in MODELS:
-            return getattr(glmclf, MODELS[self.model.lower()])
+        if isinstance(self.model, str) and self.model.lower() in registry.LOWER_CASE:
+            return registry.model_class(registry.LOWER_CASE[self.model.lower()])
         if isinstance(self.model, type) and hasattr(self.model, "_from_formula"):
             return self.model
-        raise ValueError(f"model={self.model!r}: choose one of {', '.join(map(repr, MODELS))}, or a class of glmclf")
+        known = ", ".join(map(repr, registry.LOWER_CASE))
+        raise ValueError(f"model={self.model!r}: choose one of {known}, or a class of glmclf")
 
     def _split(self, cls: type[Any]) -> tuple[dict[str, Any], str, dict[str, Any]]:
         """Keywords of the model, the method that fits it, and its keywords."""

@@ -28,7 +28,6 @@ UPWARDS = {  # what is left to mend; both lists only shrink
     "results/margins imports results/regression",
     "results/performance imports results/regression",
     "results/regression imports results/generative",
-    "results/saving imports results/regression",
     "results/tables imports results/",
     "results/tables imports results/comparison",
 }

@@ -18,6 +18,8 @@ from glmclf.data.response.response import BinaryResponse
 from glmclf.models.base import Model
 from glmclf.results.regression.binary import BinaryResults
 
+__all__ = ["Logit", "Probit", "CLogLog"]
+
 
 class BinaryModel(Model[BinaryResults]):
     """P(event) = F(x'b + offset), F given by the link of the subclass.

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.core.design.columns import Dense, dense
 from glmclf.core.gaussian import fit as gaussian
 from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from glmclf.data.reading.streams import StreamSample
 
 KINDS = ("full", "diag", "spherical")
+__all__ = ["LDA", "QDA"]
 DIVISORS = ("mle", "unbiased")
 INTENSITIES = ("ledoit_wolf", "oas")
 TARGETS = ("diag", "identity")
@@ -295,7 +297,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         name = type(self).__name__
         if wanted in ("firth", "median"):
             raise NotImplementedError(
-                f'bias_reduction="{wanted}" is for Logit, Probit, CLogLog and MNLogit; LDA: "exact"'
+                f'bias_reduction="{wanted}" is for {registry.listed(registry.REGRESSIONS)}; LDA: "exact"'
             )
         if wanted != "exact":
             raise ValueError(f'bias_reduction={wanted!r}: choose "exact"')

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.core.design.columns import Dense, Sparse, from_pieces
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
@@ -317,8 +318,8 @@ class Inputs:
         check(cov_type)
         if cov_type in self._no_covariances:
             raise NotImplementedError(
-                f'cov_type="{cov_type}" is for Logit, Probit, CLogLog and MNLogit; {type(self).__name__} has '
-                f"{enumerated(names(for_generative))}"
+                f'cov_type="{cov_type}" is for {registry.listed(registry.REGRESSIONS)}; '
+                f"{type(self).__name__} has {enumerated(names(for_generative))}"
             )
         if cov_type in REFITS and self._rows.streamed:
             by_row = names(lambda entry: entry.kind == "rows")

@@ -23,6 +23,8 @@ from glmclf.models.rows import Rows
 from glmclf.results.regression.levels import LevelLabels
 from glmclf.results.regression.multinomial import MultinomialResults
 
+__all__ = ["MNLogit"]
+
 
 class MNLogit(LevelLabels, Model[MultinomialResults]):
     """Multinomial logit: log(p_j / p_0) = x'b_j + offset_j for each class j but the reference.

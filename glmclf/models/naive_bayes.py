@@ -34,6 +34,7 @@ from glmclf.models.discriminant import LEAST_SD
 from glmclf.models.generative import LARGEST_SMOOTHING, GenerativeModel, _number
 from glmclf.results.generative.naive_bayes import NaiveBayesResults
 
+__all__ = ["NaiveBayes"]
 MOST_NAMED = 6  # zero cells, or features, that a message spells out
 ROUNDING = 1e-10  # share of a feature's standard deviation below which that within a class counts as 0
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.results.hypotheses.linear import constraints
@@ -125,7 +126,7 @@ class WaldInference:
         alpha : float
             One minus the level, in (0, 1).
         method : {"wald"}
-            "profile" is for Logit, Probit, CLogLog and MNLogit.
+            "profile" is for regressions.
 
         Returns
         -------
@@ -133,9 +134,10 @@ class WaldInference:
             Columns 0 and 1: the ends.
         """
         if method == "profile":
-            raise NotImplementedError('conf_int(method="profile") is for Logit, Probit, CLogLog and MNLogit')
+            raise NotImplementedError(f'conf_int(method="profile") is for {registry.listed(registry.REGRESSIONS)}')
         if method != "wald":
-            raise ValueError(f'method={method!r}: choose "wald" or, of Logit, Probit, CLogLog and MNLogit, "profile"')
+            known = registry.listed(registry.REGRESSIONS)
+            raise ValueError(f'method={method!r}: choose "wald" or, of {known}, "profile"')
         ends = wald.intervals(self._theta, self._se, alpha)
         return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
 
@@ -396,7 +398,7 @@ class WaldInference:
         exponentiate : bool
             Ratios exp(coef) with delta-method standard errors and exp of the intervals.
         method : {"wald", "profile"}
-            Of the intervals, as in `conf_int`; "profile" is for Logit, Probit, CLogLog and MNLogit.
+            Of the intervals, as in `conf_int`; "profile" is for regressions.
 
         Returns
         -------

@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 from scipy import sparse
 
+from glmclf import registry
 from glmclf.core.design.columns import expandable, rows_at_once
 from glmclf.core.likelihood.objective import Evaluation, Factor, Objective
 from glmclf.core.rows.blocks import Blocks
@@ -462,7 +463,7 @@ def _refuse_stream(ctx: Context | InfluenceContext, name: str) -> None:
 
 
 def _of_regressions(name: str) -> NotImplementedError:
-    return NotImplementedError(f'cov_type="{name}" is for Logit, Probit, CLogLog and MNLogit')
+    return NotImplementedError(f'cov_type="{name}" is for {registry.listed(registry.REGRESSIONS)}')
 
 
 # ------------------------------------------------------------------------------------------------------------- the list

@@ -130,7 +130,7 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     Parameters
     ----------
     *results : results
-        Two or more fits: of Logit, Probit, CLogLog and MNLogit, or of LDA, QDA and NaiveBayes with the same features.
+        Two or more fits: of regressions, or of LDA, QDA and NaiveBayes with the same features.
     names : list of str, optional
         What to call them; by default (1), (2), ...
 

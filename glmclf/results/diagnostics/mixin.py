@@ -440,7 +440,8 @@ class Diagnostics:
         Far from 0 a standard error may grow faster than its coefficient, so that the Wald statistic z = b/se falls, and
         a large effect looks like none (Hauck & Donner 1977). It does where the derivative of z in b, the other
         coefficients held, is negative (Yee 2022; VGAM's hdeff): 1/se - b (dse^2/db) / (2 se^3), se of the expected
-        information. With Probit and CLogLog the z of other tables has the observed one, unless cov_type="expected".
+        information. Where the link is not canonical, the z of other tables has the observed one, unless
+        cov_type="expected".
 
         Returns
         -------

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.data.table.frame import as_frame, close_to, matched, quoted
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference.covariance.types import MODEL_BASED
@@ -278,7 +279,8 @@ class Settings:
         if not self.observed.fitted:  # of another sample: whatever the estimate's covariance is
             return
         if not hasattr(res.model, "_objective"):
-            raise NotImplementedError(f'vcov="unconditional" of {name}: it is for Logit, Probit, CLogLog and MNLogit')
+            some = registry.listed(registry.REGRESSIONS)
+            raise NotImplementedError(f'vcov="unconditional" of {name}: it is for {some}')
         known = (*MODEL_BASED, "HC0", "HC1", "cluster")
         cov, odd = res._cov.name, list(kinds(res, SPECIAL))
         if cov not in known or (odd and cov not in MODEL_BASED):

@@ -235,7 +235,7 @@ class Margins:
     ) -> pd.DataFrame:
         """The value of a variable at which the event has probability p: effective doses, thresholds.
 
-        It is for Logit, Probit and CLogLog.
+        It is for binary models.
 
         Parameters
         ----------

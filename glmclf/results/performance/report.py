@@ -772,7 +772,7 @@ class Judged:
 
 
 class JudgedRegression(Judged):
-    """The same of a fit of Logit, Probit, CLogLog or MNLogit."""
+    """How well a regression predicts."""
 
     _constraint: Any
     _reduction: Any

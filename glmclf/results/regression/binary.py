@@ -41,7 +41,7 @@ class BinaryResults(
     StatsmodelsStyle,
     metaclass=NamesStatsmodels,
 ):
-    """Results of Logit, Probit and CLogLog."""
+    """Results of models of two outcomes, whatever the link."""
 
     _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_saturated_value", "_event_share")
 

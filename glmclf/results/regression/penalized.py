@@ -528,7 +528,7 @@ def _check_interval(res: RegularizedResults, what: str, method: str) -> None:
 
 
 class RegularizedBinaryResults(RegularizedResults, BinaryResults):
-    """Results of `fit_regularized` of Logit, Probit and CLogLog; see `RegularizedResults`."""
+    """Results of `fit_regularized` of binary models; see `RegularizedResults`."""
 
     _facts = tuple(name for name in BinaryResults._facts if name not in NOT_KEPT)
 
