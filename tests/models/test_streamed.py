@@ -15,7 +15,8 @@ from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation import stream as streamed_limit
-from glmclf.data.source import kept, sources
+from glmclf.data.source import base, kept
+from glmclf.data.source.parquet import Parquet
 from glmclf.errors import (
     CollinearityWarning,
     DataError,
@@ -97,6 +98,10 @@ CASES = {
     "subset": (Logit, "y ~ x + g", {"subset": "z > 0.2 and g != 'c'"}, {}),
     "HC1": (Logit, "y ~ x + g", {}, {"cov_type": "HC1"}),
     "HC3": (Logit, "y ~ x + g", {"freq_weights": "f"}, {"cov_type": "HC3"}),
+    "HC4": (Probit, "y ~ x + g", {"freq_weights": "f"}, {"cov_type": "HC4"}),
+    "HC4m": (CLogLog, "y ~ x + g", {}, {"cov_type": "HC4m"}),
+    "HC5": (Logit, "y ~ x + g", {"freq_weights": "f"}, {"cov_type": "HC5"}),
+    "HC5 of weights": (Logit, "y ~ x + g", {"weights": "w"}, {"cov_type": "HC5"}),
     "clusters": (Logit, "y ~ x + g", {}, {"cov_type": "cluster", "cov_kwds": {"groups": "firm"}}),
     "two groupings": (Logit, "y ~ x + g", {}, {"cov_type": "cluster", "cov_kwds": {"groups": ["firm", "year"]}}),
     "firth": (Logit, "y ~ x + g", {}, {"bias_reduction": "firth"}),
@@ -168,7 +173,7 @@ def test_subsample_is_the_same_however_rows_are_parted():
 @pytest.mark.parametrize("kind", ["file", "folder", "dataset", "path", "csv", "compressed csv"])
 def test_files(kind, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(sources, "ROWS", 700)
+    monkeypatch.setattr(base, "ROWS", 700)
     if "csv" in kind:
         data = str(tmp_path / ("t.csv.gz" if "compressed" in kind else "t.csv"))
         TABLE.to_csv(data, index=False)
@@ -190,12 +195,12 @@ def test_files(kind, tmp_path, monkeypatch):
 
 def test_a_file_is_held_in_part_only(tmp_path, monkeypatch):
     pyarrow = pytest.importorskip("pyarrow")
-    monkeypatch.setattr(sources, "ROWS", 2**13)
+    monkeypatch.setattr(base, "ROWS", 2**13)
     path, n = tmp_path / "t.parquet", 2**18
     rng = np.random.default_rng(1)
     pd.DataFrame({name: rng.normal(size=n) for name in "abcd"}).to_parquet(path, row_group_size=2**13)
     before = pyarrow.total_allocated_bytes()
-    held = [pyarrow.total_allocated_bytes() - before for _ in sources.Parquet(path).tables()]
+    held = [pyarrow.total_allocated_bytes() - before for _ in Parquet(path).tables()]
     assert len(held) == 32
     assert max(held) < path.stat().st_size / 2
 
@@ -754,7 +759,7 @@ def test_a_file_that_was_written_anew_is_named(tmp_path, read_anew):
 
 def test_filters_and_hive_partitions(tmp_path, monkeypatch):
     dataset = pytest.importorskip("pyarrow.dataset")
-    monkeypatch.setattr(sources, "ROWS", 500)
+    monkeypatch.setattr(base, "ROWS", 500)
     d = TABLE.assign(firm=TABLE.firm.astype(int))
     d.to_parquet(tmp_path / "t", partition_cols=["g"], row_group_size=90)
     whole = Logit.from_formula("y ~ x + g", d).fit()
@@ -819,7 +824,7 @@ def test_passes_of_results_are_those_of_the_guide(model, read_anew):
     took = counted.passes(res.summary)[1]
     assert took == summary or (model is Logit and took == 0)  # of small effects nothing is to be said
     assert counted.passes(res.summary)[1] == 0
-    for name, cost in {"HC0": HC0, "HC3": HC3}.items():
+    for name, cost in {"HC0": HC0, "HC3": HC3, "HC4": HC3, "HC4m": HC3, "HC5": HC3 and HC3 + 1}.items():
         assert cost is None or counted.passes(lambda name=name: made.fit(cov_type=name))[1] == own + cost
     assert counted.passes(lambda: made.fit(cov_type="cluster", cov_kwds={"groups": "firm"}))[1] == own + cluster
     for one in (res.pred_table, res.calibration, res.classification_report, res.gof_test, res.pseudo_rsquared):

@@ -26,17 +26,13 @@ from glmclf.inference.specification import gof
 from glmclf.results.base import row_property
 from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
-from glmclf.results.performance.report import JudgedRegression
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
 from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
 
-LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
-
 
 class BinaryResults(
-    JudgedRegression,
     RegressionResults,
     StatsmodelsStyle,
     metaclass=NamesStatsmodels,
@@ -91,11 +87,9 @@ class BinaryResults(
         Raises
         ------
         NotImplementedError
-            Another link: its coefficients are no log odds ratios.
+            Another link: its coefficients are no log odds ratios. Where exp(b) is another ratio,
+            `summary_frame(exponentiate=True)` has it.
         """
-        if self.model.link.name != "logit":
-            name = type(self.model).__name__
-            raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio")
         return frames.odds_ratios(self, alpha=alpha, units=units, method=method)
 
     # ---------------------------------------------------------------------------------------------- row-sized
@@ -217,7 +211,7 @@ class BinaryResults(
             return _Sums(sums, gof.Spread.of(eta, w * m))
 
         found = model._rows.blocks().over_parts(part)
-        latent = gof.mckelvey_zavoina(found.spread, LATENT_VARIANCE[link.name])
+        latent = gof.mckelvey_zavoina(found.spread, link.latent_variance)
         return gof.of_probabilities(found.sums, mean, fractions) | {"McKelvey-Zavoina": latent}
 
     # ---------------------------------------------------------------------------------------------- predicting
@@ -358,11 +352,11 @@ class BinaryResults(
     def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
         """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""
         link = self.model.link
-        if which == "linear" and link.name != "logit":
+        if which == "linear" and not link.canonical:
             raise NotImplementedError(f'priors= with which="linear" is for Logit; with {link.name} use which="mean"')
         event, other = self._prevalences(priors)
         shift = np.log(event / self._event_share) - np.log(other / (1.0 - self._event_share))
-        return (eta if link.name == "logit" else link.logcdf(eta) - link.logsf(eta)) + shift
+        return (eta if link.canonical else link.logcdf(eta) - link.logsf(eta)) + shift
 
     def _prevalences(self, priors) -> tuple[float, float]:
         levels = self.model._response.levels
