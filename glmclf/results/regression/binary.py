@@ -114,7 +114,7 @@ class BinaryResults(
 
     def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
-        eta, shift = linear(X, self._inner), self._wide(self._shift)
+        eta, shift = linear(X, self._inner), self._state.wide_shift
         if shift.any():
             offset = (0.0 if offset is None else offset) - linear(raw, shift)
         return eta if offset is None else eta + offset
