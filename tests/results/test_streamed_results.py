@@ -16,7 +16,7 @@ from pandas.testing import assert_frame_equal
 import glmclf
 from glmclf import LDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
 from glmclf.core.rows import streamed
-from glmclf.data.source import sources
+from glmclf.data.source import base
 from glmclf.errors import DataError, DataWarning
 from glmclf.results.margins import parts as margin_parts
 from glmclf.results.performance import rows as judged_rows
@@ -133,7 +133,7 @@ def test_a_table_of_parts_written_out():
 
 
 def test_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "ROWS", 70)
+    monkeypatch.setattr(base, "ROWS", 70)
     memory = Logit.from_formula(BINARY, TABLE).fit()
     TABLE.to_csv(tmp_path / "t.csv", index=False)
     TABLE.to_parquet(tmp_path / "t.parquet")
