@@ -805,9 +805,9 @@ class RegressionResults(
         return {}
 
     def _margin_source(self):
-        from glmclf.results.margins.predictors import Regression
+        from glmclf.results.margins.predictors import RegressionPredictors
 
-        return Regression(self)
+        return RegressionPredictors(self)
 
     def _repeated(self, model) -> Any:
         if self._constraint is not None:
