@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import Columns, Dense, Sparse, some_columns
 from glmclf.core.fit.aliasing import (
+    Omitted,
     columns_kept,
     merged,
     narrow,
@@ -56,6 +57,7 @@ from glmclf.results.hypotheses.linear import respelled
 from glmclf.results.regression.omitted import SHOWN, check_new_rows, combination, empty_cell
 from glmclf.results.regression.separation import SHOWN as SHOWN_SIGNS
 from glmclf.results.regression.separation import Separation, separation_report
+from glmclf.results.regression.state import FitState
 
 if TYPE_CHECKING:
     from glmclf.core.separation.limit import LimitEstimate
@@ -135,6 +137,13 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """The rows without repetition where that pays, and the likelihood of what they hold."""
         found = self._rows.distinct(self._likelihood, n_threads)
         return (self._rows, self._likelihood) if found is None else (found, of_counts(self._likelihood))
+
+    def _offset_shift(self, omitted: Omitted) -> ndarray:
+        """What centring the offset adds to the parameters of the columns that are left; 0 where the rows are gone."""
+        columns = columns_kept(omitted, len(self.exog_names))
+        if not self._has_offset or self._rows_ is None:
+            return np.zeros(len(columns) * self._likelihood.n_eta)
+        return centred(self._objective(columns=columns))[1]
 
     def _without_regressors(self) -> tuple[Objective, ndarray]:
         """The log-likelihood of constants alone, its offset centred, and the shift of the constants."""
@@ -445,7 +454,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         basis = narrow_basis(found)
         objective = objective if basis is None else objective.rotated(basis, found.exact)
         V = self._covariance(found, objective, cov_type, keywords)
-        results = self._results_class(self, found, V, method, shift)
+        size = len(self.exog_names), self._likelihood.n_eta
+        results = self._results_class(self, FitState.of_centred(found, V, *size, shift), method)
         if basis is not None:
             results._warn_of_no_digits()
         return results

@@ -242,5 +242,5 @@ class CLogLog(BinaryModel):
 
 
 _PARAMETERS = str(BinaryModel.__doc__).split("\n", 2)[2].strip()
-for _model in (Logit, Probit, CLogLog):
+for _model in BinaryModel.__subclasses__():
     _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)

@@ -435,6 +435,7 @@ class Regularization(Inputs):
         """The result of one fit; `start` in the model's parameters."""
         from glmclf.core.penalised.problem import widened as widened_coefficients
         from glmclf.results.regression.penalized import REFIT, WORDS
+        from glmclf.results.regression.state import FitState
 
         k, q = len(self.exog_names), self._likelihood.n_eta
         found: Any
@@ -447,7 +448,8 @@ class Regularization(Inputs):
         if refit:
             warn(WORDS[REFIT], InferenceWarning)
         method = "limited-memory BFGS" if isinstance(found.inner, Deferred) else "proximal Newton"
-        return self._penalized_results_class(self, found, (cov, []), method)
+        state = FitState.of(found, (cov, []), k, q, self._offset_shift(omitted))  # type: ignore[attr-defined]
+        return self._penalized_results_class(self, state, method)
 
     def _finished(self, problem: Problem, fit) -> PenalisedEstimate:
         try:

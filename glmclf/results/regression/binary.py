@@ -30,8 +30,6 @@ from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
 from glmclf.results.requires import requires
 from glmclf.results.tables import frames
 
-LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
-
 
 class BinaryResults(
     RegressionResults,
@@ -88,11 +86,9 @@ class BinaryResults(
         Raises
         ------
         NotImplementedError
-            Another link: its coefficients are no log odds ratios.
+            Another link: its coefficients are no log odds ratios. Where exp(b) is another ratio,
+            `summary_frame(exponentiate=True)` has it.
         """
-        if self.model.link.name != "logit":
-            name = type(self.model).__name__
-            raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio")
         return frames.odds_ratios(self, alpha=alpha, units=units, method=method)
 
     # ---------------------------------------------------------------------------------------------- row-sized
@@ -117,7 +113,7 @@ class BinaryResults(
 
     def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
-        eta, shift = linear(X, self._inner), self._wide(self._shift)
+        eta, shift = linear(X, self._inner), self._state.wide_shift
         if shift.any():
             offset = (0.0 if offset is None else offset) - linear(raw, shift)
         return eta if offset is None else eta + offset
@@ -214,7 +210,7 @@ class BinaryResults(
             return _Sums(sums, gof.Spread.of(eta, w * m))
 
         found = model._rows.blocks().over_parts(part)
-        latent = gof.mckelvey_zavoina(found.spread, LATENT_VARIANCE[link.name])
+        latent = gof.mckelvey_zavoina(found.spread, link.latent_variance)
         return gof.of_probabilities(found.sums, mean, fractions) | {"McKelvey-Zavoina": latent}
 
     # ---------------------------------------------------------------------------------------------- predicting
@@ -355,11 +351,11 @@ class BinaryResults(
     def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
         """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""
         link = self.model.link
-        if which == "linear" and link.name != "logit":
+        if which == "linear" and not link.canonical:
             raise NotImplementedError(f'priors= with which="linear" is for Logit; with {link.name} use which="mean"')
         event, other = self._prevalences(priors)
         shift = np.log(event / self._event_share) - np.log(other / (1.0 - self._event_share))
-        return (eta if link.name == "logit" else link.logcdf(eta) - link.logsf(eta)) + shift
+        return (eta if link.canonical else link.logcdf(eta) - link.logsf(eta)) + shift
 
     def _prevalences(self, priors) -> tuple[float, float]:
         levels = self.model._response.levels

@@ -138,7 +138,7 @@ class LevelEstimates(WaldInference):
         DataFrame
             Indexed by (level, regressor).
         """
-        return frames.ratios(self, alpha, units, "relative risk ratio", method)
+        return frames.odds_ratios(self, alpha, units, method)
 
     @requires(Needs.MAXIMUM)
     def level_contrasts(self, alpha: float = 0.05) -> pd.DataFrame:

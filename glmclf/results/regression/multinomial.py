@@ -14,7 +14,6 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import rows_at_once, triangular_inverse
 from glmclf.core.fit.offsets import centred
-from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics import seeds
 from glmclf.core.numerics.double_double import product
@@ -95,29 +94,19 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         order = [self.model._response.classes.index(c) for c in model._response.classes]
         _ = self._fingerprint  # the data compared are those of the fit
         other = copy.copy(self)
-        dropped = ("_V", "_digits", "_flagged", "_wald_derivatives", "_shift", "_inner")
+        dropped = ("_digits", "_flagged", "_wald_derivatives")
         rows = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, row_property)}
         other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in dropped and n not in rows}
-        e = self._fit.evaluation
-        evaluation = Evaluation(e.value, inverse.T @ e.score, inverse.T @ e.information @ inverse)
         other.model = model
-        other._fit = replace(self._fit, theta=A @ self._fit.theta, evaluation=evaluation)
-        other._cov = replace(self._cov, matrix=A @ self._cov.matrix @ A.T)
-        other._theta = A @ (self._theta if self._cone is None and not self._combinations else self._finite_theta)
-        if self._cone is not None and self.separation is not None:
-            from glmclf.core.separation.limit import at_infinity
-
-            cone = other._cone = self._cone.mapped(A)
-            other._theta = at_infinity(other._theta, cone.signs)
-            other.separation = renamed(self.separation, model, cone)
-            gone = self._ruled_out
-            other._ruled_out = gone if gone is None or model._rows.streamed else gone[:, order]
-            other._limit, other._origin = None, self._origin or self
+        found: Any = self._state.estimate.mapped(A, inverse, order)
         if self._constraint is not None:
-            constraint = self._constraint.mapped(A, inverse)
+            constraint = found.constraint
             words = said(constraint.R, constraint.q, model._param_names)
-            other._constraint = replace(constraint, words=words)
-        other._mark_omitted()
+            found = replace(found, constraint=replace(constraint, words=words))
+        other._state = self._state.mapped(found, A, model._offset_shift(found.omitted))
+        if self.separation is not None:
+            other.separation = renamed(self.separation, model, found.cone)
+            other._origin = self._origin or self
         return other
 
     def _set_covariance(self, cov_type: str, keywords) -> None:
@@ -126,8 +115,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         origin: Any = copy.copy(self._origin)  # the limit estimate is in the coordinates of the fit
         origin._set_covariance(cov_type, keywords)
         rebased = origin.rebase(self.model.reference)
-        self.__dict__.pop("_V", None)
-        self._cov, self._group_names = rebased._cov, rebased._group_names
+        self._state = self._state.with_covariance(rebased._cov, rebased._group_names)
 
     def _change_of_base(self, model, back: bool = False) -> ndarray:
         """A with params' = A params, from this model's reference to another's (or back)."""
@@ -180,7 +168,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     def _predictor(self, raw, X, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
-        shift = self._wide(self._shift)
+        shift = self._state.wide_shift
         if shift.any():
             offset = -self.model._eta(shift, raw, None if offset is None else -np.asarray(offset, dtype=float))
         return self.model._eta(self._inner, X, offset)
