@@ -19,8 +19,8 @@ from glmclf.inference.hypotheses import wald
 from glmclf.inference.margins import averages as margins
 from glmclf.inference.margins.averages import Average, Covariance
 from glmclf.results.margins.options import Settings, asked_variables, check_word, is_dummy
-from glmclf.results.margins.predictors import Predictors
-from glmclf.results.margins.rows import Found, Wanted
+from glmclf.results.margins.predictors import LinearPredictors
+from glmclf.results.margins.rows import Found, WantedAverage
 
 if TYPE_CHECKING:
     from glmclf.results.tables.summary import Summary
@@ -90,15 +90,15 @@ class _Effects:
 
     Attributes
     ----------
-    wanted : list of Wanted
+    wanted : list of WantedAverage
     """
 
-    def __init__(self, source: Predictors, method: str, dummy: bool, count: bool, pairwise: bool, named: bool):
+    def __init__(self, source: LinearPredictors, method: str, dummy: bool, count: bool, pairwise: bool, named: bool):
         """`named` says whether the variables were asked for by name."""
         self.source, self.dummy, self.count, self.pairwise, self.named = source, dummy, count, pairwise, named
         self.level, self.slope = ("log_level", "log_slope") if method.startswith("ey") else ("level", "slope")
         self.scaled = method.endswith("ex")
-        self.wanted: list[Wanted] = []
+        self.wanted: list[WantedAverage] = []
         self._effects: list[_Effect] = []
 
     def add(self, name: str, table: Any) -> None:
@@ -107,20 +107,20 @@ class _Effects:
         if levels is not None:
             self._add_changes(name, levels)
         elif self.dummy and is_dummy(table[name]):
-            low, high = (self._want(Wanted(self.level, {name: v})) for v in (0, 1))
+            low, high = (self._want(WantedAverage(self.level, {name: v})) for v in (0, 1))
             self._effects.append(_Effect(name, low, high))
         elif self.count and _is_count(table[name]):
-            low, high = (self._want(Wanted(self.level, shift=(name, v))) for v in (-1, 1))
+            low, high = (self._want(WantedAverage(self.level, shift=(name, v))) for v in (-1, 1))
             self._effects.append(_Effect(name, low, high, 0.5))
         else:
             self._add_slope(name)
 
-    def _want(self, average: Wanted) -> int:
+    def _want(self, average: WantedAverage) -> int:
         self.wanted.append(average)
         return len(self.wanted) - 1
 
     def _add_changes(self, name: str, levels: list[Any]) -> None:
-        at = [self._want(Wanted(self.level, {name: level})) for level in levels]
+        at = [self._want(WantedAverage(self.level, {name: level})) for level in levels]
         places = range(len(levels))
         pairs = list(itertools.combinations(places, 2)) if self.pairwise else []
         pairs = pairs or [(0, k) for k in places[1:]]
@@ -133,7 +133,7 @@ class _Effects:
         except DerivativeError as error:
             self._lacking(name, error)
         else:
-            place = self._want(Wanted(self.slope, slope=name, scaled=self.scaled))
+            place = self._want(WantedAverage(self.slope, slope=name, scaled=self.scaled))
             self._effects.append(_Effect(name, place))
 
     def _lacking(self, name: str, error: DerivativeError) -> None:
@@ -166,7 +166,7 @@ def _is_count(column: pd.Series) -> bool:
 
 # ----------------------------------------------------------------------------------------------------- covariance
 def estimate_covariance(
-    res: Any, source: Predictors, estimands: Sequence[Estimand], found: Settings, vcov: str | None
+    res: Any, source: LinearPredictors, estimands: Sequence[Estimand], found: Settings, vcov: str | None
 ) -> Covariance:
     """Covariance of all averages, outcome by outcome within each.
 
@@ -274,7 +274,9 @@ class LabelledEstimates:
 
     _heading = "estimate"
 
-    def __init__(self, res: Any, source: Predictors, estimands: Sequence[Estimand], names: list[str], C: Covariance):
+    def __init__(
+        self, res: Any, source: LinearPredictors, estimands: Sequence[Estimand], names: list[str], C: Covariance
+    ):
         self.results, self._covariance = res, C
         self._value = np.concatenate([e.average.value for e in estimands])
         self._levels, self._source, self._names = source.levels, source, names

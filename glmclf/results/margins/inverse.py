@@ -16,7 +16,7 @@ from glmclf.inference.margins import inverse
 from glmclf.inference.margins.inverse import INTERVAL, LINE, RAYS
 from glmclf.results.margins.inverse_functions import Function
 from glmclf.results.margins.options import check_word
-from glmclf.results.margins.predictors import Predictors
+from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import rows_to_average
 from glmclf.results.margins.typical import TypicalRows, typical
 
@@ -83,7 +83,7 @@ def _probabilities(p: Any) -> ndarray:
     return values
 
 
-def _other_variables(source: Predictors, variable: str, at: dict[str, Any]) -> TypicalRows:
+def _other_variables(source: LinearPredictors, variable: str, at: dict[str, Any]) -> TypicalRows:
     """One row with the other variables at typical or given values."""
     offset = getattr(source.model, "_offset_column", None)
     if variable in at:
@@ -132,7 +132,7 @@ def _check_value(name: str, value: Any, is_offset: bool) -> None:
 class _VariableLine:
     """The linear predictor -A + t(v) B in a function t of one variable."""
 
-    def __init__(self, source: Predictors, row: TypicalRows, name: str):
+    def __init__(self, source: LinearPredictors, row: TypicalRows, name: str):
         self.function = f = Function(source, row, name)
         self.flat: dict[float, tuple[float, float]] = {}  # ends of the values that all have a predictor asked for
         if source.lost(f.step) or source.lost(f.first):

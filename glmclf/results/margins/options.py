@@ -15,8 +15,8 @@ from glmclf import registry
 from glmclf.data.table.frame import as_frame, close_to, matched, quoted
 from glmclf.errors import DataError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference.covariance.types import MODEL_BASED
-from glmclf.results.margins.predictors import Predictors
-from glmclf.results.margins.rows import ObservedRows, RowsInParts, Wanted, rows_of_fit, rows_to_average
+from glmclf.results.margins.predictors import LinearPredictors
+from glmclf.results.margins.rows import ObservedRows, RowsInParts, WantedAverage, rows_of_fit, rows_to_average
 from glmclf.results.margins.typical import TYPICAL, typical
 from glmclf.results.requires import SPECIAL, kinds
 
@@ -28,7 +28,7 @@ def check_word(name: str, word: Any, known: Any) -> None:
 
 
 
-def asked_variables(source: Predictors, variables: str | Sequence[str] | None) -> list[str]:
+def asked_variables(source: LinearPredictors, variables: str | Sequence[str] | None) -> list[str]:
     """The variables asked for, in the order of the formula if there is no other."""
     if variables is None:
         return source.variables
@@ -65,7 +65,9 @@ class Settings:
         return self.observed.table
 
     @classmethod
-    def read(cls, res: Any, source: Predictors, at: Any, atexog: Any, over: Any, newdata: Any, equal=False) -> Settings:
+    def read(
+        cls, res: Any, source: LinearPredictors, at: Any, atexog: Any, over: Any, newdata: Any, equal: bool = False
+    ) -> Settings:
         """What a user asked for, checked."""
         if not isinstance(at, (str, Mapping, pd.DataFrame)):
             with suppress(DataError, NotImplementedError):
@@ -95,7 +97,7 @@ class Settings:
         return self
 
     @classmethod
-    def _of_frame(cls, res: Any, source: Predictors, at: pd.DataFrame) -> Settings:
+    def _of_frame(cls, res: Any, source: LinearPredictors, at: pd.DataFrame) -> Settings:
         """Each row of a table a setting."""
         if not len(at):
             raise DataError("at= is a DataFrame without rows")
@@ -146,7 +148,7 @@ class Settings:
             why = f"no row with all values that the model needs is left of {self.names[-1]} {names}: NaN"
             whole.source._say(why, InferenceWarning)
 
-    def averages(self, wanted: Sequence[Wanted], keep: bool = False) -> list[tuple[tuple[Any, ...], list[Any]]]:
+    def averages(self, wanted: Sequence[WantedAverage], keep: bool = False) -> list[tuple[tuple[Any, ...], list[Any]]]:
         """Labels of each setting with what is wanted there; see `RowsInMemory.averages`."""
         rows = typical(self.observed, self.at, self._equal) if self.at in TYPICAL else self.observed
         return list(zip(self.labels, rows.averages(self.grid, wanted, keep), strict=True))
@@ -175,7 +177,7 @@ class Settings:
 
 
 
-def _grid(source: Predictors, given: dict[Any, Any]) -> list[dict[str, Any]]:
+def _grid(source: LinearPredictors, given: dict[Any, Any]) -> list[dict[str, Any]]:
     """Settings of a dict: each combination of the values that lists give."""
     names, values, none = [], [], pd.DataFrame(columns=source.design.variables)
     for name, value in given.items():
@@ -197,7 +199,7 @@ def _grid(source: Predictors, given: dict[Any, Any]) -> list[dict[str, Any]]:
 
 
 
-def _by_place(source: Predictors, name: Any) -> Any:
+def _by_place(source: LinearPredictors, name: Any) -> Any:
     """The name of an array's column that was given by place, as in statsmodels."""
     if isinstance(name, bool) or not isinstance(name, (int, np.integer)) or name in source.variables:
         return name
@@ -217,7 +219,7 @@ def _check_numbers(name: str, values: list[Any]) -> None:
 
 
 
-def _groups(source: Predictors, over: Any, newdata: Any) -> tuple[ndarray, list[Any]]:
+def _groups(source: LinearPredictors, over: Any, newdata: Any) -> tuple[ndarray, list[Any]]:
     """Codes of the groups of rows, and their labels, sorted."""
     model = source.model
     if newdata is not None:

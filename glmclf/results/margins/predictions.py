@@ -18,8 +18,8 @@ from glmclf.inference.margins import averages as margins
 from glmclf.inference.margins import contrasts
 from glmclf.results.margins.effects import Estimand, LabelledEstimates, estimate_covariance
 from glmclf.results.margins.options import Settings, check_word, is_dummy
-from glmclf.results.margins.predictors import Predictors
-from glmclf.results.margins.rows import Wanted
+from glmclf.results.margins.predictors import LinearPredictors
+from glmclf.results.margins.rows import WantedAverage
 
 KINDS = ("difference", "ratio", "odds ratio")
 PAIRS = ("pairwise", "reference", "sequential")
@@ -47,7 +47,7 @@ def adjusted_predictions(
     kind = "level" if which == "mean" else "linear"
     estimands = [
         Estimand((*setting, *group), tuple(cell.values()), averages[g], g)
-        for setting, by_cell in found.averages([Wanted(kind, cell) for cell in cells], keep=vcov is not None)
+        for setting, by_cell in found.averages([WantedAverage(kind, cell) for cell in cells], keep=vcov is not None)
         for g, group in enumerate(found.groups)
         for cell, averages in zip(cells, by_cell, strict=True)
     ]
@@ -55,7 +55,7 @@ def adjusted_predictions(
     return AdjustedPredictions(res, source, estimands, found.names, C, list(cells[0]), which)
 
 
-def _cells(source: Predictors, variables: Variables, table: pd.DataFrame) -> list[dict[str, Any]]:
+def _cells(source: LinearPredictors, variables: Variables, table: pd.DataFrame) -> list[dict[str, Any]]:
     """Each combination of the values that variables are set to."""
     if variables is None:
         return [{}]

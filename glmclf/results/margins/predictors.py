@@ -26,7 +26,7 @@ from glmclf.results.regression.separation import signs_of_rows
 MISSING_LEVEL = "(missing)"
 
 
-class Predictors:
+class LinearPredictors:
     """A fit as averages over rows see it.
 
     Attributes
@@ -242,7 +242,7 @@ def design_parts(design: Any, skip: int = 0) -> list[tuple[tuple[str, ...], list
     return out
 
 
-class RegressionPredictors(Predictors):
+class RegressionPredictors(LinearPredictors):
     """What margins need of a regression."""
 
     def __init__(self, res: Any):
@@ -313,7 +313,7 @@ class RegressionPredictors(Predictors):
         return True
 
 
-class GenerativePredictors(Predictors):
+class GenerativePredictors(LinearPredictors):
     """Of LDA, QDA and NaiveBayes, through the logit that they imply."""
 
     def __init__(self, res: Any):

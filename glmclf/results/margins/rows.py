@@ -20,12 +20,12 @@ from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import close_to, of_one_type
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError
 from glmclf.inference.margins.averages import Average, Ends, Groups, Sums
-from glmclf.results.margins.predictors import Predictors
+from glmclf.results.margins.predictors import LinearPredictors
 
 KINDS = ("number", "bool", "label", "category")  # of variables that may be a factor, a count or 0 and 1; dates are not
 
 
-class Wanted(NamedTuple):
+class WantedAverage(NamedTuple):
     """An average that is wanted: of an outcome, over rows of which a variable may be set or moved.
 
     Attributes
@@ -70,11 +70,11 @@ class RowsInMemory:
 
     Attributes
     ----------
-    source : Predictors
+    source : LinearPredictors
     groups : int
     """
 
-    source: Predictors
+    source: LinearPredictors
     groups: int
 
     def set(self, name: str, value: Any) -> Self:
@@ -92,23 +92,23 @@ class RowsInMemory:
             rows = rows.set(name, value)
         return rows
 
-    def changed_for(self, wanted: Wanted) -> Self:
+    def changed_for(self, wanted: WantedAverage) -> Self:
         """A copy with the variables set and moved as an average wants them."""
         rows = self.at(wanted.setting)
         return rows if wanted.shift is None else rows.shift(*wanted.shift)
 
     def averages(
-        self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[Wanted], keep: bool = False
+        self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[WantedAverage], keep: bool = False
     ) -> list[list[Found]]:
         """What is wanted, with variables set to the values of each setting; `keep` what is averaged, row by row."""
         return [[_answer(rows, one, keep) for one in wanted] for rows in map(self.at, settings)]
 
-    def averages_of(self, wanted: Wanted, keep: bool = False) -> list[Average]:
+    def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
         """Averages by group over the rows as they are set."""
         raise NotImplementedError
 
 
-def _answer(rows: RowsInMemory, wanted: Wanted, keep: bool) -> Found:
+def _answer(rows: RowsInMemory, wanted: WantedAverage, keep: bool) -> Found:
     try:
         return rows.changed_for(wanted).averages_of(wanted, keep)
     except DerivativeError as error:
@@ -158,7 +158,7 @@ class TypicalSums:
 
 
 def effect_sums(
-    source: Predictors, blocks: Iterator[RowBlock], wanted: Wanted, keep: bool, groups: int
+    source: LinearPredictors, blocks: Iterator[RowBlock], wanted: WantedAverage, keep: bool, groups: int
 ) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
     """Sums by group, and what was summed: values and, of probabilities, their complements.
 
@@ -181,7 +181,7 @@ def effect_sums(
     return sums, (kept, rest)
 
 
-def _effect(source: Predictors, block: RowBlock, wanted: Wanted):
+def _effect(source: LinearPredictors, block: RowBlock, wanted: WantedAverage):
     """The outcome of some rows, with the columns that the parameters belong to, and the linear predictors."""
     X = source.rows(block.raw)
     eta = source.predictors(block.raw, X, block.offset)
@@ -203,7 +203,7 @@ def _effect(source: Predictors, block: RowBlock, wanted: Wanted):
     return effect, X, dX, eta
 
 
-def lacking(source: Predictors, L: int) -> Average:
+def lacking(source: LinearPredictors, L: int) -> Average:
     """The average over no row."""
     value, gradient = np.full(L, np.nan), np.full((L, len(source.V)), np.nan)
     return Average(value, gradient, None, Ends(value, value, gradient, gradient))
@@ -214,7 +214,7 @@ class ObservedRows(RowsInMemory):
 
     Parameters
     ----------
-    source : Predictors
+    source : LinearPredictors
     table : DataFrame
         Columns that the design uses.
     weights : (n,) ndarray
@@ -226,7 +226,7 @@ class ObservedRows(RowsInMemory):
         Whether they are the rows of the fit.
     """
 
-    def __init__(self, source: Predictors, table: pd.DataFrame, weights, offset=None, fitted: bool = False):
+    def __init__(self, source: LinearPredictors, table: pd.DataFrame, weights, offset=None, fitted: bool = False):
         self.source, self.table, self.weights = source, table, weights
         self.offset, self.fitted, self.groups = offset, fitted, 1
         self.codes: ndarray | None = None
@@ -303,12 +303,12 @@ class ObservedRows(RowsInMemory):
         columns = [numbers_of(self.table[name], "median") for name in names]
         return np.array([[median(v[r], self.weights[r]) for v in columns] for r in at])
 
-    def sums(self, wanted: Wanted, keep: bool = False) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
+    def sums(self, wanted: WantedAverage, keep: bool = False) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
         """Sums that averages are made of; see `effect_sums`."""
         with np.errstate(all="ignore"):  # what is not finite is looked at afterwards
             return effect_sums(self.source, self._blocks(wanted.slope), wanted, keep, self.groups)
 
-    def averages_of(self, wanted: Wanted, keep: bool = False) -> list[Average]:
+    def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
         sums, kept = self.sums(wanted, keep)
         rows, rest = (np.concatenate(some) if some else None for some in kept)
         return averaged(self.source, sums, lambda: self.odd(wanted.slope), rows, rest)
@@ -340,7 +340,7 @@ class ObservedRows(RowsInMemory):
             yield RowBlock(self.source.raw(table), slopes, values, moved, offset, self.weights[at], codes)
 
 
-def averaged(source: Predictors, sums: Sums, odd: Callable[[], int], rows=None, rest=None) -> list[Average]:
+def averaged(source: LinearPredictors, sums: Sums, odd: Callable[[], int], rows=None, rest=None) -> list[Average]:
     """Averages of sums; of those that are not numbers it is said how many rows' design is none."""
     with np.errstate(all="ignore"):
         found = sums.averages(rows, rest)
@@ -403,7 +403,7 @@ def median(v: ndarray, w: ndarray) -> float:
     return float(0.5 * (v[np.searchsorted(below, half)] + v[min(np.searchsorted(below, half, "right"), len(v) - 1)]))
 
 
-def rows_of_fit(source: Predictors, newdata: Any = None) -> ObservedRows:
+def rows_of_fit(source: LinearPredictors, newdata: Any = None) -> ObservedRows:
     """The rows of a fit with their weights, trials and offset; or other rows, each counted once."""
     res, model = source.res, source.model
     if newdata is not None:
@@ -434,7 +434,7 @@ Sum = Callable[[ObservedRows, pd.Series | None], Any]  # of some rows, and of a 
 Change = Callable[[ObservedRows, pd.Series | None], ObservedRows]
 
 
-def rows_to_average(source: Predictors, newdata: Any = None) -> ObservedRows | RowsInParts:
+def rows_to_average(source: LinearPredictors, newdata: Any = None) -> ObservedRows | RowsInParts:
     """The rows of a fit or, in their place, others: in memory or in parts."""
     others = None if newdata is None else as_source(newdata)
     if others is not None:
@@ -448,7 +448,7 @@ def rows_to_average(source: Predictors, newdata: Any = None) -> ObservedRows | R
 class _FitParts:
     """Sums over the rows of a fit to a stream."""
 
-    def __init__(self, source: Predictors, rows: Any):
+    def __init__(self, source: LinearPredictors, rows: Any):
         self._source, self._rows = source, rows
 
     def __call__(self, f: Sum, beside: str | None) -> Any:
@@ -467,7 +467,7 @@ class _FitParts:
 class _NewParts:
     """Sums over rows of a source that is new data."""
 
-    def __init__(self, source: Predictors, rows: base.Source):
+    def __init__(self, source: LinearPredictors, rows: base.Source):
         self._source, self._rows = source, rows
 
     def __call__(self, f: Sum, beside: str | None) -> Any:
@@ -491,7 +491,7 @@ class RowsInParts:
 
     Parameters
     ----------
-    source : Predictors
+    source : LinearPredictors
     total : callable
         ``total(f, beside)``: the sum over parts of f(rows, a column beside them).
     names : list of str
@@ -500,7 +500,9 @@ class RowsInParts:
         Whether they are the rows of the fit.
     """
 
-    def __init__(self, source: Predictors, total: Callable[[Sum, str | None], Any], names: list[str], fitted: bool):
+    def __init__(
+        self, source: LinearPredictors, total: Callable[[Sum, str | None], Any], names: list[str], fitted: bool
+    ):
         self.source, self._sum, self.names, self.fitted = source, total, names, fitted
         self.groups, self.codes = 1, None
         self._over: str | None = None
@@ -572,7 +574,7 @@ class RowsInParts:
         return np.array([[median(v[own], w[own]) for v in columns] for own in groups])
 
     def averages(
-        self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[Wanted], keep: bool = False
+        self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[WantedAverage], keep: bool = False
     ) -> list[list[Found]]:
         """What is wanted, with variables set to the values of each setting."""
 
@@ -587,7 +589,7 @@ class RowsInParts:
         answers = iter([self._averaged(sums, *one) for sums, one in zip(found, asked, strict=True)])
         return [[next(answers) for _ in wanted] for _ in settings]
 
-    def _averaged(self, sums: Sums, setting: Mapping[str, Any], wanted: Wanted) -> list[Average]:
+    def _averaged(self, sums: Sums, setting: Mapping[str, Any], wanted: WantedAverage) -> list[Average]:
         def odd() -> int:
             return self.total(lambda rows: rows.at(setting).changed_for(wanted).odd(wanted.slope))
 

@@ -15,14 +15,14 @@ from numpy import ndarray
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
 from glmclf.inference.margins.averages import Average
-from glmclf.results.margins.predictors import Predictors
+from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import (
     ObservedRows,
     RowBlock,
     RowsInMemory,
     RowsInParts,
     TypicalSums,
-    Wanted,
+    WantedAverage,
     effect_sums,
     lacking,
 )
@@ -36,7 +36,7 @@ class TypicalRows(RowsInMemory):
 
     Parameters
     ----------
-    source : Predictors
+    source : LinearPredictors
     point : list of dict
         Value of each number, a dict a group.
     shares : list of dict
@@ -45,7 +45,7 @@ class TypicalRows(RowsInMemory):
     """
 
     def __init__(
-        self, source: Predictors, point: list[dict[str, float]], shares: list[dict[str, Any]], offsets: list[Any]
+        self, source: LinearPredictors, point: list[dict[str, float]], shares: list[dict[str, Any]], offsets: list[Any]
     ):
         self.source, self.point, self.shares, self.offsets = source, point, shares, offsets
         self.groups = len(point)
@@ -76,7 +76,7 @@ class TypicalRows(RowsInMemory):
         other.offsets, other.there, other.groups = [r.offsets[0] for r in rows], [True] * len(rows), len(rows)
         return other
 
-    def averages_of(self, wanted: Wanted, keep: bool = False) -> list[Average]:
+    def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
         found = [lacking(self.source, self.source.outcome.K)] * self.groups
         with np.errstate(all="ignore"):
             for some in self._together():
@@ -98,7 +98,7 @@ class TypicalRows(RowsInMemory):
         if some:
             yield some
 
-    def _averages(self, some: list[int], wanted: Wanted) -> list[Average]:
+    def _averages(self, some: list[int], wanted: WantedAverage) -> list[Average]:
         name = wanted.slope
         raw = self.collapsed(some, self.source.raw)
         slopes = values = moved = None
@@ -192,7 +192,7 @@ def typical(rows: ObservedRows | RowsInParts, at: str, equal: bool = False) -> T
 
 
 
-def _typical_offsets(source: Predictors, sums: TypicalSums, point: list[dict[str, float]]) -> list[Any]:
+def _typical_offsets(source: LinearPredictors, sums: TypicalSums, point: list[dict[str, float]]) -> list[Any]:
     both = source.offset_name
     if both is not None and both in point[0]:
         return [source.offset_of(np.array([p[both]])) for p in point]
