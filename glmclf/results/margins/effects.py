@@ -77,10 +77,10 @@ def marginal_effects(
 
 
 class _Effect(NamedTuple):
-    """A labelled effect: an average, or a share of the change from it to another one, by their places."""
+    """A labelled effect: an average, or a share of the change from it to another one, by their places; or why not."""
 
     label: str
-    first: int
+    first: int | DerivativeError
     second: int | None = None
     share: float = 1.0
 
@@ -131,23 +131,22 @@ class _Effects:
         try:
             self.source.check_slope(name)
         except DerivativeError as error:
-            self._lacking(name, error)
+            if self.named:
+                raise
+            self._effects.append(_Effect(name, error))
         else:
             place = self._want(WantedAverage(self.slope, slope=name, scaled=self.scaled))
             self._effects.append(_Effect(name, place))
-
-    def _lacking(self, name: str, error: DerivativeError) -> None:
-        if self.named:
-            raise error
-        self.source._say(f'no effect of "{name}" is given: {error}')
 
     def of(self, found: Sequence[Found]) -> list[tuple[str, list[Average]]]:
         """Labelled averages, a list over the groups for each row of the table."""
         out: list[tuple[str, list[Average]]] = []
         for effect in self._effects:
-            first = found[effect.first]
-            if isinstance(first, DerivativeError):  # in some rows
-                self._lacking(effect.label, first)
+            first = effect.first if isinstance(effect.first, DerivativeError) else found[effect.first]
+            if isinstance(first, DerivativeError):
+                if self.named:
+                    raise first
+                self.source._say(f'no effect of "{effect.label}" is given: {first}')
             elif effect.second is None:
                 out.append((effect.label, first))
             else:
