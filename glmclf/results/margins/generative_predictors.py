@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.discriminant.quadratic import regressor_slopes
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.margins.averages import Classes
-from glmclf.results.generative.discriminant_tables import function_slopes
 from glmclf.results.margins.predictors import Source, derivative, design_parts
 
 
@@ -62,7 +62,7 @@ class Discriminant(Generative):
 
     def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
         law = self.res._law
-        return function_slopes(law, raw - law.centre, d)
+        return regressor_slopes(law, raw - law.centre, d)
 
     def _estimate(self) -> tuple[ndarray, ndarray]:
         res = self.res
