@@ -164,7 +164,7 @@ def read(source: str) -> Any:
 
     from glmclf import datasets
     from glmclf.data.reading.open_source import as_source, kind_of
-    from glmclf.data.source.sources import Parquet
+    from glmclf.data.source.parquet import Parquet
     from glmclf.errors import DataError
 
     if source in datasets.names():

@@ -17,9 +17,9 @@ from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
 from glmclf.data.design.arrays import constant
+from glmclf.data.source.base import Place, Source, of_part, of_rows
 from glmclf.data.source.digests import Digests, Watched, of_column, other_values
 from glmclf.data.source.kept import Room
-from glmclf.data.source.sources import Place, Source, of_part, of_rows
 from glmclf.data.table.frame import EXACT, close_to, rounded
 from glmclf.data.table.groups import Groups, check_number, without_group
 from glmclf.data.table.sample import Part

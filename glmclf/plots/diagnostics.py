@@ -17,10 +17,10 @@ from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance.smoothing import local_lines
 from glmclf.inference.residuals.quantile import order_statistics
 from glmclf.plots import labelling, layout, marks
+from glmclf.results.base import times_of
 from glmclf.results.diagnostics.residuals import partial_weights
 from glmclf.results.margins.effects import beside_rows
 from glmclf.results.margins.predictors import Source, design_parts
-from glmclf.results.regression.levels import times_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 
 from glmclf.inference.covariance.wording import documents_covariances
 from glmclf.results import saving
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 class row_property(cached_property):
     """A cached quantity with one entry a row; `remove_data` drops it."""
+
+
+def times_of(rows: Any, frequency: bool) -> ndarray:
+    """How many observations each row stands for, (n,)."""
+    if rows.weights is None or not frequency:
+        return np.ones(len(rows), dtype=int)
+    return rows.weights.astype(int)
 
 
 class Results(WaldInference):

@@ -31,7 +31,7 @@ from glmclf.data.reading.features import (
     settled,
 )
 from glmclf.data.reading.streams import Reader, Seen, StreamSample, Survey, bound_to, surveyed, variables
-from glmclf.data.source.sources import Place, Source
+from glmclf.data.source.base import Place, Source
 from glmclf.data.table.frame import Column, of_one_type
 from glmclf.data.table.sample import Respond, Rows, check_missing_option
 

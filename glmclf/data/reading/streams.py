@@ -26,8 +26,8 @@ from glmclf.data.formula.terms import Variable
 from glmclf.data.reading.bind import bind_code, settle, subset_mask
 from glmclf.data.reading.outcomes import coded
 from glmclf.data.response.response import SHOWN, counted
+from glmclf.data.source.base import Place, Source
 from glmclf.data.source.digests import Digests, Watched
-from glmclf.data.source.sources import Place, Source
 from glmclf.data.table.frame import Column, close_to, in_order, of_one_type, quoted, read_column
 from glmclf.data.table.sample import Part, Respond, Rows, check_missing_option, no_trials, read_extras, weigh
 from glmclf.errors import DataError, MissingDataError

@@ -22,21 +22,22 @@ from glmclf.errors import DataWarning, warn
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.results import decisions
-from glmclf.results.base import Results, row_property
+from glmclf.results.base import Results, row_property, times_of
 from glmclf.results.comparison.comparability import fingerprint
-from glmclf.results.comparison.compare import NonNested
 from glmclf.results.comparison.conditional import ConditionalComparison, LogitForm, compare_conditional
+from glmclf.results.comparison.mixin import ModelComparison
 from glmclf.results.diagnostics.mixin import Diagnostics
 from glmclf.results.generative.discriminant_tables import ErrorTables, warn_skipped
 from glmclf.results.generative.goodness_of_fit import PosteriorTests
 from glmclf.results.generative.implied_logit import ImpliedLogit
 from glmclf.results.lazy import by_partition
 from glmclf.results.margins.mixin import Margins
-from glmclf.results.performance.report import Judged
-from glmclf.results.regression.levels import LevelPredictions, beside, check_prediction, drawn_labels, times_of
+from glmclf.results.performance.mixin import Performance
+from glmclf.results.regression.levels import LevelPredictions, beside, check_prediction, drawn_labels
 from glmclf.results.requires import Needs, requires
 
 if TYPE_CHECKING:
+    from glmclf.results.performance.rows import RowOptions
     from glmclf.results.tables.summary import Summary
 
 ROBUST = {
@@ -46,7 +47,7 @@ ROBUST = {
 WHICH = ("mean", "class", "linear", "joint")
 
 
-class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
+class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, Results):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -489,10 +490,9 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         """Posterior probabilities of the rows of the fit, a column a level."""
         return self.predict()
 
-    def _judged_sum(self, f: Callable, newdata, endog, freq_weights, weights, offset) -> Any:
-        if offset is not None:
+    def _check_row_options(self, options: RowOptions) -> None:
+        if options.offset is not None:
             raise NotImplementedError(f"offset= of {type(self.model).__name__}, which has no linear predictor")
-        return super()._judged_sum(f, newdata, endog, freq_weights, weights, offset)
 
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
         values, index = self._values(newdata)

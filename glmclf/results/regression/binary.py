@@ -26,7 +26,6 @@ from glmclf.inference.specification import gof
 from glmclf.results.base import row_property
 from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
-from glmclf.results.performance.report import JudgedRegression
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
 from glmclf.results.requires import requires
@@ -34,7 +33,6 @@ from glmclf.results.tables import frames
 
 
 class BinaryResults(
-    JudgedRegression,
     RegressionResults,
     StatsmodelsStyle,
     metaclass=NamesStatsmodels,

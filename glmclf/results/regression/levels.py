@@ -340,12 +340,6 @@ def check_prediction(which: Any) -> None:
         raise ValueError(f"which={which!r}: intervals are of 'mean' (probabilities) or 'linear' (log-odds)")
 
 
-def cross_table(table: ndarray, levels: list[Any]) -> pd.DataFrame:
-    """Counts (K, K) of observed levels (rows) by predicted ones, labelled."""
-    rows, columns = (pd.Index(levels, name=name, dtype=object) for name in ("observed", "predicted"))
-    return pd.DataFrame(table, index=rows, columns=columns)
-
-
 def beside(prediction: LevelPredictions, classes: pd.Series, levels: list[Any]) -> dict[str, Any]:
     """Columns that `augment` puts beside a table: fitted values and standard errors of each level, and the class."""
     new: dict[str, Any] = {}
@@ -353,13 +347,6 @@ def beside(prediction: LevelPredictions, classes: pd.Series, levels: list[Any]) 
         new[f".fitted_{level}"] = prediction.predicted[level].to_numpy()
         new[f".se_fit_{level}"] = prediction.se[level].to_numpy()
     return {**new, ".class": classes.array}
-
-
-def times_of(rows: Any, frequency: bool) -> ndarray:
-    """How many observations each row stands for, (n,)."""
-    if rows.weights is None or not frequency:
-        return np.ones(len(rows), dtype=int)
-    return rows.weights.astype(int)
 
 
 def drawn_labels(p: ndarray, n: int, generator: Any, response: Any, index: pd.Index) -> pd.DataFrame:

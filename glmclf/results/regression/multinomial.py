@@ -28,9 +28,8 @@ from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.inference.specification import gof, iia
 from glmclf.results import decisions
-from glmclf.results.base import row_property
+from glmclf.results.base import row_property, times_of
 from glmclf.results.lazy import at_once, by_partition
-from glmclf.results.performance.report import JudgedRegression
 from glmclf.results.regression.constrained import said
 from glmclf.results.regression.levels import (
     LevelEstimates,
@@ -38,7 +37,6 @@ from glmclf.results.regression.levels import (
     beside,
     check_prediction,
     drawn_labels,
-    times_of,
 )
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of_unknown
@@ -47,7 +45,7 @@ from glmclf.results.requires import Needs, requires
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
 
-class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
+class MultinomialResults(LevelEstimates, RegressionResults):
     """Results of MNLogit."""
 
     _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_level_shares", "_saturated_value")

@@ -32,11 +32,12 @@ from glmclf.inference.specification import gof
 from glmclf.results import saving
 from glmclf.results.base import Results, row_property
 from glmclf.results.comparison import comparability as same_data
-from glmclf.results.comparison.compare import NonNested
+from glmclf.results.comparison.mixin import ModelComparison
 from glmclf.results.comparison.nesting import check_nested
 from glmclf.results.diagnostics.accuracy import Digits
 from glmclf.results.diagnostics.mixin import Diagnostics
 from glmclf.results.margins.mixin import Margins
+from glmclf.results.performance.mixin import Performance
 from glmclf.results.regression.bias_reduction import BiasReduction
 from glmclf.results.regression.constrained import Constrained
 from glmclf.results.regression.omitted import check_new_rows, combination, omitted_note
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class RegressionResults(
-    Margins, Diagnostics, Constrained, BiasReduction, Digits, Profiles, NonNested, Results
+    Performance, Margins, Diagnostics, Constrained, BiasReduction, Digits, Profiles, ModelComparison, Results
 ):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
@@ -808,6 +809,14 @@ class RegressionResults(
         from glmclf.results.margins.predictors import Regression
 
         return Regression(self)
+
+    def _repeated(self, model) -> Any:
+        if self._constraint is not None:
+            return model.fit_constrained((self._constraint.R, self._constraint.q), n_threads=1)
+        reduction = self._reduction
+        options = {} if reduction is None else {"bias_reduction": reduction.kind, "flic": reduction.flic}
+        start = self._finite_theta if reduction is None else None
+        return model.fit(start_params=start, separation="raise", n_threads=1, **options)
 
     def _influence_on(self, J: ndarray) -> ndarray:
         """What a row of weight one does to estimates of gradient J (E, p) through the parameters, (n, E)."""
