@@ -324,7 +324,9 @@ class Regularization(Inputs):
                 {int(free[j]): {int(free[i]): v for i, v in terms.items()} for j, terms in found.items()}
             )
 
-    def _one(self, wanted: PenaltyOptions, start: ndarray | None, refit: bool = False) -> tuple[PenalisedEstimate, dict]:
+    def _one(
+        self, wanted: PenaltyOptions, start: ndarray | None, refit: bool = False
+    ) -> tuple[PenalisedEstimate, dict]:
         """One estimate, and the columns that are left out."""
         q = self._likelihood.n_eta
 
@@ -409,7 +411,9 @@ class Regularization(Inputs):
         places = places_kept(omitted, k, q) if omitted else None
         return SpreadCovariance(name, WORDS[name], found.spread, places, k * q)
 
-    def _check_free(self, wanted: PenaltyOptions, found: PenalisedEstimate, problem: Problem, columns, start: ndarray) -> None:
+    def _check_free(
+        self, wanted: PenaltyOptions, found: PenalisedEstimate, problem: Problem, columns, start: ndarray
+    ) -> None:
         """PerfectSeparationError where columns without a penalty separate the data."""
         A = wanted.alpha[columns]
         loose = np.repeat(wanted.free[columns][:, None], self._likelihood.n_eta, axis=1) if wanted.symmetric else A == 0
