@@ -239,12 +239,12 @@ def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = No
     >>> fig.axes[0].get_xlabel()
     'dy/dx on P(GRADE = 1), 95 % interval (nonrobust)'
     """
-    if isinstance(res, MarginalEffects) and options:
-        raise TypeError(f"margins() of effects that are there takes no {', '.join(options)}=: give the result")
-    if not isinstance(res, MarginalEffects):
-        labelling.check(res, "margins", ("get_margeff",))
-        labelling.check_keywords(options, "margins", list(signature(res.get_margeff).parameters))
-    found = res if isinstance(res, MarginalEffects) else res.get_margeff(**options)
+
+    def effects(one: Any) -> MarginalEffects:
+        labelling.check_keywords(options, "margins", list(signature(one.get_margeff).parameters))
+        return one.get_margeff(**options)
+
+    found = labelling.made(res, "margins", MarginalEffects, "get_margeff", options, effects)
     table = found.summary_frame(check_alpha(alpha))
     fit, several = found.results, bool(labelling.levels(found.results))
     parts = (
