@@ -16,6 +16,7 @@ from glmclf.core.fit.estimate import into_basis, well_conditioned
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.likelihood.objective import Factor
+from glmclf.core.rows.asked import named
 from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, PerfectSeparationError, warn
 from glmclf.inference.covariance.types import MODEL_BASED, REFITS, Covariance
 from glmclf.inference.hypotheses.wald import linear_restrictions
@@ -24,11 +25,13 @@ from glmclf.models.fit_options import check_converged, check_options
 from glmclf.results.hypotheses.linear import constraints
 from glmclf.results.regression.constrained import said
 from glmclf.results.regression.omitted import combination
+from glmclf.results.regression.state import FitState
 
 if TYPE_CHECKING:
     from glmclf.core.fit.constraints import ConstrainedEstimate, Constraint
 
 METHODS = ("irls", "newton", "bfgs", "lbfgs")
+
 
 Fitted = TypeVar("Fitted")
 
@@ -36,6 +39,7 @@ Fitted = TypeVar("Fitted")
 class ConstrainedFits(Generic[Fitted]):
     """The part of a model that fits it under constraints."""
 
+    @named
     def fit_constrained(
         self: Any,
         constraints: Any,
@@ -145,7 +149,8 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
         fewer = objective
     fewer = fewer if basis is None else fewer.rotated(basis)
     V = constrained_covariance(model, found, fewer, cov_type, keywords)
-    results = model._results_class(model, found, V, method, shift)
+    size = len(model.exog_names), model._likelihood.n_eta
+    results = model._results_class(model, FitState.of_centred(found, V, *size, shift), method)
     results.__dict__["_keywords"] = keywords
     return results
 

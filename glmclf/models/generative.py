@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from glmclf import registry
 from glmclf.core.gaussian.moments import class_sizes
+from glmclf.core.rows.asked import named
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.response.response import MultinomialResponse
@@ -148,6 +149,7 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
 
     # --------------------------------------------------------------------------------------------------- fit
     @documents_covariances
+    @named
     def fit(
         self,
         cov_type: str | None = None,

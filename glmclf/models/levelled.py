@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.rows.asked import named
 from glmclf.results.regression.levels import Levels
 
 
@@ -27,6 +28,7 @@ class LevelledModel(Levels):
         return self._response.reference
 
     @property
+    @named
     def endog(self) -> ndarray:
         """The response: codes of the levels in their order, (n,), or counts, (n, J)."""
         return self._as_endog(self._rows.y)
