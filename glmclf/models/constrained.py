@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 METHODS = ("irls", "newton", "bfgs", "lbfgs")
 
-
 Fitted = TypeVar("Fitted")
 
 
