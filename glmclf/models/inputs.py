@@ -234,7 +234,7 @@ class Inputs:
         return Sparse(sample.X) if is_sparse(sample.X) else Dense(np.asarray(sample.X))
 
     def _reweighted(self, weights: ndarray):
-        """The same model of the rows that have a weight, with these weights in place of its own."""
+        """A copy of the model with other weights, of the rows that have one."""
         r, rows = self._rows, np.flatnonzero(weights)
         y, w = r.y[rows], weights[rows]
         trials, offset = (None if a is None else a[rows] for a in (r.trials, r.offset))

@@ -186,7 +186,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         return offset[equations]
 
     def _rebased(self, level) -> MNLogit:
-        """The same model against another reference."""
+        """A copy of the model against another reference."""
         old = self._response
         if level not in old.levels:
             raise ValueError(f"{level!r} is not a level of {self.endog_names}, which has {old.levels}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from glmclf.errors import (
     warn,
 )
 from glmclf.inference.covariance.types import Covariance
-from glmclf.models.fit_options import check_seed
+from glmclf.models.folds import dealt
 from glmclf.models.inputs import Inputs
 from glmclf.models.penalty_options import (
     PenaltyOptions,
@@ -260,7 +259,7 @@ class Regularization(Inputs):
             raise RowsElsewhereError()
         wanted = penalty_options(self, 1.0, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, False)
         warn_of_spanned(self, wanted)
-        counts, labels = self._folds(folds, seed)
+        counts, labels = dealt(self, folds, seed)
         path = self._path(wanted, alphas, None)
         rows = [self._fold(wanted, path, part, counts.sum(axis=0) - part) for part in counts]
         short = sum(r[2] for r in rows)
@@ -521,68 +520,6 @@ class Regularization(Inputs):
         return top * least ** (np.arange(STEPS) / (STEPS - 1))
 
     # --------------------------------------------------------------------------------------------------- folds
-    def _units(self) -> ndarray:
-        """Single observations of each class in each row, (n, K); of fractions rows, (n, 1)."""
-        r = self._rows
-        if self._response.kind == "fraction":
-            return np.ones((len(r), 1), dtype=int) if r.weights is None else r.weights[:, None].astype(int)
-        if self._frequency:
-            return np.rint(self._cells).astype(np.int64)
-        return np.rint(self._cells / r.weights[:, None]).astype(np.int64)
-
-    def _folds(self, folds, seed) -> tuple[ndarray, list[Any]]:
-        """Observations of each fold, (folds, n, K), and the names of the folds."""
-        from glmclf.core.numerics.folds import deal
-
-        units = self._units()
-        check_seed(seed)
-        if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-            if not 2 <= folds <= units.sum():
-                raise ValueError(f"folds={folds}: at least 2, and no more than the {units.sum()} observations")
-            whole = not self._frequency or units.shape[1] == 1
-            order = self._response.own_order if units.shape[1] > 1 else [0]  # whatever event= and reference= are
-            dealt = (_whole_rows if whole else deal)(units[:, order], int(folds), seed)
-            parts = dealt[:, :, np.argsort(order)]
-            labels: list[Any] = list(range(1, int(folds) + 1))
-        else:
-            if seed is not None:
-                raise ValueError("seed= is for folds by number; here they are given by row")
-            codes, labels = self._fold_labels(folds)
-            if len(labels) < 2:
-                raise ValueError("folds= has one label: at least 2 folds are needed")
-            parts = np.array([units * (codes == g)[:, None] for g in range(len(labels))])
-        self._check_classes(parts, labels)
-        return parts, labels
-
-    def _fold_labels(self, folds) -> tuple[ndarray, list[Any]]:
-        if isinstance(folds, (bool, float)) or folds is None:
-            raise ValueError(f"folds={folds!r}: how many, a column of the table, or a label for each row")
-        table = self.data.frame
-        if isinstance(folds, str):
-            if table is None or folds not in table.columns:
-                raise ValueError(f"folds={folds!r} is no column of the model's table")
-            folds = table[folds]
-        values = folds if isinstance(folds, pd.Series) else pd.Series(_one_label_a_row(folds))
-        codes, labels = pd.factorize(values, sort=True)
-        codes = np.where(codes < 0, np.nan, codes)
-        given = pd.Series(codes, index=values.index, name="folds") if isinstance(folds, pd.Series) else codes
-        found = self._beside_the_rows(given, "folds").to_numpy()[:, 0].astype(int)
-        used = np.unique(found)
-        return np.searchsorted(used, found), [labels[g] for g in used]
-
-    def _check_classes(self, parts: ndarray, labels: list[Any]) -> None:
-        """Every class among the observations that each fold is predicted from."""
-        totals = parts.sum(axis=1)
-        rest = totals.sum(axis=0) - totals
-        names = getattr(self, "_classes", self._response.levels)
-        for label, row in zip(labels, rest, strict=True):
-            absent = [str(names[j]) for j in np.flatnonzero(row == 0)] if len(row) > 1 else []
-            if absent or not row.sum():
-                raise EstimationError(
-                    f"fold {label}: no observation of {', '.join(absent) or self.endog_names} is left to fit to. Use "
-                    "other folds, or leave a level of one observation out"
-                )
-
     def _part(self, counts: ndarray, columns: ndarray, centred_offset: ndarray | None) -> tuple[Any, float]:
         """The log-likelihood of some observations of each row, and how many they are, weighted."""
         rows = np.flatnonzero(counts.any(axis=1))
@@ -641,31 +578,3 @@ class Regularization(Inputs):
             places = (np.arange(self._likelihood.n_eta)[:, None] * k + columns).ravel()
             start = self._usual(places, shift)
             return self._problem(wanted, objective, columns, n, start), columns, offset, start
-
-
-def _one_label_a_row(folds) -> Any:
-    """Labels of folds as they were given, if they are a sequence."""
-    if isinstance(folds, (pd.Index, pd.Categorical)):
-        return folds
-    wanted = "how many, a column of the table, or one label for each row"
-    try:
-        values = np.asarray(folds)
-    except ValueError:  # sequences of several lengths
-        raise ValueError(f"folds= holds sequences: {wanted}") from None
-    if isinstance(folds, (Mapping, set, frozenset)) or not values.ndim:
-        raise ValueError(f"folds={folds!r}: {wanted}")
-    if values.ndim > 1:
-        raise ValueError(f"folds= has shape {values.shape}: {wanted}")
-    return values
-
-
-def _whole_rows(units: ndarray, folds: int, seed) -> ndarray:
-    """Rows dealt to folds whole, class by class where they have one class."""
-    from glmclf.core.numerics.folds import deal
-
-    labels = units.argmax(axis=1)
-    rows = np.zeros((len(units), units.shape[1]), dtype=np.int64)
-    rows[np.arange(len(units)), labels] = 1
-    if folds > len(units):
-        raise ValueError(f"folds={folds}: no more than the {len(units)} rows, which are not split")
-    return deal(rows, folds, seed).sum(axis=2)[:, :, None] * units

@@ -113,7 +113,7 @@ def _count(n: float) -> str:
 
 
 def _share(share: float) -> str:
-    """Of a row, in per cent; nothing of a class without rows."""
+    """A share of a row in per cent; a dash of a class without rows."""
     if np.isnan(share):
         return "\N{EN DASH}"
     few = 0 < share < 0.005 or 0.995 < share < 1
