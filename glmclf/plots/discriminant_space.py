@@ -62,8 +62,8 @@ def ellipses(
     Notes
     -----
     The ellipse of content c is where the squared Mahalanobis distance is the c quantile of chi-squared with 2 degrees
-    of freedom, by `res.means` and `res.covariances` (naive Bayes: `res.conditionals`): the distribution as estimated, without
-    the uncertainty of the estimate.
+    of freedom, by `res.means` and `res.covariances` (naive Bayes: `res.conditionals`): the distribution as estimated,
+    without the uncertainty of the estimate.
 
     Examples
     --------
