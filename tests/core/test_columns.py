@@ -9,7 +9,7 @@ from glmclf.core.design import factor as factors
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand, from_pieces
 from glmclf.core.design.product import rotated
-from glmclf.core.likelihood.links import Probit as ProbitLink
+from glmclf.core.likelihood.links import ProbitLink
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.blocks import Blocks
