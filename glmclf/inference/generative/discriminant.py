@@ -9,14 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
-from scipy.special import chdtrc, fdtrc
+from scipy.special import chdtrc
 
 from glmclf.core.gaussian.fit import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
+from glmclf.inference.generative.covariances import scatter_root
 from glmclf.inference.generative.leave_one_out import LeaveOneOut
-from glmclf.inference.generative.manova import scatter_root
+from glmclf.inference.hypotheses.records import f_tail
 
 SATURATED = 1e-12  # average weight of a chi-squared that is rounding
 
@@ -83,7 +84,7 @@ def mahalanobis(moments: ClassMoments, root: ndarray | None = None) -> Mahalanob
     inverse = 1 / n[:, None] + 1 / n[None]
     F = squared * (nu - p + 1) / (inverse * p * nu)
     np.fill_diagonal(F, np.nan)
-    pvalue = np.where(np.isnan(F), np.nan, fdtrc(p, nu - p + 1, np.nan_to_num(F)))
+    pvalue = f_tail(F, p, nu - p + 1)
     unbiased = (nu - p - 1) / nu * squared - p * inverse if nu > p + 1 else np.full((K, K), np.nan)
     np.fill_diagonal(unbiased, 0.0)
     return Mahalanobis(squared, F, pvalue, unbiased, p, nu - p + 1)
@@ -150,7 +151,7 @@ def _typicality(g: Gaussian, distances: ndarray, width: int, y: ndarray | None =
     with np.errstate(divide="ignore", invalid="ignore"):
         F = distances / divisor * (df if spherical else df2) / g.p * n / (n + 1)
     valid = (n > 0) & (df2 > 0) & ~np.isnan(F)
-    return np.where(valid, fdtrc(g.p, np.where(valid, df2, 1.0), np.where(valid, F, 0.0)), np.nan)
+    return np.where(valid, f_tail(np.where(valid, F, 0.0), g.p, np.where(valid, df2, 1.0)), np.nan)
 
 
 # ---------------------------------------------------------------------------------------------------- error rates

@@ -172,27 +172,6 @@ def _correlations(X: ndarray, f: ndarray) -> ndarray:
         return np.where((left <= SINGULAR) & (n > 2) & (spread > 0) & (spread.T > 0), np.inf, G)
 
 
-def holm(p: ndarray) -> ndarray:
-    """p-values adjusted for their number; NaN stays, and does not count.
-
-    References
-    ----------
-    Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
-
-    Examples
-    --------
-    >>> holm(np.array([0.02, 0.01, np.nan, 0.5])).tolist()
-    [0.04, 0.03, nan, 0.5]
-    """
-    order = np.argsort(p)  # NaN last
-    m = int(np.count_nonzero(~np.isnan(p)))
-    stepped = np.full(len(p), np.nan)
-    stepped[:m] = np.minimum(np.maximum.accumulate(p[order[:m]] * np.arange(m, 0, -1)), 1.0)
-    out = np.empty(len(p))
-    out[order] = stepped
-    return out
-
-
 # ---------------------------------------------------------------------------------------------------- joined pairs
 def joined(
     fit: NaiveBayesFit, values: Sequence[ndarray], y: ndarray, w: ndarray | None, first: int, second: int

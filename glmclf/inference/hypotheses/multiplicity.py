@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
-from scipy.special import chdtrc, chdtri, fdtrc, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import chdtrc, chdtri, ndtr, ndtri, stdtr, stdtrit
 
 from glmclf.inference.hypotheses import wald
+from glmclf.inference.hypotheses.records import f_tail
 
 METHODS = ("holm", "sidak", "hs", "bonferroni", "tukey", "none")
 SCRAMBLES, POINTS, LEAST = 8, 2048, 256  # of each; fewer for many statistics, which are averaged over
@@ -112,6 +113,26 @@ def share_of_alpha(alpha: float, method: str, m: int) -> float:
     if method in ("bonferroni", "holm"):
         return alpha / m
     return -math.expm1(math.log1p(-alpha) / m) if method in ("sidak", "hs") else alpha
+
+
+def adjusted_pvalues(p: ndarray, method: str) -> ndarray:
+    """p-values adjusted for how many they are; NaN stays, and does not count.
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6, 65-70. Sidak (1967), Journal of the American Statistical
+    Association 62, 626-633.
+
+    Examples
+    --------
+    >>> from glmclf.inference.hypotheses.multiplicity import adjusted_pvalues
+    >>> adjusted_pvalues(np.array([0.02, 0.01, np.nan, 0.5]), "holm").tolist()
+    [0.04, 0.03, nan, 0.5]
+    """
+    known = ~np.isnan(p)
+    out = np.full(len(p), np.nan)
+    out[known] = _by_number(p[known], method)
+    return out
 
 
 def _by_number(p: ndarray, method: str) -> ndarray:
@@ -222,7 +243,7 @@ class JointTail:
         r = self.A.shape[1]
 
         def beyond(x):
-            return chdtrc(r, x) if self.df is None else fdtrc(r, self.df, x / r)
+            return chdtrc(r, x) if self.df is None else f_tail(x / r, r, self.df)
 
         top = 2.0 * c * c
         while beyond(top) > NOTHING * beyond(c * c):

@@ -13,6 +13,7 @@ from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.likelihood.links import Logit
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
+from glmclf.core.numerics.quantiles import at_ranks
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.performance.accuracy import Outcomes
 
@@ -58,12 +59,8 @@ def log_odds(log_p: ndarray) -> ndarray:
 def quantiles(x: ndarray, weights: ndarray, q: ndarray) -> ndarray:
     """Quantiles of type 7 (R's) of values that stand for `weights` equal ones each."""
     order = np.argsort(x, kind="stable")
-    value, count = x[order], np.cumsum(weights[order])
-    h = (count[-1] - 1) * np.asarray(q)
-    count = count * (1 - 1e-13)  # a sum of weights may round to more than it is
-    last = len(x) - 1
-    low, high = (value[np.minimum(np.searchsorted(count, i, side="right"), last)] for i in (np.floor(h), np.ceil(h)))
-    return low + (h - np.floor(h)) * (high - low)
+    count = np.cumsum(weights[order])
+    return at_ranks(x[order], count, (count[-1] - 1) * np.asarray(q))
 
 
 def spline(x: ndarray, knots: ndarray) -> ndarray:

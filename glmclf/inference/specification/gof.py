@@ -9,6 +9,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import chdtrc, xlogy
 
+from glmclf.core.numerics.quantiles import at_ranks
+
 TIED = 1e-10  # fitted probabilities this close are those of one covariate pattern
 
 
@@ -47,10 +49,7 @@ def risk_groups(risk: ndarray, times: ndarray, groups: int) -> ndarray:
     value, count = risk[order], np.cumsum(times[order])
     first = np.r_[True, value[1:] - value[:-1] > TIED * value[:-1]]
     value = value[np.maximum.accumulate(np.where(first, np.arange(len(value)), 0))]
-    h = (count[-1] - 1) * np.arange(1, groups) / groups
-    # the risk of the i-th observation, i from 0, is that of the first row whose cumulative count exceeds i
-    low, high = (value[np.searchsorted(count, i, side="right")] for i in (np.floor(h), np.ceil(h)))
-    breaks = np.unique(low + (h - np.floor(h)) * (high - low))
+    breaks = np.unique(at_ranks(value, count, (count[-1] - 1) * np.arange(1, groups) / groups))
     group = np.empty(len(risk), dtype=np.intp)
     group[order] = np.searchsorted(breaks, value, side="left")
     return np.unique(group, return_inverse=True)[1]

@@ -21,7 +21,9 @@ from glmclf.core.gaussian.fit import (
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.errors import DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference.generative import discriminant as diagnostics
-from glmclf.inference.generative import manova
+from glmclf.inference.generative.canonical import Canonical
+from glmclf.inference.generative.means import FeatureTest, Manova
+from glmclf.inference.generative.normality import Mardia
 from glmclf.inference.hypotheses import wald
 from glmclf.results.comparison.comparability import check_values, different_data, matching
 from glmclf.results.generative import lr_test as nested_laws
@@ -89,7 +91,7 @@ def function_slopes(law: Gaussian, D: ndarray, d: ndarray) -> ndarray:
 
 
 # --------------------------------------------------------------------------------------------------------- tests
-def manova_table(found: manova.Manova) -> pd.DataFrame:
+def manova_table(found: Manova) -> pd.DataFrame:
     """Wilks, Pillai, Hotelling-Lawley, Roy; Bartlett's test in ``attrs``."""
     tests = {
         "Wilks' lambda": found.wilks,
@@ -100,11 +102,12 @@ def manova_table(found: manova.Manova) -> pd.DataFrame:
     columns = ["statistic", "F", "df1", "df2", "pvalue"]
     table = pd.DataFrame([[getattr(t, c) for c in columns] for t in tests.values()], columns=columns)
     table.index = pd.Index(tests, dtype=object)
-    table.attrs["bartlett"] = found.bartlett._asdict()
+    bartlett = found.bartlett
+    table.attrs["bartlett"] = {"statistic": bartlett.statistic, "df": bartlett.df, "pvalue": bartlett.pvalue}
     return table
 
 
-def removal_table(terms: dict[str, list[int]], tests: list[manova.FeatureTest], tolerance: ndarray) -> pd.DataFrame:
+def removal_table(terms: dict[str, list[int]], tests: list[FeatureTest], tolerance: ndarray) -> pd.DataFrame:
     """F-to-remove and likelihood ratio of each term."""
     rows = []
     for at, t in zip(terms.values(), tests, strict=True):
@@ -184,7 +187,7 @@ def distance_table(found: diagnostics.Mahalanobis, levels: list[Any], order: lis
     return pd.DataFrame(rows, index=index, columns=["D2", "F", "df1", "df2", "pvalue", "D2_unbiased"])
 
 
-def mardia_table(m: manova.Mardia) -> pd.DataFrame:
+def mardia_table(m: Mardia) -> pd.DataFrame:
     """Skewness, with its small-sample form, and kurtosis."""
     rows = {
         "skewness": (m.b1, m.skew.statistic, m.skew.df, m.skew.pvalue),
@@ -211,7 +214,7 @@ class CanonicalTables:
         For each function: are it and all after it zero? Bartlett's chi-squared.
     """
 
-    def __init__(self, found: manova.Canonical, res: Any):
+    def __init__(self, found: Canonical, res: Any):
         self._found, self._res = found, res
         functions = pd.Index([f"CAN{j + 1}" for j in range(len(found.eigenvalues))], dtype=object)
         names = res.feature_names

@@ -21,10 +21,12 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.data.reading.features import MISSING_LEVEL, Feature
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, EstimationError
-from glmclf.inference.generative import independence, manova
+from glmclf.inference.generative import independence
+from glmclf.inference.generative.covariances import box_m
 from glmclf.inference.generative.discriminant import ErrorCounts, ErrorRates, decisions
 from glmclf.inference.generative.naive_bayes import log_joint_without
 from glmclf.inference.hypotheses import wald
+from glmclf.inference.hypotheses.multiplicity import adjusted_pvalues
 from glmclf.results.comparison.comparability import check_values, different_data
 from glmclf.results.generative import discriminant_tables
 from glmclf.results.generative import lr_test as nested_laws
@@ -348,7 +350,7 @@ def audit(res: Any, most: int | None) -> pd.DataFrame:
         raise ValueError("independence_audit() compares features; the model has one")
     r = model._rows.held()
     tests = independence.pair_tests(model._families, r.X.values, r.y, r.weights, model.J)
-    holm = independence.holm(np.array([t.pvalue for t in tests]))
+    holm = adjusted_pvalues(np.array([t.pvalue for t in tests]), "holm")
     rows, labels = [], []
     gains: dict[tuple[int, int], float] = {}
     for k in model._order:
@@ -429,7 +431,7 @@ def gaussian_ladder(res: Any) -> pd.DataFrame:
             fit_gaussian(moments, "full", False)
         except SingularDispersion as singular:
             raise EstimationError(f"Box's M needs a covariance matrix of each class: {singular.reason}") from None
-        b = manova.box_m(moments, None, None)
+        b = box_m(moments, None, None)
         return pd.Series({n: getattr(b, n) for n in ("M", "chi2", "df", "chi2_pvalue", "F", "df2", "pvalue")})
 
     stand_in = SimpleNamespace(
