@@ -19,7 +19,7 @@ from glmclf.inference.generative.covariances import scatter_root
 from glmclf.inference.generative.leave_one_out import LeaveOneOut
 from glmclf.inference.hypotheses.records import f_tail
 
-SATURATED = 1e-12  # average weight of a chi-squared that is rounding
+SATURATED_WEIGHT = 1e-12  # average weight of a chi-squared that is rounding
 
 
 # ---------------------------------------------------------------------------------------------------- distances
@@ -231,17 +231,17 @@ class ErrorRates:
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _ErrorSums:
     resubstitution: ErrorCounts
     leave_one_out: ErrorCounts | None
     largest: ndarray
     n: float
 
-    def __add__(self, other: _Sums) -> _Sums:
+    def __add__(self, other: _ErrorSums) -> _ErrorSums:
         left = self.leave_one_out
         if left is not None and other.leave_one_out is not None:
             left = left + other.leave_one_out
-        return _Sums(self.resubstitution + other.resubstitution, left, self.largest + other.largest, self.n + other.n)
+        return _ErrorSums(self.resubstitution + other.resubstitution, left, self.largest + other.largest, self.n + other.n)
 
 
 def error_rates(
@@ -296,7 +296,7 @@ def error_rates(
         left = decisions(without.log_posterior(X, y, w), y, f) if without else None
         best = posterior.argmax(axis=1)
         largest = np.bincount(best, f * np.exp(posterior.max(axis=1)), gaussian.K)
-        return _Sums(decisions(posterior, y, f), left, largest, float(f.sum()))
+        return _ErrorSums(decisions(posterior, y, f), left, largest, float(f.sum()))
 
     s = blocks.sum(part)
     return ErrorRates(s.resubstitution, s.leave_one_out, s.largest, s.n, np.exp(gaussian.log_priors))
@@ -386,7 +386,7 @@ def compare_conditional(statistic: float, information: ndarray, difference: ndar
     R = np.linalg.cholesky(information / np.outer(scale, scale)).T * scale
     weights = np.linalg.eigvalsh(R @ difference @ R.T / n**2)[::-1]
     total, squares = float(weights.sum()), float((weights**2).sum())
-    if total <= SATURATED * len(weights):
+    if total <= SATURATED_WEIGHT * len(weights):
         return WeightedChiSquare(statistic, 0.0, 0.0, 1.0, weights)
     factor, df = squares / total, total**2 / squares
     return WeightedChiSquare(statistic, factor, df, float(chdtrc(df, max(statistic, 0.0) / factor)), weights)

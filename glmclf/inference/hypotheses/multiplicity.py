@@ -14,8 +14,8 @@ from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.records import f_tail
 
 METHODS = ("holm", "sidak", "hs", "bonferroni", "tukey", "none")
-SCRAMBLES, POINTS, LEAST = 8, 2048, 256  # of each; fewer for many statistics, which are averaged over
-TABLE, NOTHING = 4096, 1e-20  # points of the law of the radius, and a share of its tail that is nothing
+SCRAMBLES, MAX_SOBOL_POINTS, MIN_SOBOL_POINTS = 8, 2048, 256  # of each; fewer for many statistics, which are averaged over
+RADIUS_POINTS, NO_SHARE_OF_TAIL = 4096, 1e-20  # points of the law of the radius, and a share of its tail that is nothing
 NEAR_ZERO = 1e-6  # a value that any statistic exceeds
 GRID = 17  # values of |z| between which probabilities of more contrasts are interpolated
 
@@ -234,7 +234,7 @@ class JointTail:
 
         d = self.A.shape[1] + 1 + (self.df is not None)
         seeds = np.random.SeedSequence(self.seed).spawn(SCRAMBLES)
-        n = max(LEAST, POINTS >> max(0, (len(self.A) // 16).bit_length()))
+        n = max(MIN_SOBOL_POINTS, MAX_SOBOL_POINTS >> max(0, (len(self.A) // 16).bit_length()))
         draws = [qmc.Sobol(d, seed=np.random.default_rng(s)).random(n) for s in seeds]
         return [np.maximum(u, 2.0**-40) for u in draws]
 
@@ -246,9 +246,9 @@ class JointTail:
             return chdtrc(r, x) if self.df is None else f_tail(x / r, r, self.df)
 
         top = 2.0 * c * c
-        while beyond(top) > NOTHING * beyond(c * c):
+        while beyond(top) > NO_SHARE_OF_TAIL * beyond(c * c):
             top *= 2.0
-        x = np.geomspace(c * c, top, TABLE)
+        x = np.geomspace(c * c, top, RADIUS_POINTS)
         return np.log(x), np.log(np.maximum(beyond(x), np.finfo(float).tiny))
 
     def _share(self, c: float, u: ndarray, law: tuple[ndarray, ndarray]) -> float:

@@ -15,7 +15,7 @@ from glmclf.core.numerics.partials import PARTIALS
 
 NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?", re.IGNORECASE)
 QUOTED = r"\"[^\"]*\"|'[^']*'|`[^`]*`"
-DEPENDENT = 1e-11  # of a gradient's length, that others leave: rounding
+DEPENDENT_GRADIENT = 1e-11  # of a gradient's length, that others leave: rounding
 PLACE = re.compile(r"_p(\d+)_")
 
 #: what can be called, by the name that it has; nothing else can
@@ -74,8 +74,8 @@ def check_independent(functions: Sequence[NonlinearFunction]) -> None:
     G = G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), np.finfo(float).tiny)
     for i in range(1, len(G)):
         others = np.linalg.lstsq(G[:i].T, G[i], rcond=None)[0]
-        if np.linalg.norm(G[i] - others @ G[:i]) <= DEPENDENT:
-            used = [f.text for f, share in zip(functions, others, strict=False) if abs(share) > DEPENDENT]
+        if np.linalg.norm(G[i] - others @ G[:i]) <= DEPENDENT_GRADIENT:
+            used = [f.text for f, share in zip(functions, others, strict=False) if abs(share) > DEPENDENT_GRADIENT]
             raise ValueError(
                 f"the gradients of {', '.join(used)} and {functions[i].text} are linearly dependent at the estimate: "
                 "to the delta method they are one function, and have no joint test. Leave one out"

@@ -12,9 +12,9 @@ from glmclf.inference.performance.accuracy import Outcomes
 from glmclf.inference.performance.roc import TIED
 
 MOST_STEPS, TOL, HALF = 200, 1e-22, 0.5
-NEVER, NOTHING = -1e4, -1e300  # log odds of a probability of 0, log of a sum of nothing
-LEAST = 1e-6  # information of an observation that Newton's method is trusted with
-SUM = 1e-13  # what a sum of weights may round to, of its size
+LOG_ODDS_OF_NEVER, LOG_OF_NO_SUM = -1e4, -1e300  # log odds of a probability of 0, log of a sum of nothing
+MIN_INFORMATION_PER_OBSERVATION = 1e-6  # information of an observation that Newton's method is trusted with
+ROUNDED_SHARE_OF_SUM = 1e-13  # what a sum of weights may round to, of its size
 
 
 class Recalibration(NamedTuple):
@@ -113,7 +113,7 @@ def _limit(eta: ndarray, C: ndarray, near: float) -> float:
     rows = np.flatnonzero(tied.sum(axis=0) > 1)
     if not len(rows):
         return 0.0
-    C, z = C[:, rows], np.where(tied[:, rows], 0.0, NEVER)
+    C, z = C[:, rows], np.where(tied[:, rows], 0.0, LOG_ODDS_OF_NEVER)
     found = _maximum(np.r_[np.zeros(len(z) - 1), 1.0], z, C, np.arange(len(z)) < len(z) - 1)
     return np.nan if found is None else found.llf
 
@@ -216,7 +216,7 @@ def in_the_large(log_p: ndarray, outcomes: Outcomes) -> Recalibration:
     z, totals = log_p[:, 1] - log_p[:, 0], outcomes.totals
     m, (no, yes) = totals.sum(axis=1), outcomes.sizes
     found = _maximum(np.array([0.0, 1.0]), np.vstack([np.zeros(len(z)), z]), totals.T, np.array([True, False]))
-    if found is not None and found.information[0, 0] > LEAST * m.sum():
+    if found is not None and found.information[0, 0] > MIN_INFORMATION_PER_OBSERVATION * m.sum():
         a = float(found.theta[0])
     else:
         held, middle = m > 0, float(np.log(yes / no))
@@ -241,7 +241,7 @@ def _excess(a: float, z: ndarray, m: ndarray, yes: float) -> float:
     eta = a + z
     above = eta > 0
     surplus = float(m[above].sum() - yes)
-    if abs(surplus) <= SUM * m.sum():
+    if abs(surplus) <= ROUNDED_SHARE_OF_SUM * m.sum():
         surplus = 0.0
     terms = log_expit(-np.abs(eta)) + np.log(m)
     with np.errstate(divide="ignore"):
@@ -250,4 +250,4 @@ def _excess(a: float, z: ndarray, m: ndarray, yes: float) -> float:
 
 
 def _log_sum(terms: ndarray) -> float:
-    return float(logsumexp(terms)) if len(terms) else NOTHING
+    return float(logsumexp(terms)) if len(terms) else LOG_OF_NO_SUM

@@ -17,8 +17,8 @@ from glmclf.inference.performance.accuracy import Outcomes
 from glmclf.inference.performance.recalibration import recalibrate
 
 METHODS = ("bootstrap", "cv", ".632+")
-SHARE = 0.632  # of the rows are in a bootstrap sample
-SAME, NIL = 1e-10, 1e-13  # measures that differ by less, relatively or at all, differ by rounding
+SHARE_IN_BOOTSTRAP = 0.632  # of the rows are in a bootstrap sample
+SAME_MEASURE, NO_MEASURE = 1e-10, 1e-13  # measures that differ by less, relatively or at all, differ by rounding
 OF_EVENT = ("AUC", "Brier", "log score", "accuracy", "R2", "intercept", "slope")
 OF_CLASSES = ("AUC", "Brier", "log score", "accuracy", "R2", "slope")
 
@@ -225,10 +225,10 @@ def by_632(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator[Draw]
     one, two = _mean(training, apparent), _mean(test, apparent)
     with np.errstate(divide="ignore", invalid="ignore"):
         away, most = two - apparent, none - apparent
-        rounding = np.abs(most) <= np.maximum(SAME * np.maximum(np.abs(none), np.abs(apparent)), NIL)
+        rounding = np.abs(most) <= np.maximum(SAME_MEASURE * np.maximum(np.abs(none), np.abs(apparent)), NO_MEASURE)
         most = np.where(rounding, 0.0, most)
         R = np.where(away * most > 0, np.minimum(away / most, 1.0), np.where(np.isnan(away * most), np.nan, 0.0))
-    w = SHARE / (1 - (1 - SHARE) * R)
+    w = SHARE_IN_BOOTSTRAP / (1 - (1 - SHARE_IN_BOOTSTRAP) * R)
     beyond = np.abs(away) > np.abs(most)
     two_bounded = np.where(beyond & (R == 1), none, two)
     return _validated(own, apparent, one, two, (1 - w) * apparent + w * two_bounded, reasons, [*training, *test])
