@@ -443,7 +443,7 @@ def test_draws():
 
 
 def test_many_repeated_rows_are_drawn_by_their_law(monkeypatch):
-    monkeypatch.setattr("glmclf.inference.covariance.resampling.EXPANDED", 5)
+    monkeypatch.setattr("glmclf.inference.covariance.resampling.MAX_DRAWN_ONE_BY_ONE", 5)
     w = drawn(3, np.array([4.0, 0, 9]), None, np.random.default_rng(1))
     assert w.sum() == 13 and w[1] == 0
 

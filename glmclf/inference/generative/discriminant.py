@@ -241,7 +241,8 @@ class _ErrorSums:
         left = self.leave_one_out
         if left is not None and other.leave_one_out is not None:
             left = left + other.leave_one_out
-        return _ErrorSums(self.resubstitution + other.resubstitution, left, self.largest + other.largest, self.n + other.n)
+        own = self.resubstitution + other.resubstitution
+        return _ErrorSums(own, left, self.largest + other.largest, self.n + other.n)
 
 
 def error_rates(

@@ -148,7 +148,8 @@ def _of_numbers(families: Sequence[Family], levels: Any, X: ndarray) -> tuple[nd
             "poisson": 2 * (xlogy(sums, mean).sum(axis=0) - xlogy(total, grand)),
             "exponential": 2 * (N * np.log(grand) - xlogy(n, mean).sum(axis=0)),
         }
-        gaussian = np.where(constant | (share <= ROUNDED_REST_OF_CORRELATION), np.nan, -N * np.log(np.minimum(share, 1.0)))
+        none = constant | (share <= ROUNDED_REST_OF_CORRELATION)
+        gaussian = np.where(none, np.nan, -N * np.log(np.minimum(share, 1.0)))
     G = np.where(normal, gaussian, 0.0)
     for j in np.flatnonzero(~normal).tolist():
         G[j] = found[families[j].name][j]

@@ -14,8 +14,10 @@ from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.records import f_tail
 
 METHODS = ("holm", "sidak", "hs", "bonferroni", "tukey", "none")
-SCRAMBLES, MAX_SOBOL_POINTS, MIN_SOBOL_POINTS = 8, 2048, 256  # of each; fewer for many statistics, which are averaged over
-RADIUS_POINTS, NO_SHARE_OF_TAIL = 4096, 1e-20  # points of the law of the radius, and a share of its tail that is nothing
+SCRAMBLES = 8  # of the Sobol points
+MAX_SOBOL_POINTS, MIN_SOBOL_POINTS = 2048, 256  # of each; fewer for many statistics, which are averaged over
+RADIUS_POINTS = 4096  # of the law of the radius
+NO_SHARE_OF_TAIL = 1e-20  # of the radius, beyond which its law is not tabulated
 NEAR_ZERO = 1e-6  # a value that any statistic exceeds
 GRID = 17  # values of |z| between which probabilities of more contrasts are interpolated
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import expit, log_expit, logsumexp, xlogy
 
-from glmclf.inference.performance.accuracy import Outcomes
-from glmclf.inference.performance.roc import TIED
+from glmclf.inference.performance.accuracy import ObservedOutcomes
+from glmclf.inference.performance.roc import TIED_SCORES
 
 MOST_STEPS, TOL, HALF = 200, 1e-22, 0.5
 LOG_ODDS_OF_NEVER, LOG_OF_NO_SUM = -1e4, -1e300  # log odds of a probability of 0, log of a sum of nothing
@@ -46,7 +46,7 @@ class Maximum(NamedTuple):
     information: ndarray
 
 
-def recalibrate(log_p: ndarray, outcomes: Outcomes) -> Recalibration:
+def recalibrate(log_p: ndarray, outcomes: ObservedOutcomes) -> Recalibration:
     """Maximum likelihood recalibration of predicted probabilities.
 
     The predictor is standardised first: nothing but the slope depends on its scale. Standard errors are from the
@@ -64,7 +64,7 @@ def recalibrate(log_p: ndarray, outcomes: Outcomes) -> Recalibration:
     held = C.any(axis=0)
     if not held.all():
         z, C, outcomes = z[:, held], C[:, held], outcomes.rows(np.flatnonzero(held))
-    near = TIED * (1 + float(np.abs(z).max()))
+    near = TIED_SCORES * (1 + float(np.abs(z).max()))
     if (np.ptp(z, axis=1) <= near).all():  # a constant predictor has no slope
         return _without_estimate(K, np.nan, float(xlogy(outcomes.sizes, outcomes.sizes / outcomes.sizes.sum()).sum()))
     for sign, apart in zip((1, -1), _least_differences(z, C), strict=True):
@@ -189,7 +189,7 @@ def _evaluate_two(theta: ndarray, z: ndarray, no: ndarray, yes: ndarray) -> tupl
     return value, np.array([residual.sum(), residual @ z]), H
 
 
-def _recalibrated(found: Maximum, shift: ndarray, unit: float, z: ndarray, outcomes: Outcomes) -> Recalibration:
+def _recalibrated(found: Maximum, shift: ndarray, unit: float, z: ndarray, outcomes: ObservedOutcomes) -> Recalibration:
     """The estimate for z as it was given, and its standard errors."""
     theta, H = found.theta, found.information
     V = np.column_stack([_solved(H, e, np.ones(len(H), dtype=bool)) for e in np.eye(len(H))])
@@ -204,7 +204,7 @@ def _recalibrated(found: Maximum, shift: ndarray, unit: float, z: ndarray, outco
 
 
 # ------------------------------------------------------------------------------------------------------ in the large
-def in_the_large(log_p: ndarray, outcomes: Outcomes) -> Recalibration:
+def in_the_large(log_p: ndarray, outcomes: ObservedOutcomes) -> Recalibration:
     """The same of two classes with slope 1: the intercept at which as many events are predicted as there are.
 
     The standard error is inf where the information underflows.

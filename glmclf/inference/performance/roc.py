@@ -32,8 +32,8 @@ class Ranks(NamedTuple):
     no: ndarray
 
     @property
-    def counted(self) -> tuple[ndarray, ndarray]:
-        """Events and others with a score at or counted each, preceded by none, (g + 1,) each."""
+    def above(self) -> tuple[ndarray, ndarray]:
+        """Events and others with a score at or above each, preceded by none, (g + 1,) each."""
         return np.r_[0.0, np.cumsum(self.yes)], np.r_[0.0, np.cumsum(self.no)]
 
 
@@ -83,9 +83,9 @@ def area(found: Ranks, outcomes: ObservedOutcomes) -> Area:
     1389-1393.
     """
     n0, n1 = outcomes.sizes
-    yes, no = found.counted
+    yes, no = found.above
     of_yes = (n0 - no[1:] + found.no / 2) / n0  # share of the others below each score
-    of_no = (yes[1:] - found.yes / 2) / n1  # share of the events counted
+    of_no = (yes[1:] - found.yes / 2) / n1  # share of the events above
     auc = float(found.yes @ of_yes / n1)
     with np.errstate(divide="ignore", invalid="ignore"):
         free = outcomes.units / (outcomes.units - 1)
@@ -106,8 +106,8 @@ def sorted_area(score: ndarray, no: ndarray, yes: ndarray) -> float:
     start = np.flatnonzero(np.r_[True, ~_same(score)])
     if len(start) < len(score):
         no, yes = np.add.reduceat(no, start), np.add.reduceat(yes, start)
-    counted = np.cumsum(no)
-    return float(yes @ (counted[-1] - counted + no / 2) / (counted[-1] * yes.sum()))
+    above = np.cumsum(no)
+    return float(yes @ (above[-1] - above + no / 2) / (above[-1] * yes.sum()))
 
 
 def _same(s: ndarray) -> ndarray:
@@ -246,8 +246,8 @@ def hand_till_area(by_class: list[tuple[ndarray, ndarray]], totals: ndarray) -> 
         start = np.flatnonzero(np.r_[True, ~_same(score)])
         if len(start) < len(score):
             columns = np.add.reduceat(columns, start, axis=1)
-        own, counted = np.flatnonzero(columns[i]), np.cumsum(columns, axis=1)
-        below = sizes[:, None] - counted[:, own] + columns[:, own] / 2
+        own, above = np.flatnonzero(columns[i]), np.cumsum(columns, axis=1)
+        below = sizes[:, None] - above[:, own] + columns[:, own] / 2
         areas.append(np.delete(below @ columns[i, own] / (sizes[i] * sizes), i))
     return float(np.mean(areas))
 
@@ -255,13 +255,13 @@ def hand_till_area(by_class: list[tuple[ndarray, ndarray]], totals: ndarray) -> 
 # ------------------------------------------------------------------------------------------------- other curves
 def average_precision(found: Ranks) -> float:
     """sum over distinct scores of (change of recall) times precision: the area under the steps of precision."""
-    yes, no = found.counted
+    yes, no = found.above
     return float((found.yes / yes[-1]) @ (yes[1:] / (yes[1:] + no[1:])))
 
 
 @dataclass(frozen=True)
 class ThresholdCounts:
-    """Sums of the rows whose probability is counted each of T thresholds, and of all; + is those of more rows.
+    """Sums of the rows whose probability is above each of T thresholds, and of all; + is those of more rows.
 
     Attributes
     ----------
@@ -288,16 +288,16 @@ class ThresholdCounts:
         order = np.argsort(thresholds, kind="stable")
         rank, place = np.argsort(order), np.searchsorted(thresholds[order], p, side="left")
 
-        def counted(values: ndarray) -> ndarray:
+        def above(values: ndarray) -> ndarray:
             sums = np.bincount(place, values, len(thresholds) + 1)[:0:-1].cumsum()[::-1]
             return sums[rank]
 
-        no, yes = map(counted, outcomes.totals.T)
+        no, yes = map(above, outcomes.totals.T)
         if not outcomes.rowwise:
             return cls(no, yes, None, outcomes.sizes, 0.0)
         (n, y), t = outcomes.counts.T, outcomes.powers
         m = n + y
-        products = np.stack([counted(t * a * b) for a, b in ((y, y), (y, n), (n, n), (y, m), (n, m))])
+        products = np.stack([above(t * a * b) for a, b in ((y, y), (y, n), (n, n), (y, m), (n, m))])
         return cls(no, yes, products, outcomes.sizes, float(t @ m**2))
 
     def __add__(self, other: ThresholdCounts) -> ThresholdCounts:
@@ -306,17 +306,17 @@ class ThresholdCounts:
         return ThresholdCounts(*pairs, self.squares + other.squares)
 
 
-def net_benefit(counted: ThresholdCounts, thresholds: ndarray) -> tuple[ndarray, ndarray]:
-    """TP/n - FP/n t/(1-t) of deciding for the event counted each threshold t, and standard errors.
+def net_benefit(counts: ThresholdCounts, thresholds: ndarray) -> tuple[ndarray, ndarray]:
+    """TP/n - FP/n t/(1-t) of deciding for the event above each threshold t, and standard errors.
 
     References
     ----------
     Vickers & Elkin (2006), Medical Decision Making 26, 565-574.
     """
-    n, w = counted.sizes.sum(), thresholds / (1 - thresholds)
-    value = (counted.yes - w * counted.no) / n
-    if counted.products is None:
-        return value, np.sqrt((counted.yes + w**2 * counted.no) / n**2 - value**2 / n)
-    yy, yn, nn, ym, nm = counted.products
-    squares = yy - 2 * w * yn + w**2 * nn - 2 * value * (ym - w * nm) + value**2 * counted.squares
+    n, w = counts.sizes.sum(), thresholds / (1 - thresholds)
+    value = (counts.yes - w * counts.no) / n
+    if counts.products is None:
+        return value, np.sqrt((counts.yes + w**2 * counts.no) / n**2 - value**2 / n)
+    yy, yn, nn, ym, nm = counts.products
+    squares = yy - 2 * w * yn + w**2 * nn - 2 * value * (ym - w * nm) + value**2 * counts.squares
     return value, np.sqrt(np.maximum(squares, 0.0)) / n

@@ -132,11 +132,13 @@ class PenalisedProfile(Profile):
         """The highest of many points: at random, and where some rows are undecided, as they are at maxima far out."""
         Q, origin, back = self._subspace(c)
         rng, p, d = np.random.default_rng(Q.shape[0]), *Q.shape
-        etas = [back @ (self.theta - origin) + size * rng.standard_normal(d) for size in np.repeat(RANDOM_DISTANCES, DRAWS_AT_A_DISTANCE)]
+        sizes = np.repeat(RANDOM_DISTANCES, DRAWS_AT_A_DISTANCE)
+        etas = [back @ (self.theta - origin) + size * rng.standard_normal(d) for size in sizes]
         blocks = self.objective.objective.blocks
         X = blocks.thinned(max(1, blocks.n // MAX_ROWS_FOR_SUBSETS)).arrays[0] if blocks.streamed else blocks.arrays[0]
         if X.shape[1] == p and d:
-            rows = X[:].toarray() if X.shape[0] <= MAX_ROWS_FOR_SUBSETS else X[: X.shape[0] : X.shape[0] // MAX_ROWS_FOR_SUBSETS].toarray()
+            step = X.shape[0] // MAX_ROWS_FOR_SUBSETS
+            rows = X[:].toarray() if X.shape[0] <= MAX_ROWS_FOR_SUBSETS else X[: X.shape[0] : step].toarray()
             for _ in range(SUBSETS_TRIED):
                 some = rows[rng.choice(len(rows), min(d, len(rows)), replace=False)]
                 etas.append(np.linalg.lstsq(some @ Q, -some @ origin, rcond=1e-8)[0])
@@ -286,7 +288,8 @@ class _Path:
 
 def _near(value: float, eta: ndarray, tops: list[tuple[float, ndarray]]) -> bool:
     """Whether a place belongs to a maximum found before."""
-    return any(value <= v + SAME_MAXIMUM_DISTANCE and v <= value + SAME_MAXIMUM_DISTANCE and np.linalg.norm(eta - e) < SAME_MAXIMUM_DISTANCE for v, e in tops)
+    same = SAME_MAXIMUM_DISTANCE
+    return any(value <= v + same and v <= value + same and np.linalg.norm(eta - e) < same for v, e in tops)
 
 
 def _climb(part: Within, eta: ndarray, tol: float, tops=()) -> tuple[float, ndarray] | None:

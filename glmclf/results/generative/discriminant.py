@@ -554,7 +554,8 @@ class DiscriminantResults(GenerativeResults):
             tests = [t.lr for t in feature_tests(moments, sets, self._within_root)]
         else:
             tests = qda_feature_tests(moments, sets, self._within_root, self._class_roots)
-        return pd.DataFrame(tests, index=pd.Index(terms, dtype=object), columns=["statistic", "df", "pvalue"])
+        rows = [(t.statistic, t.df, t.pvalue) for t in tests]
+        return pd.DataFrame(rows, index=pd.Index(terms, dtype=object), columns=["statistic", "df", "pvalue"])
 
     @cached_property
     @requires(Needs.LIKELIHOOD)

@@ -227,8 +227,8 @@ class CanonicalTables:
         )
         rows = pd.Index(res.levels, dtype=object)
         self.centroids = pd.DataFrame(found.centroids[res.model._order], index=rows, columns=functions)
-        columns = ["statistic", "df", "pvalue"]
-        self.tests = pd.DataFrame(list(found.tests), columns=columns, index=functions[: len(found.tests)])
+        columns, tests = ["statistic", "df", "pvalue"], [(t.statistic, t.df, t.pvalue) for t in found.tests]
+        self.tests = pd.DataFrame(tests, columns=columns, index=functions[: len(tests)])
 
     @named
     def scores(self, newdata=None) -> pd.DataFrame:

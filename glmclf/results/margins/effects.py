@@ -18,8 +18,8 @@ from glmclf.data.table.frame import as_frame, close_to, matched, quoted
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
-from glmclf.inference.margins import averages as margins
-from glmclf.inference.margins.averages import Average, Covariance
+from glmclf.inference.margins.averages import Average, changes
+from glmclf.inference.margins.delta import DeltaCovariance, grouped_sampling_factor, sampled, sampling_factor
 from glmclf.results.margins.parts import InParts, rows_to_average
 from glmclf.results.margins.predictors import Source
 from glmclf.results.margins.rows import Observed, Rows, rows_of_fit, typical
@@ -110,10 +110,10 @@ class _Effects:
                 out += self._changes(rows, name, levels)
             elif self.dummy and _is_dummy(table[name]):
                 low, high = (self._average(rows.set(name, v)) for v in (0, 1))
-                out.append((name, margins.changes(low, high)))
+                out.append((name, changes(low, high)))
             elif self.count and _is_count(table[name]):
                 low, high = (self._average(rows.shift(name, v)) for v in (-1, 1))
-                out.append((name, margins.changes(low, high, 0.5)))
+                out.append((name, changes(low, high, 0.5)))
             else:
                 out += self._slope(rows, name)
         if not out:
@@ -138,7 +138,7 @@ class _Effects:
         at = {level: self._average(rows.set(name, level)) for level in levels}
         pairs = [(a, b) for i, a in enumerate(levels) for b in levels[i + 1 :]] if self.pairwise else []
         pairs = pairs or [(levels[0], level) for level in levels[1:]]
-        return [(f"{name}[{b} - {a}]", margins.changes(at[a], at[b])) for a, b in pairs]
+        return [(f"{name}[{b} - {a}]", changes(at[a], at[b])) for a, b in pairs]
 
 
 def _is_dummy(column: pd.Series) -> bool:
@@ -360,7 +360,7 @@ def beside_rows(model: Any, values: Any, name: str) -> pd.Series:
 # ----------------------------------------------------------------------------------------------------- covariance
 def estimate_covariance(
     res: Any, source: Source, estimands: Sequence[Estimand], found: Settings, vcov: str | None
-) -> Covariance:
+) -> DeltaCovariance:
     """Covariance of all averages, outcome by outcome within each.
 
     Unconditional, of new rows: those are a sample of their own, whose variance is added to that of the estimate. Of the
@@ -371,7 +371,7 @@ def estimate_covariance(
     if getattr(res, "_cone", None) is not None:  # rows that are decided say nothing of how far they are from certain
         lost |= ~J.any(axis=1)
     if vcov is None:
-        return Covariance(J, source.V, None, lost)
+        return DeltaCovariance(J, source.V, None, lost)
     robust = found.observed.fitted and source.res._cov.name not in MODEL_BASED
     clusters = _clusters(res) if robust and res._cov.name == "cluster" else None
     lost |= _alone(estimands, found, clusters)
@@ -380,7 +380,7 @@ def estimate_covariance(
 
 def _with_rows(
     J: ndarray, lost: ndarray, estimands: Sequence[Estimand], found: Settings, robust: bool, clusters: ndarray | None
-) -> Covariance:
+) -> DeltaCovariance:
     """The covariance of averages over rows that are a sample, group by group."""
     source, w = found.observed.source, found.observed.weights
     frequency = _frequency(found)
@@ -389,10 +389,10 @@ def _with_rows(
     V, A = (None, source.res._influence_on(np.eye(J.shape[1]))) if robust else (source.V, None)
     if found.observed.codes is None:
         U = U if A is None else U + A @ J.T
-        return Covariance(J, V, margins.of_sums(U, w, frequency, clusters), lost)
+        return DeltaCovariance(J, V, sampling_factor(U, w, frequency, clusters), lost)
     places = (slots[..., None] * L + np.arange(L)).reshape(len(slots), -1)
-    F, A = margins.of_grouped_sums(U, w, frequency, found.observed.codes, places, A, clusters)
-    return Covariance(J, V if A is None else A.T @ A, F, lost, A)
+    F, A = grouped_sampling_factor(U, w, frequency, found.observed.codes, places, A, clusters)
+    return DeltaCovariance(J, V if A is None else A.T @ A, F, lost, A)
 
 
 def _frequency(found: Settings) -> bool:
@@ -409,7 +409,7 @@ def _alone(estimands: Sequence[Estimand], found: Settings, clusters: ndarray | N
     seen, G = found.observed, len(found.groups)
     codes = np.zeros(len(seen.weights), dtype=np.intp) if seen.codes is None else seen.codes
     # a group without a row is NaN for that, and said before
-    one = margins.sampled(seen.weights, _frequency(found), codes, G, clusters) == 1
+    one = sampled(seen.weights, _frequency(found), codes, G, clusters) == 1
     if one.any():
         unit = "row" if clusters is None else "cluster"
         names = [found.groups[g][0] for g in np.flatnonzero(one) if found.groups[g]]
@@ -467,7 +467,7 @@ class LabelledEstimates:
 
     _heading = "estimate"
 
-    def __init__(self, res: Any, source: Source, estimands: Sequence[Estimand], names: list[str], C: Covariance):
+    def __init__(self, res: Any, source: Source, estimands: Sequence[Estimand], names: list[str], C: DeltaCovariance):
         self.results, self._covariance = res, C
         self._value = np.concatenate([e.average.value for e in estimands])
         self._levels, self._source, self._names = source.levels, source, names

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.inference.covariance.types import MODEL_BASED
-from glmclf.inference.margins.averages import Classes
+from glmclf.inference.margins.outcomes import Classes
 from glmclf.results.generative.discriminant_tables import function_slopes
 from glmclf.results.margins.predictors import Source, derivative, design_parts
 

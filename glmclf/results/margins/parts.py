@@ -17,7 +17,7 @@ from glmclf.data.source import base
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import close_to, of_one_type
 from glmclf.errors import DataError, MissingDataError
-from glmclf.inference.margins.averages import Average, Sums
+from glmclf.inference.margins.averages import Average, EffectSums
 from glmclf.results.margins.predictors import Source
 from glmclf.results.margins.rows import Middles, Observed, Rows, averaged, lacking, median, numbers_of, rows_of_fit
 
@@ -220,7 +220,7 @@ def _averages(asked: list[Asked]) -> list[list[Average]]:
     rows = asked[0].rows
     sums = rows._sum(part, rows._over)
 
-    def made(one: Asked, own: Sums) -> list[Average]:
+    def made(one: Asked, own: EffectSums) -> list[Average]:
         return averaged(one.rows.source, own, lambda: one.rows.total(lambda some: some.odd(one.name)))
 
     return [made(one, own) for one, own in zip(asked, sums, strict=True)]

@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, InferenceWarning
-from glmclf.inference.margins.averages import Average, Ends, Groups, Sums
+from glmclf.inference.margins.averages import Average, EffectSums, Ends, GroupedRows
 from glmclf.results.margins.predictors import Source
 
 MOST_CELLS = 200_000  # combinations of levels that one typical row is averaged over
@@ -142,12 +142,12 @@ class Middles:
 
 def effect_sums(
     source: Source, parts: Iterator[Part], kind: str, scaled: bool, keep: bool, groups: int
-) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
+) -> tuple[EffectSums, tuple[list[ndarray], list[ndarray]]]:
     """Sums by group, and what was summed: values and, of probabilities, their complements.
 
     A row without a value, of which none is left out here, has no average: it is NaN in all of its group.
     """
-    sums, kept, rest = Sums(groups), [], []
+    sums, kept, rest = EffectSums(groups), [], []
     for part in parts:
         source.refuse_infinite(part.raw)
         if not len(part.raw):
@@ -284,7 +284,7 @@ class Observed(Rows):
 
     def sums(
         self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False
-    ) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
+    ) -> tuple[EffectSums, tuple[list[ndarray], list[ndarray]]]:
         """What averages are made of; see `effect_sums`."""
         with np.errstate(all="ignore"):  # what is not finite is looked at afterwards
             return effect_sums(self.source, self._parts(name), kind, scaled, keep, self.groups)
@@ -321,7 +321,7 @@ class Observed(Rows):
             yield Part(self.source.raw(table), slopes, values, moved, offset, self.weights[at], codes)
 
 
-def averaged(source: Source, sums: Sums, odd: Callable[[], int], rows=None, rest=None) -> list[Average]:
+def averaged(source: Source, sums: EffectSums, odd: Callable[[], int], rows=None, rest=None) -> list[Average]:
     """Averages of sums; of those that are not numbers it is said how many rows' design is none."""
     with np.errstate(all="ignore"):
         found = sums.averages(rows, rest)
@@ -512,7 +512,7 @@ def _members(rows: Observed) -> list[Any]:
     """Places of the rows of each group, sorted once; None of a group without a row."""
     if rows.codes is None:
         return [slice(None)]
-    by = Groups(rows.codes, len(rows.codes))
+    by = GroupedRows(rows.codes, len(rows.codes))
     out: list[Any] = [None] * rows.groups
     for g, a, b in zip(by.of, by.starts, by.stops, strict=True):
         out[g] = by.order[a:b]
