@@ -29,8 +29,7 @@ UPWARDS = {  # what is left to mend; both lists only shrink
     "results/tables imports results/comparison",
 }
 TWICE = {
-    "CLogLog", "Cells", "Digits", "Factor", "Gaussian",
-    "Groups", "Logit", "Multinomial", "Part", "Probit", "Rows",
+    "Cells", "Digits", "Factor", "Gaussian", "Groups", "Multinomial", "Part", "Rows",
     "Sent", "Shown", "Source", "Streamed", "Sums", "_Line",
 }
 SIZE = 20  # files of a folder that one takes in at a glance
