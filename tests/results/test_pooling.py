@@ -290,7 +290,12 @@ def test_fits_that_do_not_belong_together():
         glmclf.pool([fits[0], short])
 
 
+@glmclf.rowwise
 def thin(v):
+    return v / 10
+
+
+def slim(v):
     return v / 10
 
 
@@ -311,10 +316,17 @@ def test_code_that_looks_across_rows_is_refused_where_these_were_imputed(tmp_pat
     for code in ("thin(lwt)", "lwt.clip(90, 200)", "away(age)", "age.rank() + lwt"):
         fits = [glmclf.Logit.from_formula(f"low ~ {code}", d).fit() for d in data]
         assert glmclf.pool(fits).m == 2
-    fits = [glmclf.Logit.from_formula("low ~ thin(lwt)", d).fit() for d in data]
-    fits[1].save(tmp_path / "b.json")
-    with pytest.raises(ValueError, match=r'"thin\(lwt\)" .* kept in a file has no data'):
-        glmclf.pool([fits[0], glmclf.load(tmp_path / "b.json", functions={"thin": thin})])
+    for function in (slim, thin):
+        fits = [glmclf.Logit._from_formula("low ~ f(lwt)", each, {"f": function}).fit() for each in data]
+        fits[1].save(tmp_path / "b.json")
+        kept = glmclf.load(tmp_path / "b.json", functions={"f": function})
+        if function is thin:
+            assert glmclf.pool([fits[0], kept]).m == 2
+            continue
+        with pytest.raises(ValueError, match=r'"f\(lwt\)" in a row depends on other rows, .*f = glmclf\.rowwise\(f\)'):
+            glmclf.pool(fits)
+        with pytest.raises(ValueError, match=r'"f\(lwt\)" .* kept in a file has no data'):
+            glmclf.pool([fits[0], kept])
 
 
 def test_what_was_modelled_is_compared(tmp_path):
