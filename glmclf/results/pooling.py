@@ -323,8 +323,18 @@ class PooledResults(WaldInference):
         for table in tables:
             table.widths = (*layout.PARAM_WIDTHS, 9, 7)
         result.tables.extend(tables)
-        result.add_extra_txt(["Notes:", f"[1] {self.results[0]._cov.description or self.cov_type}", f"[2] {RULES}"])
+        notes = [self.results[0]._cov.description or self.cov_type, RULES, *self._compared()]
+        result.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, start=1))])
         return result
+
+    def _compared(self) -> list[str]:
+        """What was compared of functions of the caller's, if there are any."""
+        from glmclf.data.formula.borrowed import functions_of
+
+        model = getattr(self.results[0], "_parent", self.results[0]).model
+        names = ", ".join(dict.fromkeys(name for words in _beside(model).values() for name in functions_of(words)))
+        said = f"Of {names} the name and the numbers held are the same in all fits; code was not compared."
+        return [said] if names else []
 
     def __repr__(self) -> str:
         return self.summary().as_text()

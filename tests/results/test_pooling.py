@@ -448,6 +448,28 @@ def test_values_beside_the_table_have_to_be_the_same(formula, tmp_path):
             glmclf.pool([fits[0], glmclf.load(tmp_path / "b.json")])
 
 
+def test_what_is_compared_of_functions_is_said():
+    data = completed(1)[0]
+    lines = [lambda v: v / 10, lambda v: v / 10, lambda v: v / 9 + 0 * np.sqrt(v)]
+    fits = [glmclf.Logit._from_formula("low ~ f(lwt) + age", data, {"f": f}).fit() for f in lines]
+    text = " ".join(glmclf.pool(fits[:2]).summary().as_text().split())
+    assert "Of f the name and the numbers held are the same in all fits; code was not compared." in text
+    assert glmclf.pool(fits).m == 3  # other code of one name is not noticed, which is what the summary says
+    whole = glmclf.pool([glmclf.Logit.from_formula("low ~ lwt + np.log(age)", data).fit() for _ in range(2)])
+    assert "code was not compared" not in whole.summary().as_text()
+
+
+def test_long_arrays_beside_the_table_are_compared_by_every_number():
+    from glmclf.data.formula.borrowed import in_words
+
+    for n in (7, 500, 5000):
+        a, b = np.arange(float(n)), np.arange(float(n))
+        assert in_words(a) == in_words(b) == in_words(np.arange(n)) and len(in_words(a)) < 60
+        b[-1] += 1e-9
+        for hold in (np.asarray, pd.Series, lambda v: {"a": v}, lambda v: functools.partial(np.add, v)):
+            assert in_words(hold(a)) == in_words(hold(a.copy())) != in_words(hold(b))
+
+
 def test_a_left_side_that_looks_across_rows():
     fits = [glmclf.Logit.from_formula("I(lwt > lwt.mean()) ~ age", d).fit() for d in completed(2)]
     with pytest.raises(ValueError, match=r'"I\(lwt > lwt.mean\(\)\)" in a row depends on other rows'):
