@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, ndtr
 
 from glmclf.core.design.dense import Dense
-from glmclf.core.fit import warm_start as approach
+from glmclf.core.fit import warm_start
 from glmclf.core.likelihood.links import CLogLogLink, LogitLink, ProbitLink
 from glmclf.core.likelihood.objective import Deferred, Factor, MultinomialObjective, Objective
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
@@ -121,7 +121,7 @@ CONTRASTS = np.array([[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
 
 @pytest.fixture
 def by_gradients(monkeypatch):
-    for owner, name in ((penalised, "TOO_DEAR"), (approach, "DEAR"), (approach, "LARGE")):
+    for owner, name in ((penalised, "TOO_DEAR"), (warm_start, "MIN_INFORMATION_COST"), (warm_start, "MIN_ARITHMETIC")):
         monkeypatch.setattr(owner, name, 0.0)
 
 

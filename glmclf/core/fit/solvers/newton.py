@@ -21,29 +21,34 @@ from glmclf.core.fit.solvers.loop import (
 )
 from glmclf.core.likelihood.objective import Evaluation, Objective
 
-TOL = 1e-24  # squared decrement times p/n: the last step then moves the information by 1e-12 of itself
-FORESEEN = 1e-16  # the same, where a subsample tells the move to some hundredths
-SAME = 1e-2  # of that: the information moves by no more than 1e-9 of itself
-SWITCH = 1e-2  # Fisher scoring goes on with the observed information here, or where its step is too long: the
-# log-likelihoods are concave, so that damped Newton steps reach the maximum, and its last digits come quickly
-FLOOR = 1e-8  # a squared decrement below this that has not fallen for PATIENCE steps is rounding
-UNSEEN = 1e-11  # and where the gain is no share of the log-likelihood: one far row can make a slope of little weight
-SURE = 1e-16  # squared distance from which no row moves far: one of leverage 1 by its root over that of its weight
-LITTLE = 2e-8  # change of any row's linear predictor in the last step, and of its weight, that a part may tell
-NEAR = 0.1  # squared decrement over n, the relative change of the information in a step, that a stand-in follows
+DECREMENT_TOL = 1e-24  # squared decrement times p/n: the last step then moves the information by 1e-12 of itself
+DECREMENT_TOL_WITH_SURROGATE = 1e-16  # the same, where a surrogate tells the move to some hundredths
+KEPT_INFORMATION_TOL_SHARE = 1e-2  # of that: the information moves by no more than 1e-9 of itself
+# Fisher scoring goes on with the observed information here, or where its step is too long: the log-likelihoods are
+# concave, so that damped Newton steps reach the maximum, and its last digits come quickly
+OBSERVED_BELOW_DECREMENT = 1e-2
+ROUNDING_DECREMENT = 1e-8  # a squared decrement below this that has not fallen for PATIENCE steps is rounding
+# and where the gain is no larger share of the log-likelihood: one far row can make a slope of little weight
+ROUNDING_GAIN_SHARE = 1e-11
+# squared distance from which no row moves far: one of leverage 1 by its root over that of its weight
+SURE_DECREMENT = 1e-16
+# change of any row's linear predictor in the last step, and of its weight, that a part may tell
+MAX_FORESEEN_CHANGE = 2e-8
+# squared decrement over n, the relative change of the information in a step, that a surrogate follows
+SURROGATE_BELOW_DECREMENT_PER_ROW = 0.1
 PATIENCE = 4  # in an exponential tail it falls by 1/e a step: slow, but no rounding
-BLIND = 1e-8  # share of the log-likelihood that large offsets may make rounding of
+ROUNDING_WITH_OFFSETS = 1e-8  # share of the log-likelihood that large offsets may make rounding of
 MAX_HALVINGS = 60
 TOLD_APART = "the outcomes are told apart, and the log-likelihood has no maximum"
 
 
-def irls(objective: Objective, start: ndarray, subsample=None, **options) -> Fit:
+def irls(objective: Objective, start: ndarray, surrogate=None, **options) -> Fit:
     """Fisher scoring: each step a weighted least squares fit (iteratively reweighted least squares).
 
-    With a `Subsample` at whose estimate it starts, on the observed information from there.
+    With a `SurrogateLikelihood` at whose estimate it starts, on the observed information from there.
     """
-    expected = not objective.canonical and subsample is None
-    return Ascent(objective, start, expected=expected, subsample=subsample, **options).fit()
+    expected = not objective.canonical and surrogate is None
+    return Ascent(objective, start, expected=expected, surrogate=surrogate, **options).fit()
 
 
 def newton(objective: Objective, start: ndarray, **options) -> Fit:
@@ -69,12 +74,13 @@ class Ascent:
         maxiter: int = 100,
         tol: float | None = None,
         callback: Callable | None = None,
-        subsample: Any = None,
+        surrogate: Any = None,
         enough: float = np.inf,
     ):
         if tol is None:
-            tol = (TOL if subsample is None else FORESEEN) * max(1.0, objective.n / len(start))
-        self.objective, self.expected, self.opening, self.subsample = objective, expected, opening, subsample
+            tol = DECREMENT_TOL if surrogate is None else DECREMENT_TOL_WITH_SURROGATE
+            tol *= max(1.0, objective.n / len(start))
+        self.objective, self.expected, self.opening, self.surrogate = objective, expected, opening, surrogate
         self.maxiter, self.tol, self.callback, self.enough = maxiter, tol, callback, enough
         self.theta, self.evaluation = start, opening or objective(start, expected)
         self.trace: list[tuple[float, float]] = []
@@ -100,12 +106,12 @@ class Ascent:
             self.message = SINGULAR
             return
         distance = decrement / self.objective.unit
-        if self.expected and (distance < SWITCH or self.halved):
+        if self.expected and (distance < OBSERVED_BELOW_DECREMENT or self.halved):
             self.expected, self.evaluation = False, self.objective(self.theta, False)
             self.trace.pop()  # this point again: it does not stand still
             return
-        # the gain may be less than the log-likelihood's rounding
-        blind = distance < FLOOR and decrement <= UNSEEN * max(1.0, abs(self.evaluation.value))
+        unseen = decrement <= ROUNDING_GAIN_SHARE * max(1.0, abs(self.evaluation.value))
+        blind = distance < ROUNDING_DECREMENT and unseen  # the gain may be less than the log-likelihood's rounding
         if distance <= self.tol:
             self._arrive(step, distance)
         elif blind and stands_still(self.trace, PATIENCE):
@@ -118,20 +124,20 @@ class Ascent:
             self._move(step, decrement, distance, blind)
 
     def _arrive(self, step: ndarray, distance: float) -> None:
-        """Take the last step, with the information there as far as a subsample tells how it moves."""
-        if self.subsample is not None:
-            if distance > SURE and self.objective.farthest(step) > LITTLE:
+        """Take the last step, with the information there as far as a surrogate tells how it moves."""
+        if self.surrogate is not None:
+            if distance > SURE_DECREMENT and self.objective.farthest(step) > MAX_FORESEEN_CHANGE:
                 self.evaluation = self.objective(self.theta + step, False)
-            elif distance > SAME * self.tol:
-                self.evaluation = self.subsample.moved(self.theta, self.evaluation, step)
+            elif distance > KEPT_INFORMATION_TOL_SHARE * self.tol:
+                self.evaluation = self.surrogate.moved(self.theta, self.evaluation, step)
         self.theta, self.converged, self.message = self.theta + step, True, CONVERGED
 
     def _move(self, step: ndarray, decrement: float, distance: float, blind: bool) -> None:
         """Take the longest step that increases the log-likelihood enough."""
         theta, value = self.theta, self.evaluation.value
-        if self.subsample is not None and distance < NEAR * self.objective.n:
-            step = self.subsample.step(theta, self.evaluation, step)
-        slack = BLIND * max(1.0, abs(value)) if blind else ROUNDING * abs(value)
+        if self.surrogate is not None and distance < SURROGATE_BELOW_DECREMENT_PER_ROW * self.objective.n:
+            step = self.surrogate.step(theta, self.evaluation, step)
+        slack = ROUNDING_WITH_OFFSETS * max(1.0, abs(value)) if blind else ROUNDING * abs(value)
 
         def at(length: float) -> Evaluation:
             return self.objective(theta + length * step, self.expected)
