@@ -30,10 +30,10 @@ class PredictionResults:
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from glmclf.core.likelihood.links import Logit
+    >>> from glmclf.core.likelihood.links import LogitLink
     >>> from glmclf.inference.margins.prediction import Prediction
     >>> from glmclf.results.prediction import PredictionResults
-    >>> numbers = Prediction(np.array([0.0, 3.0]), np.array([0.5, 1.0]), Logit())
+    >>> numbers = Prediction(np.array([0.0, 3.0]), np.array([0.5, 1.0]), LogitLink())
     >>> PredictionResults(numbers, pd.Index(["a", "b"])).summary_frame().round(3)
        predicted     se  ci_lower  ci_upper
     a      0.500  0.125     0.273     0.727

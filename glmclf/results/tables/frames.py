@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.likelihood.links import RELATIVE_RISK, Logit
+from glmclf.core.likelihood.links import RELATIVE_RISK, LogitLink
 from glmclf.inference.hypotheses.wald import TermTests, check_alpha
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def check_ratio(res: Any) -> None:
 def check_odds(res: Any) -> None:
     """NotImplementedError of a binary model whose exp(b) is no odds ratio, with what it is."""
     ratio = ratio_name(res)
-    if ratio in (Logit.ratio, RELATIVE_RISK):
+    if ratio in (LogitLink.ratio, RELATIVE_RISK):
         return
     name, instead = type(res.model).__name__, f" but a {ratio}: use summary_frame(exponentiate=True)" if ratio else ""
     raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio{instead}")
