@@ -208,7 +208,7 @@ class BinaryResults(
             m = np.ones(len(y)) if trials is None else trials
             w = np.ones(len(y)) if weights is None else weights
             sums = gof.probability_sums(y, m, link.cdf(eta), link.sf(eta), w, mean)
-            return _Sums(sums, gof.Spread.of(eta, w * m))
+            return _Sums(sums, gof.PredictorSpread.of(eta, w * m))
 
         found = model._rows.blocks().over_parts(part)
         latent = gof.mckelvey_zavoina(found.spread, link.latent_variance)
@@ -469,7 +469,7 @@ class BinaryResults(
 
 class _Sums(NamedTuple):
     sums: ndarray
-    spread: gof.Spread
+    spread: gof.PredictorSpread
 
     def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
         return _Sums(self.sums + other.sums, self.spread + other.spread)
