@@ -18,7 +18,7 @@ from glmclf.inference.covariance.types import Context, _scores
 
 @dataclass(frozen=True)
 class LimitContext(Context):
-    """What a covariance type may use of a limit estimate.
+    """Ingredients of the covariance types for the limit estimate of a separated fit.
 
     Rows that are decided have no score, but they are observations, as they are in a fit whose coefficients are large.
 
@@ -40,7 +40,7 @@ class LimitContext(Context):
 
     @property
     def size(self) -> int:
-        """How many parameters."""
+        """Number of parameters, the infinite ones counted."""
         return self.parameters
 
     def _blocks(self, codes: Any = None) -> Blocks:

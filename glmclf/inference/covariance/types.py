@@ -44,15 +44,16 @@ class Covariance:
     options: dict[str, Any] = field(default_factory=dict)
 
     def rank(self, centred: bool) -> float:
-        """The most that the rank of the matrix can be: of sums over clusters that are or are not `centred`, that is add
-        up to 0, or of replications."""
+        """Upper bound of the rank of the covariance matrix, by the number of clusters or replications; sums over
+        clusters
+        that are `centred`, that is add up to 0, have one less."""
         if self.name == "bootstrap":
             return self.options.get("used", np.inf) - 1
         return self.clusters[0] - centred if len(self.clusters) == 1 else np.inf
 
     @classmethod
     def of(cls, stored: dict[str, Any]) -> tuple[Covariance, list[str]]:
-        """A covariance and the names of its groupings, from a file."""
+        """Read a covariance and the names of its groupings from what a file holds."""
         V = np.array(stored["matrix"], dtype=float)
         V = V if V.ndim == 2 else np.zeros((0, 0))
         clusters, options = tuple(stored["clusters"]), stored.get("options", {})
@@ -101,13 +102,13 @@ class CovarianceType:
 
     @property
     def of_regressions(self) -> bool:
-        """Whether generative models do not have it: it takes leverages, or refits."""
+        """Whether regressions alone have this covariance: it takes leverages, or refits."""
         return self.leverage is not None or self.kind == "refits"
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a covariance type may use.
+    """Ingredients of the covariance types for a maximum likelihood estimate: objective, bread and scores.
 
     Attributes
     ----------
@@ -130,7 +131,7 @@ class Context:
 
     @property
     def size(self) -> int:
-        """How many parameters."""
+        """Number of parameters."""
         return len(self.theta)
 
     @cached_property
@@ -210,7 +211,7 @@ class Context:
 
 @dataclass(frozen=True)
 class InfluenceContext:
-    """What a covariance type may use of an estimate in closed form, through the influence of its rows.
+    """Ingredients of the covariance types for an estimate in closed form, through the influence of its rows.
 
     Attributes
     ----------
@@ -245,11 +246,11 @@ class InfluenceContext:
 
     @property
     def expected_bread(self) -> ndarray:
-        """The same: at the estimate of a full exponential family both informations agree."""
+        """The model-based covariance: at the estimate of a full exponential family both informations agree."""
         return self.model_based()
 
     def sandwich(self, meat: ndarray) -> ndarray:
-        """Influences are on the estimate itself: only their scale is left to undo."""
+        """Sandwich covariance of influences: as they are on the estimate itself, only their scale is undone."""
         return meat / self.total**2
 
     def sum_of_outer_scores(self) -> ndarray:
@@ -293,7 +294,7 @@ class InfluenceContext:
 
 
 def small_sample(ctx: Context | InfluenceContext) -> float:
-    """n / (n - p)."""
+    """Small-sample factor n / (n - p)."""
     _check_size(ctx, "the factor n/(n-p)")
     return ctx.nobs / (ctx.nobs - ctx.size)
 
@@ -352,7 +353,7 @@ def _hc0(ctx: Context | InfluenceContext) -> ndarray:
 
 
 def _hc1(ctx: Context | InfluenceContext) -> ndarray:
-    """n/(n-p) times HC0."""
+    """HC0 times n/(n-p)."""
     return small_sample(ctx) * _hc0(ctx)
 
 
@@ -451,7 +452,7 @@ def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed: Any = Non
 
 
 def _whole_seed(seed: Any) -> int:
-    """A whole number that stands for a seed of any kind, so that it can be kept; of a Generator its next one."""
+    """A whole number that stands for a seed of any kind, so that it can be kept; for a Generator the next it draws."""
     if seed is None:
         seed = np.random.SeedSequence()
     if isinstance(seed, np.random.SeedSequence) and not seed.spawn_key:
