@@ -206,7 +206,7 @@ def _recalibrated(found: Maximum, shift: ndarray, unit: float, z: ndarray, outco
 # ------------------------------------------------------------------------------------------------------ in the large
 def in_the_large(log_p: ndarray, outcomes: ObservedOutcomes) -> Recalibration:
     """Recalibration in the large of two classes, with slope 1: the intercept at which as many events are predicted as
-there are.
+    there are.
 
     The standard error is inf where the information underflows.
     """

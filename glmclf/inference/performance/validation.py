@@ -288,7 +288,7 @@ def _constant(log_p: ndarray) -> bool:
 
 def _of_a_constant(found: ndarray) -> ndarray:
     """Performance measures of constant predictions, without what differences between folds pretend: the constant of a
-fold is opposed to its events."""
+    fold is opposed to its events."""
     found = found.copy()
     found[0], found[4], found[5:] = 0.5, 0.0, np.nan
     return found

@@ -241,7 +241,7 @@ def class_sums(counts: ndarray, p: ndarray, rest: ndarray) -> ndarray:
 
 def of_class_probabilities(sums: ndarray) -> dict[str, float]:
     """Tjur's and Efron's pseudo-R-squared of several classes, over single observations; with two classes as
-`of_probabilities`.
+    `of_probabilities`.
 
     With y_k the indicator of class k: Tjur sum_k Cov(y_k, p_k) / sum_k Var(y_k); Efron
     1 - sum_k sum (y_k - p_k)^2 / sum_k sum (y_k - mean y_k)^2.
