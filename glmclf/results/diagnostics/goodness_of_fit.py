@@ -9,6 +9,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.checks import is_whole
 from glmclf.core.fit.estimate import into_basis
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.influence import first_rows
@@ -247,7 +248,7 @@ def _with_rows(res: Any) -> Any:
 
 def check_groups(groups: Any, least: int = 3) -> None:
     """ValueError unless a whole number that is large enough."""
-    if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)) or groups < least:
+    if not is_whole(groups, least):
         raise ValueError(f"groups={groups!r}: a whole number, {least} or more")
 
 
