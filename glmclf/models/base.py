@@ -53,6 +53,7 @@ from glmclf.models.inputs import Inputs
 from glmclf.models.penalized import Regularization
 from glmclf.models.progress import reporter_of, shown
 from glmclf.models.rows import Rows
+from glmclf.results.diagnostics.accuracy import warn_of_no_digits
 from glmclf.results.hypotheses.linear import respelled
 from glmclf.results.regression.omitted import SHOWN, check_new_rows, combination, empty_cell
 from glmclf.results.regression.separation import SHOWN as SHOWN_SIGNS
@@ -457,7 +458,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         size = len(self.exog_names), self._likelihood.n_eta
         results = self._results_class(self, FitState.of_centred(found, V, *size, shift), method)
         if basis is not None:
-            results._warn_of_no_digits()
+            warn_of_no_digits(results)
         return results
 
     def _of_full_rank(

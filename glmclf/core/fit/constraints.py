@@ -142,6 +142,29 @@ class ConstrainedEstimate(Estimate):
 
     constraint: Constraint | None = None
 
+    @property
+    def allows_no_slopes(self) -> bool:
+        """Whether the model without regressors obeys the constraints."""
+        assert self.constraint is not None
+        return self.constraint.null
+
+    @property
+    def equations(self) -> tuple[ndarray, ndarray]:
+        """R and q of the constraints."""
+        assert self.constraint is not None
+        return self.constraint.R, self.constraint.q
+
+    @property
+    def constraints(self) -> list[str]:
+        """The constraints in words."""
+        assert self.constraint is not None
+        return list(self.constraint.words)
+
+    @property
+    def notes(self) -> list[str]:
+        """The constraints in a sentence."""
+        return [f"Estimated under the constraints {self.constraint}."]
+
     def free_count(self, lost: int) -> float:
         """How many parameters are free, each constraint one less."""
         assert self.constraint is not None

@@ -66,6 +66,67 @@ class Estimate:
         return self.reported(from_basis(self.basis, self.fit.theta))
 
     # what kinds of estimates answer in their own way
+    @property
+    def maximised(self) -> float | None:
+        """What the estimate makes as large as it can be: the log-likelihood, or a penalised one; None if there is none.
+        """
+        return self.fit.evaluation.value
+
+    @property
+    def is_maximum(self) -> bool:
+        """Whether the estimate is where that is as large as it can be."""
+        return self.maximised is not None
+
+    @property
+    def has_zero_score(self) -> bool:
+        """Whether the scores of the rows add up to 0."""
+        return True
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every parameter is finite."""
+        return True
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether finite parameters are the maximum of a limit of the likelihood, which is known."""
+        return False
+
+    @property
+    def allows_no_slopes(self) -> bool:
+        """Whether the estimate could have been that of the model without regressors."""
+        return True
+
+    @property
+    def bias_reduction(self) -> str | None:
+        """Kind of the bias reduction, or None."""
+        return None
+
+    @property
+    def flic(self) -> bool:
+        """Whether the intercept was corrected after a bias reduction."""
+        return False
+
+    @property
+    def equations(self) -> tuple[ndarray, ndarray]:
+        """R and q of the linear equations R theta = q that the estimate obeys, (J, p) and (J,)."""
+        return np.zeros((0, len(self.fit.theta))), np.zeros(0)
+
+    @property
+    def constraints(self) -> list[str]:
+        """Linear equations that the estimate obeys, in words."""
+        return []
+
+    @property
+    def name(self) -> str:
+        """Name of the method of estimation."""
+        return "MLE"
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the estimate should know, in sentences."""
+        return []
+
     def reported(self, theta: ndarray) -> ndarray:
         """Parameters as they are reported, from finite ones in the coordinates of X."""
         return theta
@@ -81,8 +142,8 @@ class Estimate:
 
     @property
     def infinite(self) -> ndarray:
-        """Signs of the infinite parameters, NaN where they have none, and 0 of finite ones, (p,)."""
-        return np.zeros(len(self.fit.theta))
+        """Signs of the infinite parameters, NaN where they have none, and 0 of finite ones."""
+        return np.zeros(self.reported_size)
 
     def signs(self, R: ndarray) -> ndarray:
         """Signs of infinite combinations, rows of R (., p), NaN where they have none, and 0 of finite ones."""
@@ -94,8 +155,8 @@ class Estimate:
 
     @property
     def fixed_parameters(self) -> ndarray:
-        """Which parameters have one value whatever the data are, (p,)."""
-        return np.zeros(len(self.fit.theta), dtype=bool)
+        """Which parameters have one value whatever the data are."""
+        return np.zeros(self.reported_size, dtype=bool)
 
     def coordinates(self, R: ndarray) -> ndarray:
         """Combinations of the parameters of X, rows of R (., p), as such of those of `fit`."""
@@ -120,6 +181,16 @@ class Estimate:
     def without_rows(self) -> Self:
         """The estimate without what has an entry a row."""
         return self
+
+    def with_fewest_facets(self) -> Self:
+        """The estimate with no more of a cone than its shape needs."""
+        return self
+
+
+def at_infinity(values: ndarray, signs: ndarray) -> ndarray:
+    """Values where the sign is 0, else infinity of that sign; NaN where the sign is."""
+    with np.errstate(invalid="ignore"):
+        return np.where(signs == 0, values, signs * np.inf)
 
 
 def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:

@@ -16,7 +16,7 @@ from numpy import ndarray
 from scipy.linalg import qr
 
 from glmclf.core.design.columns import beside, some_columns
-from glmclf.core.fit.estimate import Estimate, estimate, from_basis
+from glmclf.core.fit.estimate import Estimate, at_infinity, estimate, from_basis
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
@@ -56,6 +56,16 @@ class LimitEstimate(Estimate):
     ruled_out: Any = None
     inner: Any = None
     objective: Any = None
+
+    @property
+    def is_finite(self) -> bool:
+        """False: some parameters are infinite."""
+        return False
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether the limit is known, whose rows may be gone."""
+        return self.inner is not None
 
     def reported(self, theta: ndarray) -> ndarray:
         """Parameters: inf, -inf, or NaN for those that directions of both signs change."""
@@ -103,12 +113,6 @@ class LimitEstimate(Estimate):
         out = np.zeros((len(self.fit.theta), len(self.fit.theta)))
         out[np.ix_(self.kept, self.kept)] = 0.5 * (V + V.T)
         return out
-
-
-def at_infinity(values: ndarray, signs: ndarray) -> ndarray:
-    """Values where the sign is 0, else infinity of that sign; NaN where the sign is."""
-    with np.errstate(invalid="ignore"):
-        return np.where(signs == 0, values, signs * np.inf)
 
 
 class Selected:

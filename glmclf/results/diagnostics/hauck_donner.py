@@ -39,7 +39,7 @@ def flat_pvalues(res: Any) -> ndarray:
 def lr_pvalue(res: Any, j: int) -> float:
     """p-value of the likelihood ratio test that a parameter is 0; NaN without a likelihood, or with directions of both
     signs."""
-    if res._reduction is not None and (res._reduction.penalised is None or res._reduction.flic):
+    if not res._state.estimate.is_maximum:
         return np.nan
     r = np.zeros(len(res._theta))
     r[j] = 1.0
@@ -141,7 +141,7 @@ def undecided_in_stream(res: Any) -> Blocks:
 def flagged(res: Any) -> list[list[Any]]:
     """Places of the finite coefficients, constants aside, with the effect, and likelihood ratio p-values."""
     model = res.model
-    if model._rows_ is None or model._pseudo or res._constraint is not None or not res.converged:
+    if model._rows_ is None or model._pseudo or res._state.estimate.constraints or not res.converged:
         return []
     found = np.flatnonzero(derivatives_of(res, suspects(res)) < 0)
     return [[int(j), float(lr_pvalue(res, int(j))) if i < SHOWN else np.nan] for i, j in enumerate(found)]
@@ -165,8 +165,8 @@ def hauck_donner_notes(res: Any) -> list[str]:
 
 def fit_with_a_likelihood(res: Any) -> str:
     """Which other fit to ask, if this one has no likelihood ratio tests and profiles of its own."""
-    if res._reduction is None:
+    if res._state.estimate.is_maximum:
         return ""
-    if res._reduction.penalised is None:
-        return " of the fit without bias_reduction="
-    return " of the fit without flic=True, which has the same slopes" if res._reduction.flic else ""
+    if res._state.estimate.flic:
+        return " of the fit without flic=True, which has the same slopes"
+    return " of the fit without bias_reduction="

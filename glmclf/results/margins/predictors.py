@@ -284,7 +284,7 @@ class Regression(Source):
         if cone is None:
             return steps
         if not self.several:
-            from glmclf.core.separation.limit import at_infinity
+            from glmclf.core.fit.estimate import at_infinity
 
             return at_infinity(steps[:, 0], signs_of_rows(cone, d)[0])[:, None]
         infinite = (cone.signs.reshape(-1, self.k) != 0).any(axis=0)  # NaN, too

@@ -133,7 +133,7 @@ class BinaryResults(
         if X is None:
             assert self._ruled_out is not None
             return _decided(eta, self._ruled_out)
-        from glmclf.core.separation.limit import at_infinity
+        from glmclf.core.fit.estimate import at_infinity
 
         found = [signs_of_rows(self._cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
         signs, unknown = (np.concatenate(part) for part in zip(*found)) if found else (np.zeros(0), np.zeros(0, bool))

@@ -2,193 +2,147 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.design.columns import triangular_inverse
-from glmclf.core.fit.estimate import into_basis
+from glmclf.core.fit.bias import ReducedEstimate
+from glmclf.core.fit.constraints import ConstrainedEstimate, Within
+from glmclf.core.fit.estimate import Estimate, into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.numerics.double_double import product
+from glmclf.core.separation.cone import cone_where
+from glmclf.core.separation.limit import LimitEstimate, held_and_kept, limit_objective
+from glmclf.core.separation.search import constraints_of, ruled_out
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses.wald import check_alpha
-from glmclf.results.regression.state import StateViews
-from glmclf.results.requires import Needs, check_needs, requires
-
-if TYPE_CHECKING:
-    from glmclf.inference.profile.likelihood import Profile
-
+from glmclf.inference.profile.likelihood import Profile
+from glmclf.inference.profile.penalised import PenalisedProfile
+from glmclf.results.regression.criterion import penalised_objective
+from glmclf.results.requires import Needs, check_needs
 
 
-class Profiles(StateViews):
-    """The part of a result that profiles its likelihood."""
+def profile_intervals(res: Any, alpha: float) -> pd.DataFrame:
+    """See `LikelihoodTests.conf_int`."""
+    _check_profile(res)
+    alpha = check_alpha(alpha)
+    p, omitted = len(res._state.theta), res._state.omitted
+    gone = np.zeros(p, dtype=bool) if omitted is None else omitted
+    ends = [(np.nan, np.nan) if gone[j] else _ends(res, j, alpha) for j in range(p)]
+    return pd.DataFrame(np.array(ends), index=res.model._param_index, columns=[0, 1])
 
-    model: Any
-    _origin: Any
 
-    @requires()
-    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
-        """Confidence intervals of the parameters.
+def _check_profile(res: Any) -> None:
+    what = 'conf_int(method="profile")'
+    check_needs(res, what, Needs.LIKELIHOOD, Needs.OBJECTIVE)
+    if not res._state.estimate.is_maximum:
+        raise NotImplementedError(
+            f"{what} with flic=True: the corrected intercept is no maximum. Fit with flic=False for the slopes"
+        )
+    if res.cov_type not in MODEL_BASED:
+        raise NotImplementedError(
+            f'{what} with cov_type="{res.cov_type}": a profile likelihood takes the model to be right, which '
+            'robust standard errors do not. Use method="wald", or with_cov("nonrobust") first'
+        )
+    _ = res.model._rows
 
-        Parameters
-        ----------
-        alpha : float
-            One minus the level, in (0, 1).
-        method : {"wald", "profile"}
-            "wald": estimate -/+ z se. "profile": all values that a likelihood ratio test of level `alpha` does not
-            reject, {c : 2 (llf - max of the log-likelihood with b_j = c) <= chi-squared(1; 1 - alpha)}; they need no
-            symmetry, and are the same whatever the parameter is called (a coefficient, or its exponential).
 
-        Returns
-        -------
-        DataFrame
-            Columns 0 and 1: the ends. Of a separated fit the profile interval of a coefficient at infinity is
-            one-sided, [lower, inf] or [-inf, upper]; with directions of both signs it is [-inf, inf]. NaN for columns
-            left out. Of a fit with bias_reduction="firth" it is of the penalised likelihood, which may have several
-            maxima where a coefficient is held: the highest that a search from several points finds counts, and an end
-            is the first value beyond the estimate at which the test rejects. NaN, with an `InferenceWarning`, for an
-            end at which the statistic could not be brought to the quantile.
+def _ends(res: Any, j: int, alpha: float) -> tuple[float, float]:
+    r = np.zeros(len(res._state.theta))
+    r[j] = 1.0
+    profile, toward = profile_of(res, r)
+    if profile is None:
+        return (-np.inf, np.inf) if np.isnan(toward) else (res._state.theta[j], res._state.theta[j])
+    ends, failed = profile.ends(alpha, toward)
+    if failed:
+        name = res.model._param_names[j]
+        warn(f'conf_int(method="profile") of "{name}": {"; ".join(failed)}. NaN stands for it', InferenceWarning)
+    return ends
 
-        Raises
-        ------
-        ValueError
-            Profile of a pseudo-likelihood (sampling weights, fractions), or of a fit that did not converge.
-        NotImplementedError
-            Profile of a robust covariance, or of a bias reduction that maximises no likelihood.
-        DataError
-            Profile of a result whose rows were removed or not saved.
 
-        References
-        ----------
-        Venzon & Moolgavkar (1988), A method for computing profile-likelihood-based confidence intervals. Applied
-        Statistics 37, 87-94. Heinze & Schemper (2002), Statistics in Medicine 21, 2409-2419.
+def profile_of(res: Any, r: ndarray) -> tuple[Profile | None, float]:
+    """The profile of r'theta, and the sign of its infinite estimate or 0.
 
-        Examples
-        --------
-        >>> from glmclf import Logit, datasets
-        >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
-        >>> res.conf_int(method="profile").round(3)
-                        0      1
-        Intercept -21.660 -4.549
-        GPA         0.971  5.934
-        PSI         0.467  4.699
-        """
-        if method != "profile":
-            return super().conf_int(alpha, method)  # type: ignore[misc]
-        self._check_profile()
-        alpha = check_alpha(alpha)
-        p = len(self._theta)
-        gone = np.zeros(p, dtype=bool) if self._omitted is None else self._omitted
-        ends = [(np.nan, np.nan) if gone[j] else self._ends(j, alpha) for j in range(p)]
-        return pd.DataFrame(np.array(ends), index=self.model._param_index, columns=[0, 1])
+    None with NaN where directions of both signs exist: then every value is as likely as any; None with 0 where
+    constraints fix it.
+    """
+    if res._origin is not None:
+        return profile_of(res._origin, r @ res._origin._change_of_base(res.model))
+    return _profile(res._state.estimate, res, r)
 
-    def _check_profile(self) -> None:
-        res: Any = self
-        what = 'conf_int(method="profile")'
-        check_needs(self, what, Needs.LIKELIHOOD, Needs.OBJECTIVE)
-        if self._reduction is not None and self._reduction.flic:
-            raise NotImplementedError(
-                f"{what} with flic=True: the corrected intercept is no maximum. Fit with flic=False for the slopes"
-            )
-        if res.cov_type not in MODEL_BASED:
-            raise NotImplementedError(
-                f'{what} with cov_type="{res.cov_type}": a profile likelihood takes the model to be right, which '
-                'robust standard errors do not. Use method="wald", or with_cov("nonrobust") first'
-            )
-        _ = self.model._rows
 
-    def _ends(self, j: int, alpha: float) -> tuple[float, float]:
-        r = np.zeros(len(self._theta))
-        r[j] = 1.0
-        profile, toward = self._profile_of(r)
-        if profile is None:
-            return (-np.inf, np.inf) if np.isnan(toward) else (self._theta[j], self._theta[j])
-        ends, failed = profile.ends(alpha, toward)
-        if failed:
-            name = self.model._param_names[j]
-            warn(f'conf_int(method="profile") of "{name}": {"; ".join(failed)}. NaN stands for it', InferenceWarning)
-        return ends
+@singledispatch
+def _profile(found: Estimate, res: Any, r: ndarray) -> tuple[Profile | None, float]:
+    """`profile_of` an estimate of some kind."""
+    theta, back = res._state.narrow_centred.fit.theta, -float(r @ res._state.wide_shift)
+    return Profile(res._objective(), theta, res._state.value, _narrow_row(res, r), back), 0.0
 
-    def _profile_of(self, r: ndarray) -> tuple[Profile | None, float]:
-        """The profile of r'theta, and the sign of its infinite estimate or 0.
 
-        None with NaN where directions of both signs exist: then every value is as likely as any; None with 0 where
-        constraints fix it.
-        """
-        from glmclf.inference.profile.likelihood import Profile
-        from glmclf.inference.profile.penalised import PenalisedProfile
+@_profile.register
+def _of_reduced(found: ReducedEstimate, res: Any, r: ndarray) -> tuple[Profile | None, float]:
+    objective, value, back = penalised_objective(res), found.maximised, -float(r @ res._state.wide_shift)
+    assert value is not None
+    return PenalisedProfile(objective, res._state.narrow_centred.fit.theta, value, _narrow_row(res, r), back), 0.0
 
-        res: Any = self
-        if self._origin is not None:
-            return self._origin._profile_of(r @ self._origin._change_of_base(self.model))
-        if self._constraint is not None:
-            return self._profile_within(r), 0.0
-        back = -float(r @ res._state.wide_shift)
-        if self._reduction is not None:
-            objective, value = res._penalised_objective(), self._reduction.penalised
-            return PenalisedProfile(objective, res._narrow_centred.fit.theta, value, self._narrow_row(r), back), 0.0
-        if self._cone is None:
-            theta = res._narrow_centred.fit.theta
-            return Profile(res._objective(), theta, self._value, self._narrow_row(r), back), 0.0
-        sign = float(self._cone.sign_of(r[None])[0])
-        if np.isnan(sign):
-            return None, sign
-        return (self._profile_to_infinity(r) if sign else self._profile_in_the_limit(r)), sign
 
-    def _profile_within(self, r: ndarray) -> Profile | None:
-        """Of what the constraints leave free."""
-        from glmclf.core.fit.constraints import Within
-        from glmclf.inference.profile.likelihood import Profile
+@_profile.register
+def _of_constrained(found: ConstrainedEstimate, res: Any, r: ndarray) -> tuple[Profile | None, float]:
+    """The profile of what the constraints leave free."""
+    c = found.constraint
+    assert c is not None
+    if c.fixed(r[None])[0][0]:
+        return None, 0.0
+    origin = c.origin + res._state.moved
+    eta = np.linalg.lstsq(c.Q, res._state.inner - origin, rcond=None)[0]
+    r = res._in_coordinates(r[None])[2][0]
+    part = Within(res._objective(), c.Q, origin)
+    return Profile(part, eta, res._state.value, c.Q.T @ r, float(r @ c.origin)), 0.0
 
-        res, c = cast(Any, self), self._constraint
-        if c.fixed(r[None])[0][0]:
-            return None
-        origin = c.origin + res._moved
-        eta = np.linalg.lstsq(c.Q, res._inner - origin, rcond=None)[0]
-        r = res._in_coordinates(r[None])[2][0]
-        return Profile(Within(res._objective(), c.Q, origin), eta, self._value, c.Q.T @ r, float(r @ c.origin))
 
-    def _narrow_row(self, r: ndarray) -> ndarray:
-        """A combination in the coordinates of the fit, of the columns that are left."""
-        res: Any = self
-        return res._in_coordinates(r[None])[2][0][res._places]
+@_profile.register
+def _of_separated(found: LimitEstimate, res: Any, r: ndarray) -> tuple[Profile | None, float]:
+    sign = float(found.signs(r[None])[0])
+    if np.isnan(sign):
+        return None, sign
+    return (_profile_to_infinity(res, r) if sign else _profile_in_the_limit(found, res, r)), sign
 
-    def _profile_in_the_limit(self, r: ndarray) -> Profile:
-        """No separating direction moves r'theta: its profile is that of the likelihood of the rows left."""
-        from glmclf.inference.profile.likelihood import Profile
 
-        res: Any = self
-        back = -float(r @ res._state.wide_shift)
-        inner, objective, r = self._limit.inner, self._limit.objective, r[self._limit.kept]
-        if inner.basis is not None:
-            objective, r = objective.rotated(inner.basis), _row_into(inner.basis, r)
-        return Profile(objective, inner.fit.theta, self._value, r, back)
+def _narrow_row(res: Any, r: ndarray) -> ndarray:
+    """A combination in the coordinates of the fit, of the columns that are left."""
+    return res._in_coordinates(r[None])[2][0][res._state.places]
 
-    def _profile_to_infinity(self, r: ndarray) -> Profile:
-        """Directions that move r'theta are cut off where it is held; those that do not lead to a limit of their own."""
-        from glmclf.core.separation.cone import cone_where
-        from glmclf.core.separation.limit import held_and_kept, limit_objective
-        from glmclf.core.separation.search import constraints_of, ruled_out
-        from glmclf.inference.profile.likelihood import Profile
 
-        res: Any = self
-        objective, shift = centred(self.model._objective(columns=res._columns))
-        theta, r = res._inner[res._places], r[res._places]
-        back = -float(r @ shift)
-        constraints = constraints_of(objective)
-        cone = cone_where(constraints, r[None])
-        if cone is None:
-            if not objective(theta).well_conditioned(objective.blocks.arrays[0].least_rcond):
-                R = triangular_factor(objective.blocks)
-                objective, theta, r = objective.rotated(R), into_basis(R, theta), _row_into(R, r)
-            return Profile(objective, theta, self._value, r, back)
-        _, kept = held_and_kept(cone, constraints)
-        _, limit = limit_objective(objective, cone, ruled_out(objective, cone, constraints), kept)
-        return Profile(limit, theta[kept], self._value, r[kept], back)
+def _profile_in_the_limit(found: LimitEstimate, res: Any, r: ndarray) -> Profile:
+    """No separating direction moves r'theta: its profile is that of the likelihood of the rows left."""
+    _ = res.model._rows  # refuses where they are gone
+    back = -float(r @ res._state.wide_shift)
+    inner, objective, r = found.inner, found.objective, r[found.kept]
+    if inner.basis is not None:
+        objective, r = objective.rotated(inner.basis), _row_into(inner.basis, r)
+    return Profile(objective, inner.fit.theta, res._state.value, r, back)
+
+
+def _profile_to_infinity(res: Any, r: ndarray) -> Profile:
+    """Directions that move r'theta are cut off where it is held; those that do not lead to a limit of their own."""
+    objective, shift = centred(res.model._objective(columns=res._state.columns))
+    theta, r = res._state.inner[res._state.places], r[res._state.places]
+    back = -float(r @ shift)
+    constraints = constraints_of(objective)
+    cone = cone_where(constraints, r[None])
+    if cone is None:
+        if not objective(theta).well_conditioned(objective.blocks.arrays[0].least_rcond):
+            R = triangular_factor(objective.blocks)
+            objective, theta, r = objective.rotated(R), into_basis(R, theta), _row_into(R, r)
+        return Profile(objective, theta, res._state.value, r, back)
+    _, kept = held_and_kept(cone, constraints)
+    _, limit = limit_objective(objective, cone, ruled_out(objective, cone, constraints), kept)
+    return Profile(limit, theta[kept], res._state.value, r[kept], back)
 
 
 def _row_into(basis: ndarray, r: ndarray) -> ndarray:

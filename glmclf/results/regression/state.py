@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.aliasing import columns_kept, narrow, narrow_basis, places_kept
-from glmclf.core.fit.estimate import Estimate, from_basis, into_basis
+from glmclf.core.fit.aliasing import columns_kept, narrow, narrow_basis, not_estimable, places_kept
+from glmclf.core.fit.estimate import Estimate, at_infinity, from_basis, into_basis
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.inference.covariance.types import Covariance
@@ -70,6 +70,32 @@ class FitState:
         inner = estimate.fit.theta
         given = replace(estimate.fit, theta=inner - _moved(estimate, k, q, shift))
         return cls(replace(estimate, fit=given), *covariance, k, q, shift, inner)
+
+    # ------------------------------------------------------------------------------------------------ the estimate
+    @property
+    def fit(self) -> Fit:
+        """The fit, in its own coordinates."""
+        return self.estimate.fit
+
+    @property
+    def value(self) -> float:
+        """The log-likelihood, without the coefficients of counts."""
+        return self.estimate.fit.evaluation.value
+
+    @property
+    def basis(self) -> ndarray | None:
+        """The basis of the fit's coordinates, None where they are those of X."""
+        return self.estimate.basis
+
+    @property
+    def exact(self) -> bool | None:
+        """Whether rows are put into the basis in twofold arithmetic."""
+        return self.estimate.exact
+
+    @property
+    def combinations(self) -> Mapping[int, Mapping[int, float]]:
+        """What the columns that were left out equal, column -> {column: coefficient}."""
+        return self.estimate.omitted
 
     # ------------------------------------------------------------------------------------------- columns and places
     @cached_property
@@ -157,6 +183,21 @@ class FitState:
     def coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Estimate, covariance and R in the fit's coordinates, where an ill-conditioned design keeps its digits."""
         return self.estimate.fit.theta, self.covariance.matrix, self.estimate.coordinates(R)
+
+    def combined(self, R: ndarray, estimate: ndarray, se: ndarray, units: Any) -> tuple[ndarray, ndarray]:
+        """Combinations of parameters, rows of R, and their standard errors as they are reported, from finite ones.
+
+        inf, -inf or NaN where a combination is infinite, NaN where columns left out make it arbitrary, and without a
+        standard error where constraints fix it.
+        """
+        signs = self.estimate.signs(R)
+        if signs.any():
+            estimate, se = at_infinity(estimate, signs), np.where(signs == 0, se, np.nan)
+        if self.combinations:
+            lost = [bool(not_estimable(self.combinations, row[None], self.k, units)) for row in R]
+            estimate, se = np.where(lost, np.nan, estimate), np.where(lost, np.nan, se)
+        fixed, values = self.estimate.fixed(R)
+        return np.where(fixed, values, estimate), np.where(fixed, 0.0, se)
 
     # --------------------------------------------------------------------------------------------------- changes
     def with_covariance(self, covariance: Covariance, groupings: list[str]) -> FitState:
