@@ -57,7 +57,7 @@ OPTIONS = {
     "reps": ("N", "bootstrap: replications (default: 999)"),
     "seed": ("N", "bootstrap and sgd: of the random numbers"),
     "method": ("M", "solver: irls (default), newton, bfgs, lbfgs or sgd"),
-    "exponentiate": (None, "odds ratios (mnlogit: relative risk ratios) for coefficients"),
+    "exponentiate": (None, "odds ratios, or what exp of a coefficient is, for coefficients"),
     "priors": ("P", "equal, or as in a=0.2,b=0.8 or 0.2,0.8"),
     "prior_smoothing": ("X", "pseudo-count of each class, for priors that are estimated"),
     "covariance": ("KIND", "full (default), diag or spherical (naivebayes: diag)"),

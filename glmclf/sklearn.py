@@ -43,7 +43,8 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     model : str or class
-        "logit", "probit", "cloglog" (two classes), "mnlogit", "lda", "qda", "naivebayes", or the class.
+        The lower-case name, as in `glmclf.formula.api`, or the class. Binary models, "logit" and its like, are of two
+        classes; "mnlogit", "lda", "qda" and "naivebayes" take several.
     formula : str, optional
         A patsy formula, ``"y ~ x1 + C(g)"``, or its right side alone. By default all columns, each as it is. Columns of
         arrays are called x0, x1, ...
@@ -414,7 +415,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     def coef_(self) -> ndarray:
         """Coefficients of the design's columns, (1, k) of two classes, (K, k) of several; zero for the reference.
 
-        Of Logit, Probit, CLogLog and MNLogit, and of the logit that LDA implies. Columns are those of the formula,
+        Of regressions, and of the logit that LDA implies. Columns are those of the formula,
         ``results_.model.exog_names`` without the intercept, which are features only without a formula.
         """
         return self._linear()[1:].T
@@ -451,8 +452,9 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         """Coefficients of the second class, where the model is of the first."""
         if self._levels()[1] == self.classes_[1]:
             return values
-        if kind == "CLogLog":
-            raise AttributeError(f"CLogLog of event={self.classes_[0]!r} is not linear in the other class")
+        link = getattr(self.results_.model, "link", None)
+        if link is not None and not link.symmetric:
+            raise AttributeError(f"{kind} of event={self.classes_[0]!r} is not linear in the other class")
         return -values
 
 

@@ -29,6 +29,7 @@ from glmclf.core.fit.rank import dependencies_in, roundings
 from glmclf.core.fit.solvers.sgd import RAW
 from glmclf.core.fit.unique_rows import Distinct, of_counts
 from glmclf.core.likelihood.objective import Objective
+from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.data.design.arrays import is_sparse, sparse_rows
@@ -88,11 +89,13 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         raise NotImplementedError
 
     @property
+    @named
     def df_model(self) -> int:
         """Parameters, the constant not counted."""
         return len(self.exog_names) - self.k_constant
 
     @property
+    @named
     def df_resid(self) -> float:
         """Observations less parameters."""
         return self.nobs - len(self._param_names)
@@ -248,6 +251,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     def _weighted(self, values):
         return values if self._rows.weights is None else self._rows.weights * values
 
+    @named
     def loglike(self, params: Any) -> float:
         """Log-likelihood at `params`: sum of w_i l_i, with the binomial coefficients of counts.
 
@@ -258,38 +262,46 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             return float(np.sum(self.loglikeobs(params)))
         return float(self._objective().gradient(self._flat(params)).value + self._constant)
 
+    @named
     def loglikeobs(self, params: Any) -> ndarray:
         """Log-likelihood of each row at `params`, times its weight, (n,)."""
         return self._weighted(self._pointwise(params)[0] + self._constant_rows())
 
+    @named
     def score(self, params: Any) -> ndarray:
         """Derivative of `loglike`, (p,)."""
         if np.isinf(self._flat(params)).any():
             return self.score_obs(params).sum(axis=0)
         return self._objective().gradient(self._flat(params)).score
 
+    @named
     def score_factor(self, params: Any) -> ndarray:
         """Derivative of `loglikeobs` in the linear predictor, (n,)."""
         return self._weighted(self._pointwise(params)[1])
 
+    @named
     def score_obs(self, params: Any) -> ndarray:
         """Derivative of `loglikeobs` in the parameters, (n, p)."""
         return self.score_factor(params)[:, None] * self._rows.X[:].toarray()
 
+    @named
     def hessian_factor(self, params: Any) -> ndarray:
         """Second derivative of `loglikeobs` in the linear predictor, (n,)."""
         return -self._weighted(self._pointwise(params)[2])
 
+    @named
     def hessian(self, params: Any) -> ndarray:
         """Second derivative of `loglike`, (p, p)."""
         return -self.information(params)
 
+    @named
     def information(self, params: Any, expected: bool = False) -> ndarray:
         """Observed information, minus the Hessian, or the expected (Fisher) information, (p, p)."""
         return self._objective()(self._flat(params), expected).information
 
     # --------------------------------------------------------------------------------------------------- fit
     @documents_covariances
+    @named
     def fit(
         self,
         method: str = "irls",

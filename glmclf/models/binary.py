@@ -13,6 +13,7 @@ from glmclf.core.fit.estimate import scalar_maximum
 from glmclf.core.fit.offsets import typical
 from glmclf.core.likelihood import links
 from glmclf.core.likelihood.pointwise import Binomial
+from glmclf.core.rows.asked import named
 from glmclf.data.response.response import BinaryResponse
 from glmclf.models.base import Model
 from glmclf.results.regression.binary import BinaryResults
@@ -127,6 +128,7 @@ class BinaryModel(Model[BinaryResults]):
         return objective.gradient(self._null_intercept + shift).value
 
     # ----------------------------------------------------------------------------------------------- predict
+    @named
     def predict(self, params: Any, exog: Any = None, which: str = "mean", offset: Any = None) -> ndarray:
         """Predictions at any parameters.
 
@@ -242,5 +244,5 @@ class CLogLog(BinaryModel):
 
 
 _PARAMETERS = str(BinaryModel.__doc__).split("\n", 2)[2].strip()
-for _model in (Logit, Probit, CLogLog):
+for _model in BinaryModel.__subclasses__():
     _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)

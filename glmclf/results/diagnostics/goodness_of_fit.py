@@ -175,7 +175,7 @@ def moment_names(res: Any) -> list[str]:
     if res._cone is not None or res._constraint is not None:
         n = moments.n_indicators(finite_parameters(res), 1, False)
     link = getattr(res.model, "link", None)  # MNLogit has none
-    logit = q == 1 and (link is None or link.name == "logit")
+    logit = q == 1 and (link is None or link.canonical)
     return [
         "sum of squares",
         *(["Stukel"] if logit else []),

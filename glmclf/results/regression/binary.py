@@ -28,10 +28,8 @@ from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
-from glmclf.results.requires import requires
+from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
-
-LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 
 
 class BinaryResults(
@@ -89,11 +87,9 @@ class BinaryResults(
         Raises
         ------
         NotImplementedError
-            Another link: its coefficients are no log odds ratios.
+            Another link: its coefficients are no log odds ratios. Where exp(b) is another ratio,
+            `summary_frame(exponentiate=True)` has it.
         """
-        if self.model.link.name != "logit":
-            name = type(self.model).__name__
-            raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio")
         return frames.odds_ratios(self, alpha=alpha, units=units, method=method)
 
     # ---------------------------------------------------------------------------------------------- row-sized
@@ -141,7 +137,7 @@ class BinaryResults(
         return at_infinity(eta, signs)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def fittedvalues(self) -> pd.Series:
         """Fitted probabilities of the event, by row."""
         return self._row_series(self.model.link.cdf(self._eta))
@@ -155,32 +151,32 @@ class BinaryResults(
         return self._row_series(values)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_response(self) -> pd.Series:
         """y/m - p."""
         return self._residual(residuals.response)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_pearson(self) -> pd.Series:
         """(y - m p) / sqrt(m p (1 - p)), times the square root of a sampling weight in units of their mean."""
         return self._residual(residuals.pearson, scaled=True)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_dev(self) -> pd.Series:
         """Signed square roots of the rows' deviances, times those of sampling weights in units of their mean: their
         squares add up to the deviance, over that mean."""
         return self._residual(residuals.deviance, scaled=True)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_generalized(self) -> pd.Series:
         """Derivative of the log-likelihood in the linear predictor: the residuals that are orthogonal to X."""
         return self._residual(residuals.generalized)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_working(self) -> pd.Series:
         """(y/m - p) / f(eta): the residuals of the weighted least squares fit at convergence."""
         return self._residual(residuals.working)
@@ -215,7 +211,7 @@ class BinaryResults(
             return _Sums(sums, gof.Spread.of(eta, w * m))
 
         found = model._rows.blocks().over_parts(part)
-        latent = gof.mckelvey_zavoina(found.spread, LATENT_VARIANCE[link.name])
+        latent = gof.mckelvey_zavoina(found.spread, link.latent_variance)
         return gof.of_probabilities(found.sums, mean, fractions) | {"McKelvey-Zavoina": latent}
 
     # ---------------------------------------------------------------------------------------------- predicting
@@ -356,11 +352,11 @@ class BinaryResults(
     def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
         """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""
         link = self.model.link
-        if which == "linear" and link.name != "logit":
+        if which == "linear" and not link.canonical:
             raise NotImplementedError(f'priors= with which="linear" is for Logit; with {link.name} use which="mean"')
         event, other = self._prevalences(priors)
         shift = np.log(event / self._event_share) - np.log(other / (1.0 - self._event_share))
-        return (eta if link.name == "logit" else link.logcdf(eta) - link.logsf(eta)) + shift
+        return (eta if link.canonical else link.logcdf(eta) - link.logsf(eta)) + shift
 
     def _prevalences(self, priors) -> tuple[float, float]:
         levels = self.model._response.levels
@@ -440,7 +436,7 @@ class BinaryResults(
         root = evaluation.factor.root
         return w * np.concatenate([((x.toarray() @ root) ** 2).sum(axis=1) for x, *_ in expandable(objective.blocks)])
 
-    @requires()
+    @requires(Needs.ROWS)
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the fitted model.
 

@@ -55,9 +55,10 @@ def _check_comparable(res: Any, other: Any) -> None:
 
 def _refuse_other_class(res: Any, other: Any) -> None:
     a, b = type(res.model).__name__, type(other.model).__name__
-    if a == b == "CLogLog":
+    link = getattr(res.model, "link", None)
+    if a == b and link is not None and not link.symmetric:
         raise ValueError(
-            "a CLogLog is not nested in one of the other event, as the two tails of its link differ. Fit both with "
+            f"a {a} is not nested in one of the other event, as the two tails of its link differ. Fit both with "
             "the same event="
         )
     names = [comparability.coded_levels(one) for one in (res, other)]

@@ -200,7 +200,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return np.where(lost, -np.inf, np.where(unsure[:, None], np.nan, z))
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def fittedvalues(self) -> pd.DataFrame:
         """Fitted probabilities, a column a level."""
         return self._by_level(self.model._transform(self._eta, "mean"), self.model._rows.index)
@@ -214,20 +214,20 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return self._by_level(values, r.index)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_response(self) -> pd.DataFrame:
         """y/m - p, a column a level."""
         return self._residual(level_residuals.response)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_pearson(self) -> pd.DataFrame:
         """(y - m p) / sqrt(m p (1 - p)), a column a level, times the square root of a sampling weight in units of their
         mean."""
         return self._residual(level_residuals.pearson, scaled=True)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_generalized(self) -> pd.DataFrame:
         """y - m p of each level that has an equation: the derivative of the log-likelihood in its linear predictor.
 
@@ -238,7 +238,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return pd.DataFrame(u, index=r.index, columns=pd.Index(model._equations, dtype=object))
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_dev(self) -> pd.DataFrame:
         """sign(y - m p) sqrt(2 (y log(y / (m p)) - (y - m p))), a column a level, times the square root of a sampling
         weight in units of their mean: their squares add up to the deviance of each row, and of the fit over that mean.
@@ -246,7 +246,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return self._residual(level_residuals.deviance_by_level, scaled=True)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_misclassified(self) -> pd.Series:
         """1 where the most probable level is not the observed one, else 0; of counts the share of the other levels."""
         r, model = self.model._rows, self.model
@@ -255,7 +255,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return pd.Series(no[np.arange(len(r)), best], index=r.index)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_working(self) -> pd.DataFrame:
         """y_j/(m p_j) - y_0/(m p_0) of each level j that has an equation, 0 the reference: the residuals of the
         weighted least squares fit at convergence, W^-1 (y - m p)."""
@@ -292,7 +292,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     def _class_names(self) -> list[Any]:
         return self.model._classes
 
-    @requires(Needs.MLE, Needs.UNCONSTRAINED, Needs.FINITE, Needs.LIKELIHOOD)
+    @requires(Needs.MLE, Needs.UNCONSTRAINED, Needs.FINITE, Needs.LIKELIHOOD, Needs.ROWS)
     def iia_test(self, method: str = "hausman-mcfadden", seed=None) -> pd.DataFrame:
         """Independence of irrelevant alternatives: does leaving a level out change how the others compare?
 
@@ -599,7 +599,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         new |= {".resid": signed, ".hat": found.leverage + 0.0 * signed, ".cooksd": found.cooks + 0.0 * signed}
         return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
 
-    @requires()
+    @requires(Needs.ROWS)
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the fitted model.
 

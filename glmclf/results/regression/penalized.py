@@ -289,8 +289,8 @@ class RegularizedResults(RegressionResults):
 
     def _columns_shown(self, alpha: float, exponentiate: bool = False) -> frames.Coefficients:
         """What tables show; NaN for what there is not."""
-        if exponentiate and getattr(getattr(self.model, "link", None), "name", "") == "probit":
-            raise NotImplementedError("exponentiate=True: the exponential of a Probit coefficient is no ratio")
+        if exponentiate:
+            frames.check_ratio(self)
         ends = wald.intervals(self._theta, self._se, alpha)
         z = self._theta / self._se if self._again else np.full(len(self._theta), np.nan)
         p = wald.z_pvalues(z) if self._again else z
@@ -355,15 +355,12 @@ class RegularizedResults(RegressionResults):
             Without z and p; after a lasso the ratios alone.
         """
         _check_interval(self, "odds_ratios", method)
-        several = self.model._likelihood.n_eta > 1
-        if not several and self.model.link.name != "logit":
-            name = type(self.model).__name__
-            raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio")
+        frames.check_odds(self)
         index = self._param_index
         sizes = frames._sizes(units or {}, index.get_level_values(-1))
         t = self._columns_shown(alpha).scaled(sizes).exponentiated()
         names = self._headings(alpha, frames.interval_headings(alpha))
-        names[0] = "relative risk ratio" if several else "odds ratio"
+        names[0] = frames.ratio_name(self)
         values = (t.estimate, t.std_error, t.statistic, t.pvalue, t.low, t.high)
         return pd.DataFrame({n: v for n, v in zip(names, values, strict=True) if n}, index=index)
 
