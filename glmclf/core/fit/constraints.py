@@ -123,10 +123,10 @@ class Constraint:
         fixed = (left <= SAME * np.abs(rows * size).max(axis=1, initial=0.0)) & rows.any(axis=1)
         return fixed, np.where(fixed, weights @ self.q, np.nan)
 
-    def implies(self, other: Constraint) -> bool:
-        """Whether what obeys these equations obeys the others."""
-        fixed, values = self.fixed(other.R)
-        return bool(fixed.all() and np.allclose(values, other.q, rtol=SAME, atol=SAME * (1.0 + np.abs(other.q))))
+    def implies(self, R: ndarray, q: ndarray) -> bool:
+        """Whether what obeys these equations obeys others, too."""
+        fixed, values = self.fixed(R)
+        return bool(fixed.all() and np.allclose(values, q, rtol=SAME, atol=SAME * (1.0 + np.abs(q))))
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,11 @@ class ConstrainedEstimate(Estimate):
         """Which combinations the constraints fix, and at which values."""
         assert self.constraint is not None
         return self.constraint.fixed(R)
+
+    def implies(self, R: ndarray, q: ndarray) -> bool:
+        """Whether the constraints imply R theta = q."""
+        assert self.constraint is not None
+        return self.constraint.implies(R, q)
 
     @property
     def fixed_parameters(self) -> ndarray:

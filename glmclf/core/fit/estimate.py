@@ -88,6 +88,20 @@ class Estimate:
         return True
 
     @property
+    def infinite_directions(self) -> int:
+        """Dimensions of the cone of directions along which the likelihood never falls."""
+        return 0
+
+    @property
+    def ruled_out(self) -> Any:
+        """Outcomes of the rows of the fit that the estimate rules out, (n, K) bool; None if it rules none out."""
+        return None
+
+    def rules_out(self, X: Any, K: int) -> ndarray | None:
+        """Outcomes of other rows of the design of the fit that the estimate rules out."""
+        return None
+
+    @property
     def has_limit(self) -> bool:
         """Whether finite parameters are the maximum of a limit of the likelihood, which is known."""
         return False
@@ -152,6 +166,10 @@ class Estimate:
     def fixed(self, R: ndarray) -> tuple[ndarray, ndarray]:
         """Which combinations, rows of R (., p), have one value whatever the data are; and these values, else NaN."""
         return np.zeros(len(R), dtype=bool), np.full(len(R), np.nan)
+
+    def implies(self, R: ndarray, q: ndarray) -> bool:
+        """Whether the estimate obeys R theta = q whatever the data are."""
+        return not len(R)
 
     @property
     def fixed_parameters(self) -> ndarray:

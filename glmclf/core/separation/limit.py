@@ -63,6 +63,15 @@ class LimitEstimate(Estimate):
         return False
 
     @property
+    def infinite_directions(self) -> int:
+        """Dimensions of the cone."""
+        return self.cone.basis.shape[1]
+
+    def rules_out(self, X: Any, K: int) -> ndarray:
+        """Outcomes of rows that were in the fit which the cone rules out, (n, K) bool."""
+        return outcomes_ruled_out(self.cone, K, X)
+
+    @property
     def has_limit(self) -> bool:
         """Whether the limit is known, whose rows may be gone."""
         return self.inner is not None

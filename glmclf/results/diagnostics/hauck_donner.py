@@ -62,7 +62,7 @@ def derivatives_of(res: Any, tested: ndarray) -> ndarray:
     variance = np.einsum("cp,pc->c", R, G)
     blocks, estimate = undecided_rows(res), res._theta[tested]
     likelihood = res.model._likelihood
-    out[tested] = wald_derivatives(likelihood, blocks, res._inner, G, tested, estimate, variance)
+    out[tested] = wald_derivatives(likelihood, blocks, res._state.inner, G, tested, estimate, variance)
     return out
 
 
@@ -94,13 +94,13 @@ def expected_covariance(res: Any) -> ndarray:
 def undecided_rows(res: Any) -> Blocks:
     """The design in the coordinates of the fit and as it is, trials, offset and weights; without what separation
     decides."""
-    gone = res._ruled_out
+    gone = res._state.estimate.ruled_out
     if res.model._rows.streamed:
         return undecided_in_stream(res)
-    objective, shift = centred(res.model._objective(columns=res._columns))
+    objective, shift = centred(res.model._objective(columns=res._state.columns))
     r = res.model._rows if gone is not None or shift.any() else res.model._counted()[0]
     offset = objective.blocks.arrays[3] if r is res.model._rows else r.offset
-    Z = r.X if res._basis is None else r.X.rotated(res._basis)
+    Z = r.X if res._state.basis is None else r.X.rotated(res._state.basis)
     arrays = [Z, r.X, r.trials, offset, r.weights]
     if gone is None:
         return Blocks(*arrays, size=res.model._block_size)
@@ -115,27 +115,26 @@ def undecided_rows(res: Any) -> Blocks:
 
 def undecided_in_stream(res: Any) -> Blocks:
     """`undecided_rows` of a fit to a stream."""
-    blocks, basis = centred(res.model._objective())[0].blocks, res._basis
-    K, cone, gone = res.model._likelihood.n_eta + 1, res._cone, res._ruled_out
+    blocks, basis = centred(res.model._objective())[0].blocks, res._state.basis
+    K, found = res.model._likelihood.n_eta + 1, res._state.estimate
     several = K > 2
 
     def both(X, y, m, offset, w):
         return X if basis is None else X.rotated(basis), X, m, offset, w
 
     def left(X, y, m, offset, w):
-        out = outcomes_ruled_out(cone, K, X)
+        out = found.rules_out(X, K)
         if several:
             return both(X, y, m, offset_of_all(out, offset), w)
         rows = np.flatnonzero(~out.any(axis=1))
         some = (None if a is None else a[rows] for a in (y, m, offset, w))
         return rows, both(X.subset(rows), *some)
 
-    if cone is None:
+    if found.is_finite:
         return blocks.changed(both)
     from glmclf.core.separation.limit import offset_of_all
-    from glmclf.core.separation.outcomes import outcomes_ruled_out
 
-    return blocks.changed(left) if several else blocks.left(left, gone.left)
+    return blocks.changed(left) if several else blocks.left(left, found.ruled_out.left)
 
 
 def flagged(res: Any) -> list[list[Any]]:

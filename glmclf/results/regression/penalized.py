@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import beside as side_by_side
 from glmclf.core.design.columns import some_columns
-from glmclf.core.fit.aliasing import columns_kept, wide
+from glmclf.core.fit.aliasing import wide
 from glmclf.core.fit.estimate import into_basis
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, Spread
@@ -199,7 +199,7 @@ class RegularizedResults(RegressionResults):
     def _share_of_constant(self) -> float:
         """Trace of A (A + R)^-1, A the information on the constants that the coefficients span and R their ridge."""
         model, found = self.model, self._penalised
-        columns = columns_kept(self._combinations, len(model.exog_names))
+        columns = self._state.columns
         both = model._rows.columns().changed(
             lambda X: (side_by_side(some_columns(X, columns), np.ones((X.shape[0], 1))),)
         )
@@ -210,8 +210,8 @@ class RegularizedResults(RegressionResults):
         if self._penalty.lasso.any():  # constants of classes all of whose columns are selected
             C = C[:, ~(C[self._b == 0] != 0).any(axis=0)]
         D = np.kron(model._contrasts_of_levels(), np.eye(len(c))) if found.symmetric else np.eye(len(self._b))
-        DC = D @ C if self._basis is None else into_basis(self._basis, D @ C)
-        A = DC.T @ self._fit.evaluation.information @ DC
+        DC = D @ C if self._state.basis is None else into_basis(self._state.basis, D @ C)
+        A = DC.T @ self._state.fit.evaluation.information @ DC
         return float(np.trace(np.linalg.pinv(A + (C.T * self._penalty.ridge) @ C, hermitian=True) @ A))
 
     @property
@@ -283,7 +283,7 @@ class RegularizedResults(RegressionResults):
         if zero.any():
             names = np.array(self._param_names)[np.isnan(np.diag(self._V))][zero]
             raise ValueError(f"the hypothesis is about {', '.join(names)}, which was not selected")
-        if self._basis is not None and not self.symmetric:
+        if self._state.basis is not None and not self.symmetric:
             return self._in_coordinates(R)
         return np.nan_to_num(self._theta), np.nan_to_num(self._V), R
 
@@ -413,10 +413,10 @@ class RegularizedResults(RegressionResults):
             notes.append(WORDS[self._cov.name])
         elif not self.model._pseudo:
             notes.append("There are no standard errors and no p-values after selection.")
-        if self._combinations:
+        if self._state.combinations:
             from glmclf.results.regression.omitted import omitted_note
 
-            notes.append(omitted_note(self._combinations, self.model.exog_names))
+            notes.append(omitted_note(self._state.combinations, self.model.exog_names))
         if not self.converged:
             notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}.")
         return notes

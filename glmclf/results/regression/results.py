@@ -31,11 +31,11 @@ from glmclf.results.regression.likelihood_tests import LikelihoodTests
 from glmclf.results.regression.omitted import check_new_rows, combination, omitted_note
 from glmclf.results.regression.separation import Separation, as_dict, instead, renamed, separation_of
 from glmclf.results.regression.separation import from_dict as separation_from
-from glmclf.results.regression.state import FitState, StateViews
+from glmclf.results.regression.state import FitState
 from glmclf.results.requires import requires
 
 
-class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, ModelComparison, StateViews, Results):
+class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, ModelComparison, Results):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -70,11 +70,21 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         if fit.message == RAW:
             self.mle_retvals["remaining_error"] = self._remaining_error()
 
+    # what Wald tests, tables and tests of this package know parts of the state by
+    _theta: Any = property(lambda self: self._state.theta)
+    _V: Any = property(lambda self: self._state.V)
+    _cov: Any = property(lambda self: self._state.covariance)
+    _group_names: Any = property(lambda self: self._state.groupings)
+    _omitted: Any = property(lambda self: self._state.omitted)
+    _places: Any = property(lambda self: self._state.places)
+    _size: Any = property(lambda self: self._state.free_count)
+    _value: Any = property(lambda self: self._state.value)
+
     def _remaining_error(self) -> float:
         """Distance to the maximum in standard errors: of the information; of a pseudo-likelihood, those reported."""
         if not self.model._pseudo:
-            return remaining_error(self._fit, self.model._unit)
-        e, at = self._narrow.fit.evaluation, np.ix_(self._places, self._places)
+            return remaining_error(self._state.fit, self.model._unit)
+        e, at = self._state.narrow.fit.evaluation, np.ix_(self._state.places, self._state.places)
         try:
             return float(np.sqrt(wald.quadratic_form(e.factor.solve(e.score), self._cov.matrix[at])))
         except (ValueError, np.linalg.LinAlgError):
@@ -82,8 +92,8 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     def _objective(self):
         """The objective of these columns in the coordinates of the fit, its offset centred."""
-        objective, basis = centred(self.model._objective(columns=self._columns))[0], self._narrow.basis
-        return objective if basis is None else objective.rotated(basis, self._exact)
+        objective, basis = centred(self.model._objective(columns=self._state.columns))[0], self._state.narrow.basis
+        return objective if basis is None else objective.rotated(basis, self._state.exact)
 
     # ----------------------------------------------------------------------------------------------- numbers
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
@@ -100,8 +110,8 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     def _check_new_rows(self, X) -> None:
         """Say which rows to predict disobey a combination that columns of the fit obeyed."""
-        if self._combinations:
-            check_new_rows(self._combinations, X, self.model.exog_names, self._units)
+        if self._state.combinations:
+            check_new_rows(self._state.combinations, X, self.model.exog_names, self._units)
 
     def _check_estimable(self, R: ndarray) -> None:
         """Refuse combinations that are infinite or fixed, or that columns left out make arbitrary."""
@@ -146,13 +156,10 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     def _outcomes_gone(self) -> ndarray:
         """Outcomes of the rows of a separated fit that are ruled out, (n, K) bool."""
         r, K = self.model._rows, self.model._likelihood.n_eta + 1
+        found = self._state.estimate
         if not r.streamed:
-            assert self._ruled_out is not None
-            return self._ruled_out
-        from glmclf.core.separation.outcomes import outcomes_ruled_out
-
-        cone: Any = self._cone
-        return r.blocks().gathered(lambda X, *_: outcomes_ruled_out(cone, K, X))
+            return found.ruled_out
+        return r.blocks().gathered(lambda X, *_: found.rules_out(X, K))
 
     @cached_property
     @requires()
@@ -231,7 +238,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     @cached_property
     def _units(self) -> list[float]:
         """Units of rounding of the columns' numbers, where some of them were left out."""
-        return roundings(self.model._rows.columns()).tolist() if self._combinations else []
+        return roundings(self.model._rows.columns()).tolist() if self._state.combinations else []
 
     def _touches_infinity(self, R: ndarray) -> bool:
         """Whether one of these combinations is infinite."""
@@ -331,8 +338,8 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"The estimate is infinite: {self.separation}. {'Finite coefficients are the limit estimates; ' * some}"
                 f"llf is the supremum. For tests of infinite ones {instead(self.model._pseudo)}."
             )
-        if self._combinations:
-            notes.append(omitted_note(self._combinations, self.model.exog_names))
+        if self._state.combinations:
+            notes.append(omitted_note(self._state.combinations, self.model.exog_names))
         notes += [*hauck_donner_notes(self), *digit_notes(self)]
         if not self.converged:
             notes.append(

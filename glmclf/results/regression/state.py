@@ -256,40 +256,6 @@ class FitState:
         return replace(state, given=f["theta"])
 
 
-class StateViews:
-    """What results read of the state of their fit, under the names that they know it by."""
-
-    _state: FitState
-
-    _fit: Any = property(lambda self: self._state.estimate.fit)
-    _basis: Any = property(lambda self: self._state.estimate.basis)
-    _exact: Any = property(lambda self: self._state.estimate.exact)
-    _combinations: Any = property(lambda self: self._state.estimate.omitted)
-    _cone: Any = property(lambda self: getattr(self._state.estimate, "cone", None))
-    _limit: Any = property(
-        lambda self: self._state.estimate if getattr(self._state.estimate, "inner", None) is not None else None
-    )
-    _ruled_out: Any = property(lambda self: getattr(self._state.estimate, "ruled_out", None))
-    _constraint: Any = property(lambda self: getattr(self._state.estimate, "constraint", None))
-    _reduction: Any = property(lambda self: getattr(self._state.estimate, "reduction", None))
-    _theta: Any = property(lambda self: self._state.theta)
-    _value: Any = property(lambda self: self._state.estimate.fit.evaluation.value)
-    _cov: Any = property(lambda self: self._state.covariance)
-    _group_names: Any = property(lambda self: self._state.groupings)
-    _shift: Any = property(lambda self: self._state.shift)
-    _inner: Any = property(lambda self: self._state.inner)
-    _moved: Any = property(lambda self: self._state.moved)
-    _omitted: Any = property(lambda self: self._state.omitted)
-    _size: Any = property(lambda self: self._state.free_count)
-    _columns: Any = property(lambda self: self._state.columns)
-    _places: Any = property(lambda self: self._state.places)
-    _narrow: Any = property(lambda self: self._state.narrow)
-    _narrow_centred: Any = property(lambda self: self._state.narrow_centred)
-    _finite_theta: Any = property(lambda self: self._state.finite_theta)
-    _found: Any = property(lambda self: self._state.estimate)
-    _V: Any = property(lambda self: self._state.V)
-
-
 def _of_its_kind(stored: dict[str, Any], cone: Any) -> Callable[..., Estimate]:
     """What makes the estimate that a file has."""
     if cone is not None:
