@@ -18,15 +18,8 @@ from numpy import ndarray
 from scipy.linalg import solve_triangular
 
 from glmclf.core.design.columns import Dense
-from glmclf.core.fit.estimate import (
-    FACTORED_ALONE,
-    Estimate,
-    RankDeficiency,
-    from_basis,
-    into_basis,
-    refuse_empty_columns,
-    scalar_maximum,
-)
+from glmclf.core.fit.coordinates import from_basis, into_basis
+from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, RankDeficiency, refuse_empty_columns, scalar_maximum
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted, value
 from glmclf.core.likelihood.objective import Evaluation, Factor, MultinomialObjective, Objective

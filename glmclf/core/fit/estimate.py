@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +13,13 @@ from numpy import ndarray
 from scipy.linalg import eigh
 
 from glmclf.core.design.columns import triangular_inverse
+from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.surrogate import Subsample
 from glmclf.core.fit.warm_start import Approach, approach
-from glmclf.core.likelihood.objective import Evaluation, Factor, Objective
+from glmclf.core.likelihood.objective import Deferred, Evaluation, Factor, Objective
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 
@@ -49,7 +51,7 @@ class Estimate:
     vanished : bool
         Whether the information has all but vanished in some direction: the symptom of separation.
     omitted : mapping of int to dict
-        Columns that were left out and what they equal; see `core.omitted`.
+        Columns that were left out and what they equal; see `Coordinates`.
     exact : bool, optional
         Whether rows are put into the basis in twofold arithmetic; by default where the design is not large.
     """
@@ -64,6 +66,37 @@ class Estimate:
     def theta(self) -> ndarray:
         """The estimate in the coordinates of X."""
         return self.reported(from_basis(self.basis, self.fit.theta))
+
+    # into and out of the coordinates of the model
+    def widened(self, coordinates: Coordinates) -> Self:
+        """The estimate of the columns that are left, in the coordinates of all."""
+        if not coordinates.omitted:
+            return self
+        e, score = self.fit.evaluation, coordinates.spread(self.fit.evaluation.score)
+        evaluation: Evaluation
+        if isinstance(e, Deferred):
+            evaluation = Deferred(e.value, score, partial(_wide_information, e, coordinates))
+        else:
+            evaluation = Evaluation(e.value, score, coordinates.wide(e.information))
+        fit = replace(self.fit, theta=coordinates.spread(self.fit.theta), evaluation=evaluation)
+        return replace(self, fit=fit, basis=coordinates.wide_basis(self.basis), omitted=coordinates.omitted)
+
+    def narrow(self, coordinates: Coordinates) -> Self:
+        """The estimate of the columns that are left alone."""
+        if not coordinates.omitted:
+            return self
+        at, e = coordinates.places, self.fit.evaluation
+        inner = Evaluation(e.value, e.score[at], e.information[np.ix_(at, at)])
+        fit = replace(self.fit, theta=self.fit.theta[at], evaluation=inner)
+        return replace(self, fit=fit, basis=coordinates.narrow_basis(self.basis), omitted={})
+
+    def restored(self, shift: ndarray) -> Self:
+        """The estimate of the offset given from one of a centred offset, larger by `shift`; the evaluation is the same.
+        """
+        if not shift.any():
+            return self
+        moved = shift if self.basis is None else into_basis(self.basis, shift)
+        return replace(self, fit=replace(self.fit, theta=self.fit.theta - moved))
 
     # what kinds of estimates answer in their own way
     @property
@@ -205,25 +238,14 @@ class Estimate:
         return self
 
 
+def _wide_information(e: Evaluation, coordinates: Coordinates) -> ndarray:
+    return coordinates.wide(e.information)
+
+
 def at_infinity(values: ndarray, signs: ndarray) -> ndarray:
     """Values where the sign is 0, else infinity of that sign; NaN where the sign is."""
     with np.errstate(invalid="ignore"):
         return np.where(signs == 0, values, signs * np.inf)
-
-
-def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:
-    """inv(basis) b, equation by equation: parameters, or one side of their covariance, in the coordinates of X."""
-    if basis is None:
-        return b
-    k, T = len(basis), triangular_inverse(basis)
-    parts = [product(T, b[i : i + k].reshape(k, -1)).reshape(b[i : i + k].shape) for i in range(0, len(b), k)]
-    return np.concatenate(parts)
-
-
-def into_basis(basis: ndarray, b: ndarray) -> ndarray:
-    """basis b, equation by equation."""
-    k = len(basis)
-    return np.concatenate([basis @ b[i : i + k] for i in range(0, len(b), k)])
 
 
 def estimate(

@@ -8,7 +8,8 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.columns import is_small, triangular_inverse
-from glmclf.core.fit.estimate import Estimate, from_basis, into_basis
+from glmclf.core.fit.coordinates import from_basis, into_basis
+from glmclf.core.fit.estimate import Estimate
 
 UNIT = 2.0**-53  # of rounding
 MOST = 16.0

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.aliasing import places_kept, wide
 from glmclf.core.fit.constraints import Within
-from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, from_basis
+from glmclf.core.fit.coordinates import Coordinates, from_basis, placed, wide
+from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers.kronecker import Kronecker, Part, lbfgs
 from glmclf.core.fit.solvers.loop import Fit
@@ -361,6 +361,17 @@ class PenalisedEstimate(Estimate):
         """Effective degrees of freedom of each coefficient, (d,)."""
         assert self.spread is not None
         return self.spread.shares
+
+    def with_all_coefficients(self, coordinates: Coordinates) -> PenalisedEstimate:
+        """The coefficients of all columns, with 0 for those left out; the parameters are widened apart."""
+        if not coordinates.omitted:
+            return self
+        assert self.penalty is not None and self.b is not None and self.spread is not None
+        m = len(self.b) // len(coordinates.columns)
+        at, d = coordinates.places_of(m), coordinates.k * m
+        known, form = self.spread.known, Spread(partial(_wide_spread, self.spread, at, d))
+        penalty = replace(self.penalty, alpha=placed(self.penalty.alpha, at, d))
+        return replace(self, penalty=penalty, b=placed(self.b, at, d), spread=form.know() if known else form)
 
     def penalty_to_dict(self) -> dict[str, Any]:
         """What a file keeps of the penalty and of what follows from it."""
@@ -790,23 +801,8 @@ def _null_rows(found: Mapping[int, Mapping[int, float]], k: int) -> ndarray:
     return out
 
 
-def widened(found: PenalisedEstimate, omitted: Any, k: int, q: int) -> PenalisedEstimate:
-    """The coefficients of all k columns, with 0 for those left out; the parameters are widened elsewhere."""
-    if not omitted:
-        return found
-    assert found.penalty is not None and found.b is not None and found.spread is not None
-    at, d = places_kept(omitted, k, q), k * q
-    alpha, b = np.zeros(d), np.zeros(d)
-    alpha[at], b[at] = found.penalty.alpha, found.b
-    spread = Spread(partial(_wide_spread, found.spread, at, d))
-    spread = spread.know() if found.spread.known else spread
-    return replace(found, penalty=replace(found.penalty, alpha=alpha), b=b, spread=spread)
-
-
-def _wide_spread(spread: Spread, at: ndarray, d: int) -> tuple[ndarray, ndarray, ndarray | None]:
-    shares = np.zeros(d)
-    shares[at] = spread.shares
-    return wide(spread.V, at, d), shares, spread.parameters
+def _wide_spread(found: Spread, at: ndarray, d: int) -> tuple[ndarray, ndarray, ndarray | None]:
+    return wide(found.V, at, d), placed(found.shares, at, d), found.parameters
 
 
 def without_covariance(found: PenalisedEstimate) -> PenalisedEstimate:

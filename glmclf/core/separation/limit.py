@@ -16,7 +16,8 @@ from numpy import ndarray
 from scipy.linalg import qr
 
 from glmclf.core.design.columns import beside, some_columns
-from glmclf.core.fit.estimate import Estimate, at_infinity, estimate, from_basis
+from glmclf.core.fit.coordinates import Coordinates, from_basis, wide
+from glmclf.core.fit.estimate import Estimate, at_infinity, estimate
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
@@ -97,6 +98,13 @@ class LimitEstimate(Estimate):
         found = replace(super().mapped(A, inverse, order), cone=self.cone.mapped(A)).without_rows()
         return replace(found, ruled_out=gone)
 
+    def widened(self, coordinates: Coordinates) -> LimitEstimate:
+        """The estimate of the columns that are left, in the coordinates of all."""
+        if not coordinates.omitted:
+            return self
+        found = super().widened(coordinates)
+        return replace(found, cone=wide_cone(self.cone, coordinates), kept=coordinates.places[self.kept])
+
     def without_rows(self) -> LimitEstimate:
         """The estimate without its limit, which is one of rows."""
         return replace(self, kept=None, rows=None, ruled_out=None, inner=None, objective=None)
@@ -122,6 +130,17 @@ class LimitEstimate(Estimate):
         out = np.zeros((len(self.fit.theta), len(self.fit.theta)))
         out[np.ix_(self.kept, self.kept)] = 0.5 * (V + V.T)
         return out
+
+
+def wide_cone(cone: Cone, coordinates: Coordinates) -> Cone:
+    """A cone of the parameters that are left as one of all."""
+    if not coordinates.omitted:
+        return cone
+    M = wide(cone.M, coordinates.columns, coordinates.k)
+    out = replace(cone, basis=coordinates.spread(cone.basis), M=M)
+    if "signs" in vars(cone):  # asked for already
+        vars(out)["signs"] = coordinates.spread(cone.signs)
+    return out
 
 
 class Selected:

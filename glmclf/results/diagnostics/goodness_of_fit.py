@@ -11,7 +11,8 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.core.fit.constraints import ConstrainedEstimate
-from glmclf.core.fit.estimate import Estimate, into_basis
+from glmclf.core.fit.coordinates import into_basis
+from glmclf.core.fit.estimate import Estimate
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.separation.limit import LimitEstimate, Selected
 from glmclf.errors import InferenceWarning, warn

@@ -12,7 +12,8 @@ from scipy.special import fdtrc
 
 from glmclf.core.design.columns import expandable
 from glmclf.core.fit.constraints import ConstrainedEstimate
-from glmclf.core.fit.estimate import Estimate, from_basis
+from glmclf.core.fit.coordinates import from_basis
+from glmclf.core.fit.estimate import Estimate
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.asked import named

@@ -11,7 +11,7 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.core.design.columns import reordered, some_columns
-from glmclf.core.fit.estimate import into_basis
+from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.rank import independent, triangular_factor
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.hypotheses import anova as tests

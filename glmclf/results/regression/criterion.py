@@ -8,8 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.columns import Dense
-from glmclf.core.fit.aliasing import narrow_basis
-from glmclf.core.fit.estimate import from_basis
+from glmclf.core.fit.coordinates import from_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.likelihood.objective import Factor
@@ -38,7 +37,7 @@ class LikelihoodCriterion:
         """Its largest value with some columns of the design, from the estimate that the information predicts for it;
         and where it is."""
         res, state = self.res, self.res._state
-        everything, kept = np.arange(state.k), flat_columns(res, columns)
+        everything, kept = np.arange(state.coordinates.k), flat_columns(res, columns)
         if len(columns) == len(state.columns):
             return state.value, state.theta[kept]
         if not np.isfinite(state.theta).all():
@@ -106,7 +105,7 @@ def penalised_objective(res: Any) -> PenalisedLikelihood:
     """
     from glmclf.core.fit.bias import PenalisedLikelihood
 
-    basis = narrow_basis(res._state.estimate)
+    basis = res._state.narrow.basis
     objective = centred(res.model._objective(columns=res._state.columns))[0]
     return PenalisedLikelihood(objective if basis is None else objective.rotated(basis), basis)
 

@@ -104,7 +104,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
             constraint = found.constraint
             words = said(constraint.R, constraint.q, model._param_names)
             found = replace(found, constraint=replace(constraint, words=words))
-        other._state = self._state.mapped(found, A, model._offset_shift(found.omitted))
+        other._state = self._state.mapped(found, A, model._coordinates_without(found.omitted))
         if self.separation is not None:
             other.separation = renamed(self.separation, model, found.cone)
             other._origin = self._origin or self

@@ -13,8 +13,7 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import beside as side_by_side
 from glmclf.core.design.columns import some_columns
-from glmclf.core.fit.aliasing import wide
-from glmclf.core.fit.estimate import into_basis
+from glmclf.core.fit.coordinates import Coordinates, into_basis
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, Spread
 from glmclf.data.reading.open_source import by_part
@@ -44,13 +43,12 @@ NOT_KEPT = ("_rounded", "_digits", "_flagged")  # facts of a maximum of the like
 
 
 class SpreadCovariance(Covariance):
-    """The covariance of all p parameters from that of an estimate, which has `places` among them, when it is first
-    asked for."""
+    """The covariance of all parameters from that of an estimate of the columns left, when it is first asked for."""
 
-    def __init__(self, name: str, description: str, spread: Spread, places: ndarray | None, p: int):
+    def __init__(self, name: str, description: str, spread: Spread, coordinates: Coordinates):
         super().__init__(name, np.zeros((0, 0)), description)
         del self.__dict__["matrix"]
-        self.__dict__["form"] = partial(_of_parameters, spread, places, p)
+        self.__dict__["form"] = partial(_of_parameters, spread, coordinates)
         if spread.known:
             _ = self.matrix
 
@@ -62,9 +60,9 @@ class SpreadCovariance(Covariance):
         return found
 
 
-def _of_parameters(spread: Spread, places: ndarray | None, p: int) -> ndarray:
+def _of_parameters(spread: Spread, coordinates: Coordinates) -> ndarray:
     assert spread.parameters is not None
-    return spread.parameters if places is None else wide(spread.parameters, places, p)
+    return coordinates.wide(spread.parameters) if coordinates.omitted else spread.parameters
 
 
 class RegularizedResults(RegressionResults):
@@ -484,8 +482,7 @@ class RegularizedResults(RegressionResults):
 
     @classmethod
     def _from_dict(cls, model, stored: dict[str, Any]) -> RegularizedResults:
-        size = len(model.exog_names), model._likelihood.n_eta
-        state = FitState.from_dict(stored["fit"], Covariance.of(stored["covariance"]), *size)
+        state = FitState.from_dict(stored["fit"], Covariance.of(stored["covariance"]), model._coordinates)
         found = PenalisedEstimate.from_dict(stored["penalty"], state.estimate)
         self = cls(model, replace(state, estimate=found), stored["fit"]["method"])
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})

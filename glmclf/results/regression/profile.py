@@ -12,7 +12,8 @@ from numpy import ndarray
 from glmclf.core.design.columns import triangular_inverse
 from glmclf.core.fit.bias import ReducedEstimate
 from glmclf.core.fit.constraints import ConstrainedEstimate, Within
-from glmclf.core.fit.estimate import Estimate, into_basis
+from glmclf.core.fit.coordinates import into_basis
+from glmclf.core.fit.estimate import Estimate
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.numerics.double_double import product

@@ -102,7 +102,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return self._in_coordinates(R)
 
     def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        return self._state.coordinates(R)
+        return self._state.in_coordinates(R)
 
     @property
     def _rank(self) -> float:
@@ -121,7 +121,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"the constraints {state.estimate.constraint} fix what the hypothesis is about, so that the estimate "
                 "has no test of it: use constraint_test()"
             )
-        stray = not_estimable(state.combinations, R, state.k, self._units) if state.combinations else []
+        stray = not_estimable(state.combinations, R, state.coordinates.k, self._units) if state.combinations else []
         if stray:
             names, what = self.model.exog_names, []
             for j in stray:
@@ -402,8 +402,8 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         f, separation, cone = stored["fit"], None, None
         if f.get("separation") is not None:
             separation, cone = separation_from(f["separation"], model)
-        size = len(model.exog_names), model._likelihood.n_eta
-        self = cls(model, FitState.from_dict(f, Covariance.of(stored["covariance"]), *size, cone), f["method"])
+        state = FitState.from_dict(f, Covariance.of(stored["covariance"]), model._coordinates, cone)
+        self = cls(model, state, f["method"])
         self.separation = separation
         if f.get("reduction") is not None:
             null = f["reduction"]["null"]

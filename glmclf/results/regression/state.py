@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.aliasing import columns_kept, narrow, narrow_basis, not_estimable, places_kept
-from glmclf.core.fit.estimate import Estimate, at_infinity, from_basis, into_basis
+from glmclf.core.fit.aliasing import not_estimable
+from glmclf.core.fit.coordinates import Coordinates, from_basis
+from glmclf.core.fit.estimate import Estimate, at_infinity
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.inference.covariance.types import Covariance
@@ -34,10 +35,8 @@ class FitState:
         In the coordinates of the fit.
     groupings : list of str
         Names of the groupings of a clustered covariance.
-    k, q : int
-        Columns of the design, and equations.
-    shift : ndarray
-        What centring the offset adds to the parameters of the columns that are left, in the coordinates of X.
+    coordinates : Coordinates
+        Which columns are left, and what centring the offset adds to their parameters.
     inner : (p,) ndarray
         The estimate in the coordinates of the fit with the offset centred, where it has more digits.
     given : (p,) ndarray, optional
@@ -47,29 +46,26 @@ class FitState:
     estimate: Estimate
     covariance: Covariance
     groupings: list[str]
-    k: int
-    q: int
-    shift: ndarray
+    coordinates: Coordinates
     inner: ndarray
     given: ndarray | None = None
 
     @classmethod
-    def of(
-        cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], k: int, q: int, shift: ndarray
-    ) -> FitState:
-        """The state of an estimate with the offset given, of which centring adds `shift` to the parameters."""
-        return cls(estimate, *covariance, k, q, shift, estimate.fit.theta + _moved(estimate, k, q, shift))
+    def of(cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], coordinates: Coordinates) -> FitState:
+        """The state of an estimate with the offset given."""
+        moved = coordinates.moved(coordinates.narrow_basis(estimate.basis))
+        return cls(estimate, *covariance, coordinates, estimate.fit.theta + moved)
 
     @classmethod
     def of_centred(
-        cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], k: int, q: int, shift: ndarray
+        cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], coordinates: Coordinates
     ) -> FitState:
-        """The state of an estimate with the offset centred, whose parameters are larger by `shift`."""
-        if not shift.any():
-            return cls.of(estimate, covariance, k, q, shift)
-        inner = estimate.fit.theta
-        given = replace(estimate.fit, theta=inner - _moved(estimate, k, q, shift))
-        return cls(replace(estimate, fit=given), *covariance, k, q, shift, inner)
+        """The state of an estimate with the offset centred."""
+        if not coordinates.shift.any():
+            return cls.of(estimate, covariance, coordinates)
+        inner, moved = estimate.fit.theta, coordinates.moved(coordinates.narrow_basis(estimate.basis))
+        given = replace(estimate.fit, theta=inner - moved)
+        return cls(replace(estimate, fit=given), *covariance, coordinates, inner)
 
     # ------------------------------------------------------------------------------------------------ the estimate
     @property
@@ -98,24 +94,29 @@ class FitState:
         return self.estimate.omitted
 
     # ------------------------------------------------------------------------------------------- columns and places
-    @cached_property
+    @property
     def columns(self) -> ndarray:
         """Columns of the design that are no combinations of others."""
-        return columns_kept(self.estimate.omitted, self.k)
+        return self.coordinates.columns
 
-    @cached_property
+    @property
     def places(self) -> ndarray:
         """Places of their parameters in all equations."""
-        return places_kept(self.estimate.omitted, self.k, self.q)
+        return self.coordinates.places
+
+    @property
+    def shift(self) -> ndarray:
+        """What centring the offset adds to the parameters of the columns that are left, in the coordinates of X."""
+        return self.coordinates.shift
 
     @cached_property
     def omitted(self) -> ndarray | None:
         """Which reported parameters are of columns that were left out; None if none are."""
-        if not self.estimate.omitted:
+        if not self.combinations:
             return None
         p = self.estimate.reported_size
         out = np.ones(p, dtype=bool)
-        out[places_kept(self.estimate.omitted, self.k, p // self.k)] = False
+        out[self.coordinates.places_of(p // self.coordinates.k)] = False
         return out
 
     @property
@@ -126,12 +127,12 @@ class FitState:
     @property
     def narrow(self) -> Estimate:
         """The estimate of the columns that are left alone."""
-        return narrow(self.estimate, self.k, self.q)
+        return self.estimate.narrow(self.coordinates)
 
     @property
     def narrow_centred(self) -> Estimate:
         """The estimate of the columns that are left alone, with the offset centred."""
-        return narrow(self.centred, self.k, self.q)
+        return self.centred.narrow(self.coordinates)
 
     @property
     def centred(self) -> Estimate:
@@ -144,12 +145,12 @@ class FitState:
     @property
     def moved(self) -> ndarray:
         """What centring the offset adds to all parameters, in the coordinates of the fit."""
-        return _moved(self.estimate, self.k, self.q, self.shift)
+        return self.coordinates.moved(self.coordinates.narrow_basis(self.basis))
 
     @property
     def wide_shift(self) -> ndarray:
         """What centring the offset adds to all parameters, in the coordinates of X."""
-        return _wide(self.shift, self.places, self.k * self.q)
+        return self.coordinates.spread(self.shift)
 
     @cached_property
     def finite_theta(self) -> ndarray:
@@ -180,7 +181,7 @@ class FitState:
         fixed = self.estimate.fixed_parameters
         return np.where(fixed | fixed[:, None], 0.0, V) if fixed.any() else V
 
-    def coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+    def in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Estimate, covariance and R in the fit's coordinates, where an ill-conditioned design keeps its digits."""
         return self.estimate.fit.theta, self.covariance.matrix, self.estimate.coordinates(R)
 
@@ -194,7 +195,7 @@ class FitState:
         if signs.any():
             estimate, se = at_infinity(estimate, signs), np.where(signs == 0, se, np.nan)
         if self.combinations:
-            lost = [bool(not_estimable(self.combinations, row[None], self.k, units)) for row in R]
+            lost = [bool(not_estimable(self.combinations, row[None], self.coordinates.k, units)) for row in R]
             estimate, se = np.where(lost, np.nan, estimate), np.where(lost, np.nan, se)
         fixed, values = self.estimate.fixed(R)
         return np.where(fixed, values, estimate), np.where(fixed, 0.0, se)
@@ -208,11 +209,11 @@ class FitState:
         """The state with other values of the estimate's attributes."""
         return replace(self, estimate=replace(self.estimate, **changes))
 
-    def mapped(self, estimate: Estimate, A: ndarray, shift: ndarray) -> FitState:
-        """The state of A theta, of which `estimate` is the estimate and `shift` what centring the offset adds."""
+    def mapped(self, estimate: Estimate, A: ndarray, coordinates: Coordinates) -> FitState:
+        """The state of A theta, with the estimate and the coordinates of that."""
         covariance = replace(self.covariance, matrix=A @ self.covariance.matrix @ A.T)
         finite = np.isfinite(self.theta).all()
-        state = FitState.of(estimate, (covariance, self.groupings), self.k, self.q, shift)
+        state = FitState.of(estimate, (covariance, self.groupings), coordinates)
         return replace(state, given=A @ (self.theta if finite else self.finite_theta))
 
     def without_rows(self) -> FitState:
@@ -242,17 +243,21 @@ class FitState:
 
     @classmethod
     def from_dict(
-        cls, stored: dict[str, Any], covariance: tuple[Covariance, list[str]], k: int, q: int, cone: Any = None
+        cls,
+        stored: dict[str, Any],
+        covariance: tuple[Covariance, list[str]],
+        coordinates: Coordinates,
+        cone: Any = None,
     ) -> FitState:
-        """The state that a file has; `cone` is that of a separated fit."""
+        """The state that a file has; `coordinates` are those of all columns, `cone` that of a separated fit."""
         f: dict[str, Any] = {n: np.array(v) if isinstance(v, list) else v for n, v in stored.items()}
         evaluation = Evaluation(f["value"], f["score"], f["information"])
         fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
         omitted = {int(j): {int(i): v for i, v in terms} for j, terms in stored.get("omitted", {}).items()}
         found = _of_its_kind(stored, cone)(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
-        state = cls.of(found, covariance, k, q, np.zeros(len(places_kept(omitted, k, q))))
+        state = cls.of(found, covariance, replace(coordinates, omitted=omitted))
         if "shift" in f:
-            state = replace(state, shift=f["shift"], inner=f["inner"])
+            state = replace(state, coordinates=state.coordinates.shifted(f["shift"]), inner=f["inner"])
         return replace(state, given=f["theta"])
 
 
@@ -271,17 +276,3 @@ def _of_its_kind(stored: dict[str, Any], cone: Any) -> Callable[..., Estimate]:
 
         return partial(ConstrainedEstimate, constraint=Constraint.from_dict(stored["constraint"]))
     return Estimate
-
-
-def _wide(values: ndarray, places: ndarray, p: int) -> ndarray:
-    """Numbers of some of p parameters among those of all, the others 0."""
-    out = np.zeros(p)
-    out[places] = values
-    return out
-
-
-def _moved(estimate: Estimate, k: int, q: int, shift: ndarray) -> ndarray:
-    """A shift of the parameters of the columns that are left, as one of all in the coordinates of the fit."""
-    basis = narrow_basis(estimate)
-    moved = shift if basis is None or not shift.any() else into_basis(basis, shift)
-    return _wide(moved, places_kept(estimate.omitted, k, q), k * q)
