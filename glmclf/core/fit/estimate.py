@@ -216,8 +216,24 @@ class Estimate:
         k, T = len(self.basis), triangular_inverse(self.basis)
         return np.hstack([product(R[:, i : i + k], T) for i in range(0, R.shape[1], k)])
 
+    def retvals(self, method: str) -> dict[str, Any]:
+        """What a solver says of its end."""
+        fit = self.fit
+        return {
+            "converged": fit.converged,
+            "iterations": fit.iterations,
+            "message": fit.message,
+            "decrement": fit.decrement,
+            "gradient_norm": float(np.linalg.norm(fit.evaluation.score)),
+            "method": method,
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """What a file keeps of this kind of estimate alone."""
+        return {}
+
+    def to_dict_beside(self) -> dict[str, Any]:
+        """What a file keeps of this kind of estimate beside the fit."""
         return {}
 
     def mapped(self, A: ndarray, inverse: ndarray, order: list[int]) -> Self:

@@ -373,22 +373,28 @@ class PenalisedEstimate(Estimate):
         penalty = replace(self.penalty, alpha=placed(self.penalty.alpha, at, d))
         return replace(self, penalty=penalty, b=placed(self.b, at, d), spread=form.know() if known else form)
 
-    def penalty_to_dict(self) -> dict[str, Any]:
+    def retvals(self, method: str) -> dict[str, Any]:
+        """What a solver says of its end; the gradient of the likelihood alone is not 0."""
+        found = super().retvals(method)
+        del found["gradient_norm"]
+        return {**found, "kkt": self.kkt}
+
+    def to_dict_beside(self) -> dict[str, Any]:
         """What a file keeps of the penalty and of what follows from it."""
         p = self.penalty
         assert p is not None
-        return {
+        penalty = {
             **{"alpha": p.alpha, "L1_wt": p.L1_wt, "n": p.n, "b": self.b, "V": self.V, "shares": self.shares},
             **{"kkt": self.kkt, "symmetric": self.symmetric, "constant": self.constant},
         }
+        return {"results": "regularized", "penalty": penalty}
 
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any], found: Estimate) -> PenalisedEstimate:
-        """The estimate that a file has, of which `found` is the part that others have, too."""
+    @staticmethod
+    def parts_from_dict(stored: dict[str, Any]) -> dict[str, Any]:
+        """Attributes that a file has beside those of any estimate."""
         p: dict[str, Any] = {name: np.array(v) if isinstance(v, list) else v for name, v in stored.items()}
         parts: dict[str, Any] = {name: p[name] for name in ("b", "kkt", "symmetric", "constant")}
-        parts |= {"penalty": Penalty(p["alpha"], p["L1_wt"], p["n"]), "spread": Spread.of(p["V"], p["shares"])}
-        return cls(found.fit, found.basis, omitted=found.omitted, exact=found.exact, **parts)
+        return parts | {"penalty": Penalty(p["alpha"], p["L1_wt"], p["n"]), "spread": Spread.of(p["V"], p["shares"])}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -25,7 +24,6 @@ from glmclf.results.regression.binary import BinaryResults
 from glmclf.results.regression.levels import beside, spelled
 from glmclf.results.regression.multinomial import MultinomialResults
 from glmclf.results.regression.results import RegressionResults
-from glmclf.results.regression.state import FitState
 from glmclf.results.requires import Needs, check_needs, requires
 from glmclf.results.tables import frames
 from glmclf.results.tables.summary import count, number
@@ -75,15 +73,13 @@ class RegularizedResults(RegressionResults):
     `cov_params`, `df_model` or what rests on them is first asked for.
     """
 
-    _again = False  # fitted again by maximum likelihood
     _regularised: ClassVar[bool] = True
     _has_bic: ClassVar[bool] = True  # with effective degrees of freedom
 
-    def __init__(self, model, state: FitState, method: str):
-        super().__init__(model, state, method)
-        self._again = state.covariance.name == REFIT
-        del self.mle_retvals["gradient_norm"]  # of the likelihood, which is not 0
-        self.mle_retvals["kkt"] = self._penalised.kkt
+    @property
+    def _again(self) -> bool:
+        """Whether the estimate was fitted again by maximum likelihood."""
+        return self._cov.name == REFIT
 
     @property
     def _penalised(self) -> PenalisedEstimate:
@@ -464,29 +460,6 @@ class RegularizedResults(RegressionResults):
             After a lasso, and of a pseudo-likelihood: there is no covariance. `predict` has the predictions.
         """
         return super().get_prediction(newdata, which, offset, priors=priors)  # type: ignore[misc]
-
-    @requires()
-    def pseudo_rsquared(self) -> pd.Series:
-        """As of an unpenalised fit, at the penalised estimate; the adjusted one counts effective parameters.
-
-        Returns
-        -------
-        Series
-        """
-        return super().pseudo_rsquared()
-
-    # ---------------------------------------------------------------------------------------- keeping, moving
-    def _as_dict(self) -> dict[str, Any]:
-        _ = self._cov.matrix
-        return {**super()._as_dict(), "results": "regularized", "penalty": self._penalised.penalty_to_dict()}
-
-    @classmethod
-    def _from_dict(cls, model, stored: dict[str, Any]) -> RegularizedResults:
-        state = FitState.from_dict(stored["fit"], Covariance.of(stored["covariance"]), model._coordinates)
-        found = PenalisedEstimate.from_dict(stored["penalty"], state.estimate)
-        self = cls(model, replace(state, estimate=found), stored["fit"]["method"])
-        self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
-        return self
 
 
 SPANNED = (

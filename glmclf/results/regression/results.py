@@ -15,7 +15,6 @@ from glmclf.core.fit.aliasing import not_estimable
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import roundings, triangular_factor
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
-from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification import gof
 from glmclf.results import saving
@@ -59,14 +58,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         self._origin: RegressionResults | None = None  # the fit that a separated one was re-expressed from
         self.separation: Separation | None = separation_of(model, state.estimate)
         self.converged = fit.converged
-        self.mle_retvals = {
-            "converged": fit.converged,
-            "iterations": fit.iterations,
-            "message": fit.message,
-            "decrement": fit.decrement,
-            "gradient_norm": float(np.linalg.norm(fit.evaluation.score)),
-            "method": method,
-        }
+        self.mle_retvals = state.estimate.retvals(method)
         if fit.message == RAW:
             self.mle_retvals["remaining_error"] = self._remaining_error()
 
@@ -258,7 +250,8 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
         Notes
         -----
-        With l and l0 the log-likelihoods of the model and of that without regressors, n observations, p parameters:
+        With l and l0 the log-likelihoods of the model and of that without regressors, n observations, p parameters
+        (of a penalised fit effective ones):
         McFadden 1 - l/l0, adjusted 1 - (l - p)/l0, Cox-Snell R = 1 - exp(2 (l0 - l)/n), Nagelkerke R/(1 - exp(2 l0/n)).
         With y_k the indicator of class k: Tjur sum_k Cov(y_k, p_k) / sum_k Var(y_k), of two classes the mean fitted
         probability of the events less that of the others; Efron 1 - sum (y_k - p_k)^2 / sum (y_k - mean y_k)^2.
@@ -381,6 +374,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             self.separation = renamed(self.separation, self.model, found.cone)
 
     def _as_dict(self) -> dict[str, Any]:
+        _ = self._cov.matrix  # which may have waited for this
         fit = self._state.to_dict(self.method)
         if self.separation is not None:
             found: Any = self._state.estimate
@@ -395,6 +389,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             "fit": fit,
             "covariance": {**vars(self._cov), "groups": self._group_names},
             "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._facts},
+            **self._state.estimate.to_dict_beside(),
         }
 
     @classmethod
@@ -402,8 +397,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         f, separation, cone = stored["fit"], None, None
         if f.get("separation") is not None:
             separation, cone = separation_from(f["separation"], model)
-        state = FitState.from_dict(f, Covariance.of(stored["covariance"]), model._coordinates, cone)
-        self = cls(model, state, f["method"])
+        self = cls(model, FitState.from_dict(stored, model._coordinates, cone), f["method"])
         self.separation = separation
         if f.get("reduction") is not None:
             null = f["reduction"]["null"]

@@ -242,20 +242,14 @@ class FitState:
         }
 
     @classmethod
-    def from_dict(
-        cls,
-        stored: dict[str, Any],
-        covariance: tuple[Covariance, list[str]],
-        coordinates: Coordinates,
-        cone: Any = None,
-    ) -> FitState:
+    def from_dict(cls, stored: dict[str, Any], coordinates: Coordinates, cone: Any = None) -> FitState:
         """The state that a file has; `coordinates` are those of all columns, `cone` that of a separated fit."""
-        f: dict[str, Any] = {n: np.array(v) if isinstance(v, list) else v for n, v in stored.items()}
+        f: dict[str, Any] = {n: np.array(v) if isinstance(v, list) else v for n, v in stored["fit"].items()}
         evaluation = Evaluation(f["value"], f["score"], f["information"])
         fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
-        omitted = {int(j): {int(i): v for i, v in terms} for j, terms in stored.get("omitted", {}).items()}
+        omitted = {int(j): {int(i): v for i, v in terms} for j, terms in f.get("omitted", {}).items()}
         found = _of_its_kind(stored, cone)(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
-        state = cls.of(found, covariance, replace(coordinates, omitted=omitted))
+        state = cls.of(found, Covariance.of(stored["covariance"]), replace(coordinates, omitted=omitted))
         if "shift" in f:
             state = replace(state, coordinates=state.coordinates.shifted(f["shift"]), inner=f["inner"])
         return replace(state, given=f["theta"])
@@ -267,12 +261,17 @@ def _of_its_kind(stored: dict[str, Any], cone: Any) -> Callable[..., Estimate]:
         from glmclf.core.separation.limit import LimitEstimate
 
         return partial(LimitEstimate, cone=cone)
-    if stored.get("reduction") is not None:
+    if "penalty" in stored:
+        from glmclf.core.penalised.problem import PenalisedEstimate
+
+        return partial(PenalisedEstimate, **PenalisedEstimate.parts_from_dict(stored["penalty"]))
+    fit = stored["fit"]
+    if fit.get("reduction") is not None:
         from glmclf.core.fit.bias import ReducedEstimate, Reduction
 
-        return partial(ReducedEstimate, reduction=Reduction.from_dict(stored["reduction"]))
-    if stored.get("constraint") is not None:
+        return partial(ReducedEstimate, reduction=Reduction.from_dict(fit["reduction"]))
+    if fit.get("constraint") is not None:
         from glmclf.core.fit.constraints import ConstrainedEstimate, Constraint
 
-        return partial(ConstrainedEstimate, constraint=Constraint.from_dict(stored["constraint"]))
+        return partial(ConstrainedEstimate, constraint=Constraint.from_dict(fit["constraint"]))
     return Estimate
