@@ -270,9 +270,9 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return {}
 
     def _margin_source(self):
-        from glmclf.results.margins.predictors import Regression
+        from glmclf.results.margins.predictors import RegressionPredictors
 
-        return Regression(self)
+        return RegressionPredictors(self)
 
     def _repeated(self, model) -> Any:
         found = self._state.estimate
@@ -284,11 +284,6 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     def _free_design(self) -> tuple[ndarray, list[str], ndarray | None]:
         return free_design(self)
-
-    def _profile_of(self, r: ndarray) -> Any:
-        from glmclf.results.regression.profile import profile_of
-
-        return profile_of(self, r)
 
     def _influence_on(self, J: ndarray) -> ndarray:
         from glmclf.results.diagnostics.influence import influence_on
