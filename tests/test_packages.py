@@ -29,8 +29,8 @@ UPWARDS = {  # what is left to mend; both lists only shrink
     "results/tables imports results/comparison",
 }
 TWICE = {
-    "CLogLog", "Cells", "Comparison", "Covariance", "Digits", "Dual", "Factor", "Gaussian",
-    "Groups", "Logit", "Moments", "Multinomial", "Outcomes", "Part", "Place", "Probit", "Rows",
+    "Cells", "Comparison", "Covariance", "Digits", "Dual", "Factor", "Gaussian",
+    "Groups", "Moments", "Multinomial", "Outcomes", "Part", "Place", "Rows",
     "Sent", "Shown", "Source", "Spread", "Streamed", "Sums", "_Line", "_Sums",
 }
 SIZE = 20  # files of a folder that one takes in at a glance

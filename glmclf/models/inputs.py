@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -234,18 +234,25 @@ class Inputs:
         return Sparse(sample.X) if is_sparse(sample.X) else Dense(np.asarray(sample.X))
 
     def _reweighted(self, weights: ndarray):
-        """The same model of the rows that have a weight, with these weights in place of its own."""
+        """A copy of the model with other weights, of the rows that have one."""
         r, rows = self._rows, np.flatnonzero(weights)
+        y, w = r.y[rows], weights[rows]
+        trials, offset = (None if a is None else a[rows] for a in (r.trials, r.offset))
+        places = rows if isinstance(r.positions, slice) else r.positions[rows]
+        other = self._copy_with(
+            keep=("k_constant",),
+            _response=replace(self._response, y=y, trials=trials),
+            _rows_=Rows(r.X.subset(rows), y, trials, offset, w, r.index[rows], places),
+            _weight_sum=float(w.sum()),
+        )
+        other.nobs = other._count(w)
+        return other
+
+    def _copy_with(self, keep: Collection[str] = (), **changes: Any) -> Any:
+        """A copy with other attributes; of what was computed and cached it has the names in `keep` alone."""
         cached = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, cached_property)}
         other = object.__new__(type(self))
-        other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in cached - {"k_constant"}}
-        y = r.y[rows]
-        trials, offset = (None if a is None else a[rows] for a in (r.trials, r.offset))
-        other._response = replace(self._response, y=y, trials=trials)
-        places = rows if isinstance(r.positions, slice) else r.positions[rows]
-        w = weights[rows]
-        other._rows_ = Rows(r.X.subset(rows), y, trials, offset, w, r.index[rows], places)
-        other._weight_sum, other.nobs = float(w.sum()), other._count(w)
+        other.__dict__ = {n: v for n, v in vars(self).items() if n not in cached.difference(keep)} | changes
         return other
 
     def _count(self, weights) -> int | float:

@@ -167,7 +167,7 @@ class _Grid:
             )
 
     def _family(self, name: str) -> str | None:
-        """Of naive Bayes the family whose values a variable has as they are."""
+        """The family of a variable that naive Bayes takes as it is."""
         for feature in getattr(self.res.model, "features", ()):
             if feature.variables and name in feature.variables:
                 return feature.family

@@ -291,7 +291,7 @@ class BinaryResults(
 
     def _prediction_for(self, priors, X: Columns, eta: ndarray, index: pd.Index, which: str):
         """Log-odds of another prevalence: their variance is g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
-        from glmclf.core.likelihood.links import Logit
+        from glmclf.core.likelihood.links import LogitLink
         from glmclf.results.generative.priors import share_covariance
 
         c, s = share_covariance(self)
@@ -303,7 +303,7 @@ class BinaryResults(
         var = g * g * var - 2.0 * g * with_shares + s[0, 0]
         se = np.sqrt(np.where(var >= 0, var, np.nan))
         moved = self._with_priors(eta, priors, which)
-        return frames.PredictionResults(Prediction(moved, se, Logit(), which), index)
+        return frames.PredictionResults(Prediction(moved, se, LogitLink(), which), index)
 
     def _linear(self, newdata, offset) -> tuple[Columns, ndarray, pd.Index]:
         """Rows of the design in the fit's coordinates, linear predictors and their labels."""
