@@ -8,7 +8,7 @@ design needs one; -c is the shift of the parameters by what was taken out of a l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -69,13 +69,14 @@ class Coordinates:
 
     def shifted(self, shift: ndarray) -> Coordinates:
         """Coordinates with a centred offset, whose parameters are larger by `shift`."""
-        return replace(self, given_shift=shift)
+        return Coordinates(self.k, self.q, self.omitted, shift)
 
     # ------------------------------------------------------------------------------------------- columns and places
     @cached_property
     def columns(self) -> ndarray:
         """Columns that are left, ascending."""
-        return np.array([j for j in range(self.k) if j not in self.omitted], dtype=np.intp)
+        every = np.arange(self.k)
+        return np.delete(every, list(self.omitted)) if self.omitted else every
 
     @cached_property
     def places(self) -> ndarray:
@@ -84,6 +85,8 @@ class Coordinates:
 
     def places_of(self, m: int) -> ndarray:
         """Places of the coefficients of the columns that are left, of m vectors of coefficients one after another."""
+        if not self.omitted:
+            return np.arange(m * self.k)
         return (np.arange(m)[:, None] * self.k + self.columns).ravel()
 
     @property
@@ -99,8 +102,9 @@ class Coordinates:
 
     def moved(self, basis: ndarray | None) -> ndarray:
         """What centring the offset adds to all parameters, in the coordinates of a basis of the columns left."""
-        shift = self.shift
-        return self.spread(shift if basis is None or not shift.any() else into_basis(basis, shift))
+        if not self.shift.any():
+            return np.zeros(self.size)
+        return self.spread(self.shift if basis is None else into_basis(basis, self.shift))
 
     def spread(self, a: ndarray) -> ndarray:
         """Rows of numbers of the parameters that are left among those of all, the others 0."""

@@ -138,7 +138,7 @@ def score_statistic(res: Any, c: Comparison) -> float:
 def score_at_limit(res: Any, c: Comparison) -> float:
     """Score statistic where the smaller model is separated; NaN where its limit leaves no rows to tell."""
     found: Any = res.model._estimate_with(c.smaller, np.zeros(len(c.smaller) * res.model._likelihood.n_eta))
-    if getattr(found, "cone", None) is not None and len(found.rows):
+    if found.has_limit and len(found.rows):
         objective, theta, tested = found.with_columns(some_columns(res.model._rows.X, c.tested).toarray())
         e = objective(theta, True)
         with suppress(ValueError, np.linalg.LinAlgError):  # its columns are combinations of others on these rows
