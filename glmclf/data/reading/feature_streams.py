@@ -164,7 +164,6 @@ class FeatureReader(Reader):
         reading = Reading(frame.index, None, frame, rows, beside, {}, self.bound, table)
         right = [code for code in self.bound if code not in self.left]
         found = settled(reading, self.left, right, self.how, [], stage)
-        self._check_across(given, rows, table, stage, place)
         right = [code for code in right if code in found]
         left = {code: found[code].value for code in self.left if code in found}
         shown: dict[str, Any] = {code: self._shown_of(code, found[code], reading, place) for code in right}

@@ -18,7 +18,7 @@ from numpy import ndarray
 from glmclf.core.design.columns import from_pieces
 from glmclf.core.rows.summed import joined
 from glmclf.data.design.design import Design, build_design
-from glmclf.data.formula.across import ALONE, FEW, Query, code_looks_across, looks_across
+from glmclf.data.formula.across import Query, factor_across, query_across
 from glmclf.data.formula.evaluate import left_value, raw_missing
 from glmclf.data.formula.factors import Expression, Value, fit_factor
 from glmclf.data.formula.parse import no_features, parse_formula
@@ -33,7 +33,6 @@ from glmclf.data.table.sample import Part, Respond, Rows, check_missing_option, 
 from glmclf.errors import DataError, MissingDataError
 
 MOST_CLASSES = 10_000  # distinct values of a response that are kept
-SEVERAL = 20  # parts of which rows are evaluated one by one, to see whether code looks across rows
 TRUTH = "True and False"
 ONE = "1 column of numbers"
 OUTCOMES = {TRUTH, ONE, "numbers as labels"}  # kinds of a response that are numbers where parts have several
@@ -347,27 +346,7 @@ class Reader:
         """What one part shows."""
         frame, rows, _, table = self.rows(given)
         values = settle(self.bound, table, rows, self.left, [], None, stage)
-        self._check_across(given, rows, table, stage, place)
         return self._shown(given, frame, rows, table, values, place)
-
-    def _check_across(
-        self, given: pd.DataFrame, rows: Rows, table: dict[str, Column], stage: str, place: Place
-    ) -> None:
-        """Refuse code that looks across rows where the first rows did not show it."""
-        alone = ALONE if place.number < SEVERAL else 0  # as it takes its time where there are many parts
-        if stage == "before" and self.subset is not None:
-            query = Query(self.subset, self.caller)
-            if query.looks_across(given, alone):
-                raise query_across(query)
-        for e in (e for e in self.bound.values() if e.tried and e.remembers == (stage == "after")):
-            own = {name: table[name] for name in e.columns}
-            n = len(rows.keep)
-            if e.remembers:  # what it remembers is of rows of the fit
-                lost = [] if e.missing_aware else [c.missing for c in own.values() if c.missing is not None]
-                keep = np.flatnonzero(np.logical_and.reduce([rows.keep, *(~mask for mask in lost)]))
-                own, n = {name: column.take(keep) for name, column in own.items()}, len(keep)
-            if looks_across(e, own, n, alone):
-                raise factor_across(e)
 
     def _shown(
         self, given: pd.DataFrame, frame: pd.DataFrame, rows: Rows, table: dict[str, Column],
@@ -529,9 +508,11 @@ def bound_to(
     if subset is not None:
         query = Query(subset, caller)
         _refuse_labels(query, source, first)
-        if query.code_looks_across(first):
+        if query.unknown:
             raise query_across(query)
-    _refuse_across(list(bound.values()), first, subset, caller)
+    for e in bound.values():
+        if e.unknown:
+            raise factor_across(e)
     return {"left": list(left), "bound": bound, "subset": subset, "caller": caller, "extras": columns}
 
 
@@ -562,7 +543,6 @@ def surveyed(source: Source, reader: Reader) -> Survey:
                 return source.ledger.checked(passed)
 
             memorise_all(some, total)
-        _refuse_across(list(itertools.chain(*memories)), source.first(columns), reader.subset, reader.caller)
         survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
         source.ledger.check(survey.digests)
     return survey
@@ -603,48 +583,11 @@ def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:
     return all(name in (e.bare, e.categorised) for e in uses)
 
 
-def _refuse_across(
-    expressions: list[Expression], first: pd.DataFrame, subset: str | None, caller: Mapping[str, Any]
-) -> None:
-    """Refuse code that looks across rows, which are in other parts, by what it is and as far as the first show it."""
-    expressions = [e for e in expressions if e.tried]
-    cut = subset_mask(subset, first, caller, False, part=True) if expressions else None
-    for e in expressions:
-        if code_looks_across(e, first if cut is None else first[cut]):
-            raise factor_across(e)
-
-
-def factor_across(e: Expression) -> NotImplementedError:
-    """The error of a factor whose value in a row depends on other rows."""
-    return NotImplementedError(
-        f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another part. '
-        "Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see all rows."
-        + _no_columns(e.arrays)
-    )
-
-
-def query_across(query: Query) -> NotImplementedError:
-    """The error of a query of which the answer in a row depends on other rows."""
-    return NotImplementedError(
-        f'subset="{query.text}" over data in a stream: whether a row is used depends on other rows, which may be in '
-        "another part. Put the number itself in place of what is computed of a column, or compute a column of True and "
-        "False beforehand." + _no_columns(query.arrays)
-    )
-
-
-def _no_columns(arrays: Mapping[str, int]) -> str:
-    """What to do with arrays of the caller's."""
-    found = [f'"{name}" ({n} values)' for name, n in arrays.items()]
-    if not found:
-        return ""
-    return f" Values of your own for each row, if {', '.join(found)} is such, must be a column of the data."
-
-
 def _refuse_labels(query: Query, source: Source, first: pd.DataFrame) -> None:
     """NotImplementedError for a query about the index where parts have none that is the table's."""
     own = {"index", "columns", *(f"ilevel_{i}" for i in range(first.index.nlevels)), *first.index.names}
     asked = sorted(map(str, query.names & own - set(first.columns)))
-    if not source.labelled and not asked and query.asks_for_labels(first.iloc[:FEW]):
+    if not asked and query.labels:
         asked = ["index"]
     if asked and not source.labelled:
         raise NotImplementedError(
