@@ -20,7 +20,7 @@ import pandas as pd
 from glmclf.core.discriminant.logit import size
 from glmclf.core.gaussian.fit import Gaussian
 from glmclf.inference.covariance.types import MODEL_BASED
-from glmclf.inference.generative.manova import lr_lda_qda
+from glmclf.inference.generative.covariances import lr_lda_qda
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.tables.summary import _classes, _coefficients, _facts, count, number, width
 

@@ -16,7 +16,7 @@ from glmclf.core.fit.rank import independent, triangular_factor
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.hypotheses import anova as tests
 from glmclf.inference.hypotheses import score, wald
-from glmclf.inference.hypotheses.anova import Comparison
+from glmclf.inference.hypotheses.anova import TermComparison
 from glmclf.results.requires import Needs, check_needs
 
 
@@ -49,22 +49,22 @@ def anova(res: Any, type: int, test: str) -> pd.DataFrame:
     return pd.DataFrame({"statistic": values, "df": df, "pvalue": pvalues}, index=index)
 
 
-def of_full_rank(res: Any, c: Comparison) -> Comparison:
+def of_full_rank(res: Any, c: TermComparison) -> TermComparison:
     """The same two column spaces by columns that are no combinations of others."""
     smaller = independent(res._factor, c.smaller, res._units)
-    return Comparison(c.term, independent(res._factor, np.r_[smaller, c.tested], res._units), smaller)
+    return TermComparison(c.term, independent(res._factor, np.r_[smaller, c.tested], res._units), smaller)
 
 
 def flat_columns(res: Any, columns: ndarray) -> ndarray:
     return tests.across_equations(columns, len(res.model.exog_names), res.model._likelihood.n_eta)
 
 
-def lr_statistic(res: Any, c: Comparison) -> float:
+def lr_statistic(res: Any, c: TermComparison) -> float:
     larger, smaller = res._criterion.with_columns(c.larger)[0], res._criterion.with_columns(c.smaller)[0]
     return wald.lr_test(larger, smaller, 1).statistic
 
 
-def wald_statistic(res: Any, c: Comparison) -> float:
+def wald_statistic(res: Any, c: TermComparison) -> float:
     if not len(c.tested):
         return 0.0
     if res._state.combinations:
@@ -78,7 +78,7 @@ def wald_statistic(res: Any, c: Comparison) -> float:
     return wald_given(res, R, place[len(absent) :], place[: len(absent)], c.term)
 
 
-def wald_of_spaces(res: Any, c: Comparison) -> float:
+def wald_of_spaces(res: Any, c: TermComparison) -> float:
     """Wald statistic of two column spaces, in coordinates of which the first ones span the smaller and the next
     ones the larger."""
     columns = independent(res._factor, np.r_[c.smaller, c.tested, res._state.columns], res._units)
@@ -110,7 +110,7 @@ def wald_given(res: Any, R: ndarray, tested: ndarray, absent: ndarray, term: str
         return np.nan
 
 
-def score_statistic(res: Any, c: Comparison) -> float:
+def score_statistic(res: Any, c: TermComparison) -> float:
     if not len(c.tested):
         return 0.0
     q, k = res.model._likelihood.n_eta, len(c.larger)
@@ -135,7 +135,7 @@ def score_statistic(res: Any, c: Comparison) -> float:
     return np.nan
 
 
-def score_at_limit(res: Any, c: Comparison) -> float:
+def score_at_limit(res: Any, c: TermComparison) -> float:
     """Score statistic where the smaller model is separated; NaN where its limit leaves no rows to tell."""
     found: Any = res.model._estimate_with(c.smaller, np.zeros(len(c.smaller) * res.model._likelihood.n_eta))
     if found.has_limit and len(found.rows):

@@ -11,6 +11,7 @@ from numpy import ndarray
 from glmclf.inference.covariance.constrained import free_form
 from glmclf.inference.covariance.types import COVARIANCES, Context
 from glmclf.inference.hypotheses import score, wald
+from glmclf.inference.hypotheses.records import LRTest, ScoreTest, WaldTest
 from glmclf.results.regression.omitted import combination
 from glmclf.results.regression.score_test import robust_score
 from glmclf.results.requires import Needs, check_needs
@@ -39,7 +40,7 @@ def constraint_test(res: Any, test: str, cov_type: str | None, cov_kwds: Any) ->
     return _score(res, robust) if test == "score" else _wald(res, cov_type, cov_kwds)
 
 
-def _lr(res: Any) -> wald.LRTest:
+def _lr(res: Any) -> LRTest:
     check_needs(res, 'constraint_test("lr")', Needs.LIKELIHOOD)
     full = res._unconstrained
     if not full.converged:
@@ -61,7 +62,7 @@ def _score_is_robust(res: Any, cov_type: str | None) -> bool:
     return robust_score(res, cov_type, False)
 
 
-def _score(res: Any, robust: bool) -> score.ScoreTest:
+def _score(res: Any, robust: bool) -> ScoreTest:
     full, c = res._unconstrained, res._state.estimate.constraint
     # the information of the columns that are no combinations of others, along the constraints and across them
     places, Q = full._state.places, c.Q
@@ -79,7 +80,7 @@ def _score(res: Any, robust: bool) -> score.ScoreTest:
     return score.score_test(s / unit, information / unit, tested, U.T @ meat[np.ix_(places, places)] @ U)
 
 
-def _wald(res: Any, cov_type: str | None, cov_kwds) -> wald.WaldTest:
+def _wald(res: Any, cov_type: str | None, cov_kwds) -> WaldTest:
     c = res._state.estimate.constraint
     full = res._unconstrained
     if full.separation is not None:
@@ -92,7 +93,7 @@ def _wald(res: Any, cov_type: str | None, cov_kwds) -> wald.WaldTest:
         full = copy.copy(full)
         full._set_covariance(res.cov_type, res._keywords)
     found = full.wald_test((c.R, c.q))
-    return wald.WaldTest(float(found.statistic), float(found.pvalue), len(c.R))
+    return WaldTest(float(found.statistic), float(found.pvalue), len(c.R))
 
 
 def check_joint(res: Any, R: ndarray) -> None:

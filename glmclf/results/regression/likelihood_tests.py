@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import chdtrc
 
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning
-from glmclf.inference.hypotheses import score, wald
+from glmclf.inference.hypotheses.records import LRTest, ScoreTest
 from glmclf.results.base import row_property
 from glmclf.results.requires import Needs, requires
 from glmclf.results.wald import WaldInference
@@ -79,7 +79,7 @@ class LikelihoodTests:
         return float(chdtrc(res.df_model, max(self.llr, 0.0)))
 
     @requires(Needs.MAXIMUM, Needs.OBJECTIVE)
-    def compare_lr_test(self, restricted: RegressionResults) -> wald.LRTest:
+    def compare_lr_test(self, restricted: RegressionResults) -> LRTest:
         """Likelihood ratio test of a restricted model nested in this one.
 
         It takes the model to be right, whatever the covariance of the fits is: robust standard errors do not enter.
@@ -223,7 +223,7 @@ class LikelihoodTests:
         k_constraints: int | None = None,
         cov_type: str | None = None,
         observed: bool = False,
-    ) -> score.ScoreTest:
+    ) -> ScoreTest:
         """Score (Lagrange multiplier) test of regressors that the model does not have, or of a constrained estimate.
 
         Parameters

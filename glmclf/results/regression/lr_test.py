@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from glmclf.inference.hypotheses import wald
+from glmclf.inference.hypotheses.records import LRTest
 from glmclf.results.comparison import comparability
 from glmclf.results.comparison.nesting import check_nested
 
 
-def compare_lr_test(res: Any, restricted: Any) -> wald.LRTest:
+def compare_lr_test(res: Any, restricted: Any) -> LRTest:
     """See `LikelihoodTests.compare_lr_test`."""
     if restricted._regularised:
         raise NotImplementedError(

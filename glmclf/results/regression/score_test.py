@@ -16,11 +16,12 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import CollinearityError, EstimationError
 from glmclf.inference.covariance.types import Context
 from glmclf.inference.hypotheses import anova, score
+from glmclf.inference.hypotheses.records import ScoreTest
 
 
 def score_test(
     res: Any, exog_extra: Any, params_constrained: Any, k_constraints: int | None, cov_type: str | None, observed: bool
-) -> score.ScoreTest:
+) -> ScoreTest:
     """See `LikelihoodTests.score_test`."""
     if (exog_extra is None) == (params_constrained is None):
         raise ValueError("score_test needs one of exog_extra= and params_constrained=")
@@ -31,7 +32,7 @@ def score_test(
         objective, shift = centred(res.model._objective(columns=res._state.columns))
         e = objective(res.model._flat(params_constrained)[res._state.places] + shift, not observed)
         statistic = float(e.score @ e.factor.solve(e.score))
-        return score.ScoreTest(statistic, float(chdtrc(k_constraints, statistic)), int(k_constraints))
+        return ScoreTest(statistic, float(chdtrc(k_constraints, statistic)), int(k_constraints))
     if k_constraints is not None:
         raise ValueError("k_constraints= goes with params_constrained=; exog_extra has its columns as constraints")
     if not res.converged:
