@@ -19,7 +19,7 @@ from glmclf.results.tables import frames
 from glmclf.results.wald import WaldInference
 
 if TYPE_CHECKING:
-    from glmclf.results.tables.summary import Summary
+    from glmclf.results.tables.render import Summary
 
 
 class row_property(cached_property):

@@ -23,7 +23,7 @@ from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import Found, WantedAverage
 
 if TYPE_CHECKING:
-    from glmclf.results.tables.summary import Summary
+    from glmclf.results.tables.render import Summary
 
 METHODS = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx": "d(lny)/dx"}
 COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # as statsmodels spells them
