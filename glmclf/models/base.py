@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Columns, Dense, Sparse, some_columns
+from glmclf.core.design.columns import Columns, some_columns
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit.coordinates import Coordinates, Omitted, from_basis
 from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate, rests_on_few_rows
 from glmclf.core.fit.offsets import centred

@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.coordinates import into_basis
-from glmclf.core.fit.estimate import well_conditioned
+from glmclf.core.fit.information import well_conditioned
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.likelihood.objective import Factor

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from core import exact
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.coordinates import from_basis
 from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.fit.solvers import solve

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.columns import triangular_inverse
+from glmclf.core.design.product import triangular_inverse
 from glmclf.core.numerics.double_double import product
 
 Omitted = Mapping[int, Mapping[int, float]]  # column left out -> {column kept: coefficient}

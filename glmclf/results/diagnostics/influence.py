@@ -11,6 +11,7 @@ from numpy import ndarray
 from scipy.special import fdtrc
 
 from glmclf.core.design.columns import expandable
+from glmclf.core.design.product import rotated
 from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import from_basis
 from glmclf.core.fit.estimate import Estimate
@@ -173,7 +174,7 @@ class Influence:
     def _change_of_eta(self) -> ndarray:
         """What the row changes in its own linear predictors, (n,) or (n, K-1)."""
         res, q = self.results, self.results.model._likelihood.n_eta
-        X = self._X if res._state.basis is None else self._X.rotated(res._state.basis, res._state.exact)
+        X = self._X if res._state.basis is None else rotated(self._X, res._state.basis, res._state.exact)
         parts = []
         for A, change in Blocks(X, self._found.change):
             A = A.toarray()

@@ -11,6 +11,7 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.core.design.columns import reordered, some_columns
+from glmclf.core.design.product import rotated
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.rank import independent, triangular_factor
 from glmclf.errors import InferenceWarning, warn
@@ -123,7 +124,7 @@ def score_statistic(res: Any, c: TermComparison) -> float:
     chosen = own.blocks.changed(lambda X, *rest: (reordered(X, c.smaller, c.tested), *rest))
     # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
     R = triangular_factor(chosen.changed(lambda X, *rest: (X,)))
-    blocks = chosen.changed(lambda X, *rest: (X.rotated(R), *rest))
+    blocks = chosen.changed(lambda X, *rest: (rotated(X, R), *rest))
     e = type(own)(own.likelihood, blocks, own.unit)(into_basis(R, theta), True)
     with suppress(np.linalg.LinAlgError):
         return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic

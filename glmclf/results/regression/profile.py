@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import triangular_inverse
+from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.bias import ReducedEstimate
 from glmclf.core.fit.constraints import ConstrainedEstimate, Within
 from glmclf.core.fit.coordinates import into_basis

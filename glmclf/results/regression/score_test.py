@@ -9,7 +9,9 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.core.design.columns import Dense, beside, some_columns
+from glmclf.core.design.columns import beside, some_columns
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.product import rotated
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.rows.blocks import Blocks
@@ -78,7 +80,7 @@ def with_extra(res: Any, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
     if basis is None:
         wider = beside(X, Z)
     else:  # expanded, as it is seldom that a large design needs a basis
-        wider = Dense(np.column_stack([X.rotated(basis, res._state.exact)[:].toarray(), Z]))
+        wider = Dense(np.column_stack([rotated(X, basis, res._state.exact)[:].toarray(), Z]))
     blocks = Blocks(wider, *own.blocks.arrays[1:], size=own.blocks.size)
     objective = type(own)(own.likelihood, blocks, own.unit)
     return objective, theta, np.setdiff1d(np.arange(len(theta)), kept)
