@@ -20,7 +20,7 @@ from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.surrogate import SurrogateLikelihood
 from glmclf.core.fit.warm_start import WarmStart, from_surrogate, separation_loglik, warm_start
-from glmclf.core.likelihood.objective import Deferred, Evaluation, Factor, Objective
+from glmclf.core.likelihood.objective import CholeskyFactor, DeferredEvaluation, Evaluation, Objective
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 
@@ -71,8 +71,8 @@ class Estimate:
             return self
         e, score = self.fit.evaluation, coordinates.spread(self.fit.evaluation.score)
         evaluation: Evaluation
-        if isinstance(e, Deferred):
-            evaluation = Deferred(e.value, score, partial(_wide_information, e, coordinates))
+        if isinstance(e, DeferredEvaluation):
+            evaluation = DeferredEvaluation(e.value, score, partial(_wide_information, e, coordinates))
         else:
             evaluation = Evaluation(e.value, score, coordinates.wide(e.information))
         fit = replace(self.fit, theta=coordinates.spread(self.fit.theta), evaluation=evaluation)
@@ -392,7 +392,7 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
     blocks = Blocks(X, weight, size=objective.blocks.size, n_threads=objective.blocks.n_threads)
     for _ in range(FAR_OFF + 1):
         try:
-            T = Factor(np.kron(np.eye(q), blocks.sum(lambda X, weight: X.gram(weight)))).root
+            T = CholeskyFactor(np.kron(np.eye(q), blocks.sum(lambda X, weight: X.gram(weight)))).root
         except np.linalg.LinAlgError:
             return False
         values, vectors = eigh(T.T @ after @ T)

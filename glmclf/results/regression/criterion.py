@@ -11,7 +11,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.fit.coordinates import from_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
-from glmclf.core.likelihood.objective import Factor
+from glmclf.core.likelihood.objective import CholeskyFactor
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
 from glmclf.results.regression.anova import flat_columns
@@ -46,7 +46,7 @@ class LikelihoodCriterion:
         if state.basis is None and len(kept):
             lost, information = flat_columns(res, np.setdiff1d(everything, columns)), state.fit.evaluation.information
             shift = information[np.ix_(kept, lost)] @ state.theta[lost]
-            start = start + Factor(information[np.ix_(kept, kept)]).solve(shift)
+            start = start + CholeskyFactor(information[np.ix_(kept, kept)]).solve(shift)
         return res.model._maximum(columns, start)
 
     def of_smaller(self, other: Any) -> float:

@@ -14,7 +14,7 @@ from glmclf.core.design.columns import beside as side_by_side
 from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.coordinates import Coordinates, into_basis
 from glmclf.core.fit.rank import triangular_factor
-from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, Spread
+from glmclf.core.penalised.problem import LazyCovariance, PenalisedEstimate, Penalty
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.residuals import multinomial as level_residuals
@@ -41,7 +41,7 @@ NOT_KEPT = ("_rounded", "_digits", "_flagged")  # facts of a maximum of the like
 class SpreadCovariance(Covariance):
     """The covariance of all parameters from that of an estimate of the columns left, when it is first asked for."""
 
-    def __init__(self, name: str, description: str, spread: Spread, coordinates: Coordinates):
+    def __init__(self, name: str, description: str, spread: LazyCovariance, coordinates: Coordinates):
         super().__init__(name, np.zeros((0, 0)), description)
         del self.__dict__["matrix"]
         self.__dict__["form"] = partial(_of_parameters, spread, coordinates)
@@ -56,7 +56,7 @@ class SpreadCovariance(Covariance):
         return found
 
 
-def _of_parameters(spread: Spread, coordinates: Coordinates) -> ndarray:
+def _of_parameters(spread: LazyCovariance, coordinates: Coordinates) -> ndarray:
     assert spread.parameters is not None
     return coordinates.wide(spread.parameters) if coordinates.omitted else spread.parameters
 
