@@ -17,7 +17,6 @@ from glmclf.core.gaussian.moments import ClassMoments, class_ends, class_moments
 from glmclf.core.gaussian.singular import least_variances
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import of_one_float, read_arrays, rows_by_place
-from glmclf.data.reading.read import read_formula
 from glmclf.data.response.priors import numbers
 from glmclf.data.table.sample import Sample
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
@@ -25,7 +24,7 @@ from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.generative.discriminant import DiscriminantResults, GaussianFit
 
 if TYPE_CHECKING:
-    from glmclf.data.reading.streams import StreamSample
+    pass
 
 KINDS = ("full", "diag", "spherical")
 DIVISORS = ("mle", "unbiased")
@@ -103,11 +102,8 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         self._from_arrays(endog, exog, missing, keywords)
 
     # ------------------------------------------------------------------------------------------------- input
-    def _read(self, formula, data, namespace, coding, **options) -> Sample:
-        return read_formula(formula, data, namespace=namespace, response=self._coder(coding), intercept=True, **options)
-
-    def _read_stream(self, formula, source, namespace, coding, **options) -> StreamSample:
-        return super()._read_stream(formula, source, namespace, coding, intercept=True, **options)
+    def _read(self, formula, data, namespace, coding, **options) -> Any:
+        return super()._read(formula, data, namespace, coding, intercept=True, **options)
 
     def _read_arrays(self, endog, exog, coding, **options) -> Sample:
         return read_arrays(endog, exog, response=self._coder(coding), drop_constant=True, **options)

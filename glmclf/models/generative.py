@@ -23,7 +23,7 @@ from glmclf.results.generative.results import GenerativeResults
 from glmclf.results.regression.levels import Levels
 
 if TYPE_CHECKING:
-    from glmclf.data.reading.streams import StreamSample
+    from glmclf.data.reading.read import StreamSample
 
 LEAST_WEIGHT = 1e-100
 LARGEST_SMOOTHING = 1e100

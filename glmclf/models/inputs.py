@@ -27,7 +27,7 @@ from glmclf.models.cov_keywords import Keywords, read_keywords
 from glmclf.models.rows import Rows, StreamedRows
 
 if TYPE_CHECKING:
-    from glmclf.data.reading.streams import StreamSample
+    from glmclf.data.reading.read import StreamSample
 
 
 def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
@@ -150,21 +150,18 @@ class Inputs:
             "extras": extras,
             "restricted": restricted,
         }
-        if source is not None:
-            self._start_with_stream(self._read_stream(formula, source, namespace, coding, **options), keywords)
+        read = self._read(formula, data if source is None else source, namespace, coding, **options)
+        if source is None:
+            self._start_with(read, keywords)
         else:
-            self._start_with(self._read(formula, data, namespace, coding, **options), keywords)
+            self._start_with_stream(read, keywords)
         return self
 
-    def _read(self, formula, data, namespace, coding: dict[str, Any], **options) -> Sample:
+    def _read(self, formula, data, namespace, coding: dict[str, Any], **options) -> Any:
+        """A Sample of a table in memory, a StreamSample of a source."""
         from glmclf.data.reading.read import read_formula
 
         return read_formula(formula, data, namespace=namespace, response=self._coder(coding), **options)
-
-    def _read_stream(self, formula, source, namespace, coding: dict[str, Any], **options) -> StreamSample:
-        from glmclf.data.reading.streams import read_stream
-
-        return read_stream(formula, source, namespace=namespace, response=self._coder(coding), **options)
 
     def _read_arrays(self, endog, exog, coding: dict[str, Any], **options) -> Sample:
         return read_arrays(endog, exog, response=self._coder(coding), **options)
@@ -202,7 +199,8 @@ class Inputs:
         self._describe(sample, keywords, _stream_facts(sample), None)
         self._weight_sum = None if rows.weights is None else rows.facts.weight
         self.nobs = len(rows) if self._weight_sum is None or not self._frequency else round(self._weight_sum)
-        ends = {name: [c.low, c.high] for name, c in sample.survey.columns.items() if c.kind == "number"}
+        numbers = {name: c for name, c in sample.survey.columns.items() if c.kind == "number" and not c.empty}
+        ends = {name: [c.low, c.high] for name, c in numbers.items()}
         self._ranges = {name: v for name, v in ends.items() if name in self._design.variables}
 
     def _describe(self, sample: Sample | StreamSample, keywords: dict[str, Any], facts: dict[str, Any], frame) -> None:

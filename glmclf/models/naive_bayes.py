@@ -23,9 +23,7 @@ from glmclf.core.naive_bayes.fit import (
 )
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.feature_design import FeatureValues
-from glmclf.data.reading.feature_streams import read_feature_stream
 from glmclf.data.reading.features import Feature, FeatureDesign, read_feature_arrays, read_features
-from glmclf.data.reading.streams import StreamSample
 from glmclf.data.table.frame import quoted, row_labels
 from glmclf.data.table.sample import Sample
 from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
@@ -134,13 +132,9 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         self._from_arrays(endog, exog, missing, keywords)
 
     # ------------------------------------------------------------------------------------------------- input
-    def _read(self, formula, data, namespace, coding, **options) -> Sample:
-        return read_features(formula, data, namespace=namespace, **self._reading(coding), **options)
-
-    def _read_stream(self, formula, source, namespace, coding, **options) -> StreamSample:
+    def _read(self, formula, data, namespace, coding, **options) -> Any:
         check = partial(_check_domains, bool(coding["pooled"]))
-        reading = self._reading(coding)
-        return read_feature_stream(formula, source, namespace=namespace, check=check, **reading, **options)
+        return read_features(formula, data, namespace=namespace, check=check, **self._reading(coding), **options)
 
     def _read_arrays(self, endog, exog, coding, **options) -> Sample:
         return read_feature_arrays(endog, exog, **self._reading(coding), **options)

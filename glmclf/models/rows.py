@@ -26,7 +26,8 @@ from glmclf.data.table.sample import Part
 from glmclf.errors import DataError
 
 if TYPE_CHECKING:
-    from glmclf.data.reading.streams import Reader, StreamSample
+    from glmclf.data.reading.read import StreamSample
+    from glmclf.data.reading.reader import Reader
 
 ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
 FEW = 16  # rows of a prototype

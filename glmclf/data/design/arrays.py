@@ -20,6 +20,7 @@ from glmclf.data.table.sample import (
     check_missing_option,
     finish,
     leave_out_no_trials,
+    no_trials,
     read_extras,
     respond,
     weigh,
@@ -274,13 +275,12 @@ def read_arrays(
     beside = array_extras(extras, index)
     rows = Rows(index, missing)
     lost = weigh(rows, beside, extras)
-    notes: list[str] = []
     columns = {name: read_column(series, name) for name, series in left.items()}
     clean = sums_up(X)
     masks = {} if clean else _missing_columns(X, names)
     rows.lose(lost, {name: column.missing for name, column in columns.items()}, masks)
     if len(left) > 1:
-        leave_out_no_trials(rows, [np.asarray(column.values) for column in columns.values()], notes)
+        leave_out_no_trials(rows, [np.asarray(column.values) for column in columns.values()])
     keep = rows.selection
     X = X if keep is None else X[keep]
     if not clean:
@@ -288,7 +288,7 @@ def read_arrays(
     X, names, dropped = leave_out_constant(X, names) if drop_constant else (X, names, None)
     values = [series if keep is None else series[keep] for series in left.values()]
     made = respond(response, list(left), values, rows)
-    notes += getattr(made, "notes", [])
+    notes = [*no_trials(rows.no_trials), *getattr(made, "notes", [])]
     design = ArrayDesign(names, 0 if drop_constant else constant(X), " + ".join(left), dropped=dropped)
     kept = finish(rows, beside, index, None)
     return Sample(design=design, response=made, pieces=None, X=X, notes=notes, frame=None, **kept)

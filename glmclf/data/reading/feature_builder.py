@@ -16,7 +16,7 @@ from glmclf.data.design.feature_design import MISSING_LEVEL, Feature, everywhere
 from glmclf.data.design.feature_terms import MOST_CELLS, NUMBERS, Families, Found, Term, fitting, plain_columns
 from glmclf.data.formula import expressions
 from glmclf.data.formula.factors import Factor, Value, as_value, fit_factor
-from glmclf.data.reading.bind import Reading
+from glmclf.data.reading.settle import Reading
 from glmclf.data.table.frame import quoted, row_labels
 from glmclf.errors import DataError, FormulaError, MissingDataError
 

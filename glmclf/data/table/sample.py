@@ -247,11 +247,9 @@ def weigh(rows: Rows, extras: Mapping[str, ndarray], given: Mapping[str, Any] | 
     return {named[name]: _in_rows(np.isnan(v)) for name, v in extras.items()}
 
 
-def leave_out_no_trials(rows: Rows, counts: list[ndarray], notes: list[str]) -> None:
+def leave_out_no_trials(rows: Rows, counts: list[ndarray]) -> None:
     """Leave out rows whose counts are all zero: no trial, no information."""
-    none = rows.absent(np.logical_and.reduce([np.asarray(c) == 0 for c in counts]))
-    rows.no_trials = none
-    notes += no_trials(none)
+    rows.no_trials = rows.absent(np.logical_and.reduce([np.asarray(c) == 0 for c in counts]))
     rows.lose()
 
 
@@ -260,12 +258,12 @@ def no_trials(count: int) -> list[str]:
     return [f"{count} row{'s' if count > 1 else ''} with no trials left out"] if count else []
 
 
-def respond(response: Respond, names: list[str], values: list[Any], rows: Rows) -> Any:
-    """The response of the rows that are left; its error says how many were not, and why."""
+def respond(response: Respond, names: list[str], values: list[Any], rows: Rows | None) -> Any:
+    """The response of the rows that are left; its error says how many of a table in memory were not, and why."""
     try:
         return response(names, values)
     except DataError as error:
-        if not rows.masks:
+        if rows is None or not rows.masks:
             raise
         why = ", ".join(f'"{name}" ({count} rows)' for name, count in rows.dropped().items())
         left_out = f"{rows.n_dropped()} of {len(rows.index)} rows were left out, missing in {why}."

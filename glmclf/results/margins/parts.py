@@ -256,14 +256,14 @@ class _Values:
 
     @cached_property
     def _seen(self) -> dict[str, Any]:
-        from glmclf.data.reading.streams import Outcomes
+        from glmclf.data.reading.summary import ResponseSummary
 
         design = self._rows.source.design
         kinds = {name: column.kind for name, column in getattr(design, "columns", {}).items()}
         names = [name for name in design.variables if kinds.get(name, "number") in KINDS]
 
         def part(rows: Observed) -> _SideBySide:
-            return _SideBySide(Outcomes.of([name], [rows.table[name].dropna()]) for name in names)
+            return _SideBySide(ResponseSummary.of([name], [rows.table[name].dropna()]) for name in names)
 
         return dict(zip(names, self._rows.total(part) or (), strict=False))
 
