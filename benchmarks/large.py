@@ -102,7 +102,7 @@ def memory(model: str, path: str, n: int) -> Found:
 
 def parquet(model: str, path: str, n: int) -> Found:
     """The path is passed."""
-    from glmclf.data.source.sources import Parquet
+    from glmclf.data.source.parquet import Parquet
 
     passes: list[float] = []
     for name in ("sum", "sum_of_rows"):
@@ -112,7 +112,7 @@ def parquet(model: str, path: str, n: int) -> Found:
 
 def decoding(model: str, path: str, n: int) -> Found:
     """The file is read to Arrow's memory, part by part, and thrown away."""
-    from glmclf.data.source.sources import Parquet
+    from glmclf.data.source.parquet import Parquet
 
     start = time.perf_counter()
     for _ in Parquet(path)._dataset.to_batches(batch_size=TOGETHER, batch_readahead=2, fragment_readahead=1):

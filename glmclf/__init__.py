@@ -3,25 +3,24 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from glmclf.models.binary import CLogLog, Logit, Probit
-from glmclf.models.multinomial import MNLogit
-from glmclf.models.separation import detect_separation
-from glmclf.results import saving
-from glmclf.results.saving import load
+from glmclf import registry
+from glmclf.models.binary import *  # noqa: F403
+from glmclf.models.multinomial import *  # noqa: F403
+from glmclf.models.separation import detect_separation as detect_separation
+from glmclf.results.saving import load as load
 
+__version__ = "0.1.0"
 if TYPE_CHECKING:
     from glmclf import datasets as datasets
     from glmclf import formula as formula
     from glmclf import plots as plots
-    from glmclf.models.discriminant import LDA, QDA
-    from glmclf.models.naive_bayes import NaiveBayes
-    from glmclf.results.comparison.compare import compare
-    from glmclf.results.pooling import pool
-    from glmclf.results.tables.regression_table import regression_table
-
-__version__ = "0.1.0"
-__all__ = ["LDA", "QDA", "CLogLog", "Logit", "MNLogit", "NaiveBayes", "Probit"]
-__all__ += ["compare", "detect_separation", "load", "pool", "regression_table"]
+    from glmclf.models.discriminant import *  # noqa: F403
+    from glmclf.models.naive_bayes import *  # noqa: F403
+    from glmclf.results.comparison.compare import compare as compare
+    from glmclf.results.pooling import pool as pool
+    from glmclf.results.tables.regression_table import regression_table as regression_table
+else:  # type checkers take all names above
+    __all__ = [*registry.names(), "compare", "detect_separation", "load", "pool", "regression_table"]
 _LATE = {
     "compare": "glmclf.results.comparison.compare",
     "pool": "glmclf.results.pooling",
@@ -34,11 +33,11 @@ def __getattr__(name: str) -> Any:
     """What nothing above needs, models, functions and submodules, imported when first asked for."""
     if name in _submodules:
         return import_module(f"{__name__}.{name}")
-    if name not in __all__:
+    if name not in _LATE and name not in registry.MODELS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_LATE[name]), name) if name in _LATE else saving.model_class(name)
+    found = getattr(import_module(_LATE[name]), name) if name in _LATE else registry.model_class(name)
     return globals().setdefault(name, found)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_submodules})
+    return sorted({*globals(), *registry.MODELS, *_LATE, *_submodules})

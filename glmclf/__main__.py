@@ -11,22 +11,14 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-MODELS = {
-    "logit": "Logit",
-    "probit": "Probit",
-    "cloglog": "CLogLog",
-    "mnlogit": "MNLogit",
-    "lda": "LDA",
-    "qda": "QDA",
-    "naivebayes": "NaiveBayes",
-}
-BINARY, REGRESSIONS = ("logit", "probit", "cloglog"), ("logit", "probit", "cloglog", "mnlogit")
-GENERATIVE = ("lda", "qda", "naivebayes")
-DISCRIMINANTS = ("lda", "qda")
+from glmclf import registry
+
+BINARY, REGRESSIONS = registry.lower_case("binary"), registry.lower_case(*registry.REGRESSIONS)
+GENERATIVE, DISCRIMINANTS = registry.lower_case(*registry.GENERATIVE), registry.lower_case("discriminant")
 #: the models that have an option which not all have
 HAVE = {
     "event": BINARY,
-    "reference": ("mnlogit", *GENERATIVE),
+    "reference": (*registry.lower_case("multinomial"), *GENERATIVE),
     "offset": REGRESSIONS,
     "method": REGRESSIONS,
     "exponentiate": REGRESSIONS,
@@ -44,11 +36,11 @@ HAVE = {
     "flic": ("logit",),
     "separation": REGRESSIONS,
     "collinear": REGRESSIONS,
-    "families": ("naivebayes",),
-    "multinomial": ("naivebayes",),
-    "pooled": ("naivebayes",),
-    "smoothing": ("naivebayes",),
-    "unknown": ("naivebayes",),
+    "families": registry.lower_case("naive_bayes"),
+    "multinomial": registry.lower_case("naive_bayes"),
+    "pooled": registry.lower_case("naive_bayes"),
+    "smoothing": registry.lower_case("naive_bayes"),
+    "unknown": registry.lower_case("naive_bayes"),
 }
 #: value and meaning of each option but for --format and --version; one without a value is a switch
 OPTIONS = {
@@ -65,7 +57,7 @@ OPTIONS = {
     "reps": ("N", "bootstrap: replications (default: 999)"),
     "seed": ("N", "bootstrap and sgd: of the random numbers"),
     "method": ("M", "solver: irls (default), newton, bfgs, lbfgs or sgd"),
-    "exponentiate": (None, "odds ratios (mnlogit: relative risk ratios) for coefficients"),
+    "exponentiate": (None, "odds ratios, or what exp of a coefficient is, for coefficients"),
     "priors": ("P", "equal, or as in a=0.2,b=0.8 or 0.2,0.8"),
     "prior_smoothing": ("X", "pseudo-count of each class, for priors that are estimated"),
     "covariance": ("KIND", "full (default), diag or spherical (naivebayes: diag)"),
@@ -151,7 +143,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EPILOG.format(data=data),
     )
-    p.add_argument("model", metavar="MODEL", choices=list(MODELS), help=", ".join(MODELS))
+    p.add_argument("model", metavar="MODEL", choices=list(registry.LOWER_CASE), help=", ".join(registry.LOWER_CASE))
     p.add_argument("data", metavar="DATA", help=f"shipped data set, {FILES}, or - (csv on stdin)")
     p.add_argument("formula", metavar="FORMULA", help='as in "y ~ x1 + C(g)"')
     for name, (metavar, _) in OPTIONS.items():
@@ -172,7 +164,7 @@ def read(source: str) -> Any:
 
     from glmclf import datasets
     from glmclf.data.reading.open_source import as_source, kind_of
-    from glmclf.data.source.sources import Parquet
+    from glmclf.data.source.parquet import Parquet
     from glmclf.errors import DataError
 
     if source in datasets.names():
@@ -360,8 +352,6 @@ def options(args: argparse.Namespace, frame: Any) -> dict[str, Any]:
 
 def fit(args: argparse.Namespace) -> Any:
     """The results that the arguments ask for."""
-    import glmclf
-
     frame = read(args.data)
     fit_keywords: dict[str, Any] = {"cov_type": args.cov_type}
     for name in FIT:
@@ -376,7 +366,7 @@ def fit(args: argparse.Namespace) -> Any:
         fit_keywords["cov_type"] = args.cov_type or "cluster"
     if cov_kwds:
         fit_keywords["cov_kwds"] = cov_kwds
-    model = getattr(glmclf, MODELS[args.model])
+    model = registry.model_class(registry.LOWER_CASE[args.model])
     return model._from_formula(args.formula, frame, {}, restricted=True, **options(args, frame)).fit(**fit_keywords)
 
 

@@ -17,6 +17,7 @@ import pandas as pd
 from numpy import ndarray
 
 import glmclf
+from glmclf import registry
 from glmclf.data.formula.parse import parse_formula
 from glmclf.data.reading.features import code_of
 from glmclf.data.table.frame import as_frame
@@ -32,9 +33,8 @@ except ImportError as error:
 
 __all__ = ["FormulaClassifier"]
 
-MODELS = {name.lower(): name for name in ("Logit", "Probit", "CLogLog", "MNLogit", "LDA", "QDA", "NaiveBayes")}
 NO_OPTIONS = ("self", "disp", "alphas")
-LINEAR = ("Logit", "Probit", "CLogLog", "MNLogit", "LDA")
+LINEAR = (*registry.names(*registry.REGRESSIONS), "LDA")
 
 
 class FormulaClassifier(ClassifierMixin, BaseEstimator):
@@ -43,7 +43,8 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     model : str or class
-        "logit", "probit", "cloglog" (two classes), "mnlogit", "lda", "qda", "naivebayes", or the class.
+        The lower-case name, as in `glmclf.formula.api`, or the class. Binary models, "logit" and its like, are of two
+        classes; "mnlogit", "lda", "qda" and "naivebayes" take several.
     formula : str, optional
         A patsy formula, ``"y ~ x1 + C(g)"``, or its right side alone. By default all columns, each as it is. Columns of
         arrays are called x0, x1, ...
@@ -143,11 +144,12 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
     def _class(self) -> type[Any]:
         """The class of the model."""
-        if isinstance(self.model, str) and self.model.lower() in MODELS:
-            return getattr(glmclf, MODELS[self.model.lower()])
+        if isinstance(self.model, str) and self.model.lower() in registry.LOWER_CASE:
+            return registry.model_class(registry.LOWER_CASE[self.model.lower()])
         if isinstance(self.model, type) and hasattr(self.model, "_from_formula"):
             return self.model
-        raise ValueError(f"model={self.model!r}: choose one of {', '.join(map(repr, MODELS))}, or a class of glmclf")
+        known = ", ".join(map(repr, registry.LOWER_CASE))
+        raise ValueError(f"model={self.model!r}: choose one of {known}, or a class of glmclf")
 
     def _split(self, cls: type[Any]) -> tuple[dict[str, Any], str, dict[str, Any]]:
         """Keywords of the model, the method that fits it, and its keywords."""
@@ -413,7 +415,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     def coef_(self) -> ndarray:
         """Coefficients of the design's columns, (1, k) of two classes, (K, k) of several; zero for the reference.
 
-        Of Logit, Probit, CLogLog and MNLogit, and of the logit that LDA implies. Columns are those of the formula,
+        Of regressions, and of the logit that LDA implies. Columns are those of the formula,
         ``results_.model.exog_names`` without the intercept, which are features only without a formula.
         """
         return self._linear()[1:].T
@@ -450,8 +452,9 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         """Coefficients of the second class, where the model is of the first."""
         if self._levels()[1] == self.classes_[1]:
             return values
-        if kind == "CLogLog":
-            raise AttributeError(f"CLogLog of event={self.classes_[0]!r} is not linear in the other class")
+        link = getattr(self.results_.model, "link", None)
+        if link is not None and not link.symmetric:
+            raise AttributeError(f"{kind} of event={self.classes_[0]!r} is not linear in the other class")
         return -values
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glmclf import registry
+
 ROOT = pathlib.Path(__file__).parent / "reference"
-BINARY = ("Logit", "Probit", "CLogLog")
+BINARY = tuple(registry.names("binary"))
 NOT_A_MODEL_KEYWORD = ("fit", "fit_regularized", "cov_type")
 
 

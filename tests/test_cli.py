@@ -13,7 +13,7 @@ import pytest
 
 import glmclf
 from glmclf import __main__ as command
-from glmclf import datasets
+from glmclf import datasets, registry
 
 SPECTOR = ["logit", "spector", "GRADE ~ GPA + TUCE + PSI"]
 SURVEY = pathlib.Path(__file__).parent / "data" / "survey.csv"
@@ -68,10 +68,10 @@ def test_summary_of_a_shipped_data_set(shell):
     assert gpa[1:3] == ["2.8261", "1.263"]
 
 
-@pytest.mark.parametrize("name", list(command.MODELS))
+@pytest.mark.parametrize("name", list(registry.LOWER_CASE))
 def test_every_model(shell, name):
     status, out, err = shell(name, "spector", "GRADE ~ GPA + PSI")
-    res = getattr(glmclf, command.MODELS[name]).from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+    res = getattr(glmclf, registry.LOWER_CASE[name]).from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
     logit = getattr(res, "discriminant", res)
     gpa = logit.params["GPA"] if name in command.BINARY else logit.params.loc["GPA", 1]
     assert (status, err) == (0, "")
@@ -297,7 +297,7 @@ def test_options_of_generative_models(shell, tmp_path, model, options, keywords)
     frame["times"], frame["share"] = np.arange(344) % 3, 0.5 + np.arange(344) % 4
     file = tmp_path / "penguins.csv"
     frame.to_csv(file, index=False)
-    res = getattr(glmclf, command.MODELS[model]).from_formula(SPECIES, frame, **keywords).fit()
+    res = getattr(glmclf, registry.LOWER_CASE[model]).from_formula(SPECIES, frame, **keywords).fit()
     status, out, err = shell(model, file, SPECIES, *options)
     assert (status, err) == (0, "")
     level = res.discriminant.params.columns[-1]
@@ -327,7 +327,7 @@ def test_options_of_generative_models(shell, tmp_path, model, options, keywords)
 ])
 def test_options_of_one_generative_model(shell, model, options, keywords):
     formula = SPECIES + " + sex"
-    res = getattr(glmclf, command.MODELS[model]).from_formula(formula, datasets.load("penguins"), **keywords).fit()
+    res = getattr(glmclf, registry.LOWER_CASE[model]).from_formula(formula, datasets.load("penguins"), **keywords).fit()
     status, out, err = shell(model, "penguins", formula, *options)
     assert (status, err) == (0, "") and f"{res.llf:#.5g}" in out
     for name in ("Intercept", "sex[T.male]"):
@@ -386,7 +386,7 @@ def test_the_quadratic_table(shell):
 ])
 @pytest.mark.parametrize("model", ["lda", "qda", "naivebayes"])
 def test_robust_errors_of_generative_models(shell, model, options, keywords):
-    res = getattr(glmclf, command.MODELS[model]).from_formula(SPECIES, datasets.load("penguins")).fit(**keywords)
+    res = getattr(glmclf, registry.LOWER_CASE[model]).from_formula(SPECIES, datasets.load("penguins")).fit(**keywords)
     status, out, err = shell(model, "penguins", SPECIES, *options)
     z = res.discriminant.tvalues.loc["body_mass_g", "Chinstrap"]
     doubt = "Few clusters (3 of year)" if "--groups" in options else ""
@@ -573,7 +573,7 @@ def test_a_terminal_without_the_letters():
 def test_help_lists_data_sets_and_examples(shell):
     status, out, err = shell("--help")
     assert status == 0 and err == ""
-    for word in [*datasets.names(), "examples:", "GRADE ~ GPA + TUCE + PSI", *command.MODELS]:
+    for word in [*datasets.names(), "examples:", "GRADE ~ GPA + TUCE + PSI", *registry.LOWER_CASE]:
         assert word in out
 
 

@@ -6,10 +6,9 @@ import pytest
 
 import glmclf
 import glmclf.formula.api as smf
-from glmclf import datasets
+from glmclf import datasets, registry
 
-MODELS = {"logit": "Logit", "probit": "Probit", "cloglog": "CLogLog", "mnlogit": "MNLogit", "lda": "LDA", "qda": "QDA",
-          "naivebayes": "NaiveBayes"}
+MODELS = registry.LOWER_CASE
 
 
 def test_all_models_are_there():

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import glmclf
+from glmclf import registry
 
-__all__ = ["cloglog", "lda", "logit", "mnlogit", "naivebayes", "probit", "qda"]
-
-
-def logit(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.Logit:
-    """`Logit.from_formula`.
+EXAMPLE = """
 
     Parameters
     ----------
@@ -30,34 +28,28 @@ def logit(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.Logit:
     GPA          2.840
     dtype: float64
     """
-    return glmclf.Logit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
 
 
-def probit(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.Probit:
-    """`Probit.from_formula`; see `logit`."""
-    return glmclf.Probit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+def _function(lower: str, name: str) -> Callable[..., Any]:
+    """`from_formula` of a model, under its lower-case name."""
+
+    def of_formula(formula: str, data: Any, *args: Any, **keywords: Any) -> Any:
+        return getattr(glmclf, name).from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+
+    of_formula.__name__ = of_formula.__qualname__ = lower
+    of_formula.__annotations__["return"] = f"glmclf.{name}"
+    of_formula.__doc__ = f"`{name}.from_formula`" + ("." + EXAMPLE if lower == "logit" else "; see `logit`.")
+    return of_formula
 
 
-def cloglog(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.CLogLog:
-    """`CLogLog.from_formula`; see `logit`."""
-    return glmclf.CLogLog.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
-
-
-def mnlogit(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.MNLogit:
-    """`MNLogit.from_formula`; see `logit`."""
-    return glmclf.MNLogit.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
-
-
-def lda(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.LDA:
-    """`LDA.from_formula`; see `logit`."""
-    return glmclf.LDA.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
-
-
-def qda(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.QDA:
-    """`QDA.from_formula`; see `logit`."""
-    return glmclf.QDA.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
-
-
-def naivebayes(formula: str, data: Any, *args: Any, **keywords: Any) -> glmclf.NaiveBayes:
-    """`NaiveBayes.from_formula`; see `logit`."""
-    return glmclf.NaiveBayes.from_formula(formula, data, *args, **{"eval_env": 1, **keywords})
+if TYPE_CHECKING:
+    logit = glmclf.Logit.from_formula
+    probit = glmclf.Probit.from_formula
+    cloglog = glmclf.CLogLog.from_formula
+    mnlogit = glmclf.MNLogit.from_formula
+    lda = glmclf.LDA.from_formula
+    qda = glmclf.QDA.from_formula
+    naivebayes = glmclf.NaiveBayes.from_formula
+else:
+    __all__ = sorted(registry.LOWER_CASE)
+    globals().update({lower: _function(lower, name) for lower, name in registry.LOWER_CASE.items()})

@@ -128,7 +128,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             r = Rows(*r, index=None, positions=slice(None))
         blocks = r.blocks(size=self._block_size, n_threads=n_threads)
         if columns is not None and len(columns) < r.X.shape[1]:
-            blocks = blocks.changed(lambda X, *rest: (some_columns(X, columns), *rest))
+            blocks = blocks.map(lambda X, *rest: (some_columns(X, columns), *rest))
         return self._objective_class(likelihood, blocks, unit)
 
     def _counted(self, n_threads: int | None = None) -> tuple[Rows | Distinct, Any]:
@@ -140,7 +140,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """The log-likelihood of constants alone, its offset centred, and the shift of the constants."""
         r, likelihood = self._counted()
         r = Rows(*r, index=None, positions=slice(None)) if isinstance(r, Distinct) else r
-        blocks = r.blocks(size=r.X.block_size).changed(_alone)
+        blocks = r.blocks(size=r.X.block_size).map(_alone)
         return centred(self._objective_class(likelihood, blocks))
 
     @cached_property

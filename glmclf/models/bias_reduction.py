@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glmclf import registry
 from glmclf.core.fit.aliasing import columns_kept
 from glmclf.core.fit.estimate import Estimate, estimate
 from glmclf.core.likelihood.objective import MultinomialObjective, Objective
@@ -27,7 +28,8 @@ def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> No
     name, option = type(model).__name__, f'bias_reduction="{kind}"'
     several = issubclass(model._objective_class, MultinomialObjective)  # with two classes, too
     if kind == "median" and several:
-        raise NotImplementedError(f'{option} of {name} is not available: use "firth", or Logit, Probit or CLogLog')
+        others = registry.listed(["binary"], "or")
+        raise NotImplementedError(f'{option} of {name} is not available: use "firth", or {others}')
     if method != "irls":
         raise NotImplementedError(f'method={method!r} with {option}: there is "irls", quasi Fisher scoring, alone')
     if model._pseudo:

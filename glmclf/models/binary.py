@@ -17,6 +17,8 @@ from glmclf.data.response.response import BinaryResponse
 from glmclf.models.base import Model
 from glmclf.results.regression.binary import BinaryResults
 
+__all__ = ["Logit", "Probit", "CLogLog"]
+
 
 class BinaryModel(Model[BinaryResults]):
     """P(event) = F(x'b + offset), F given by the link of the subclass.
@@ -83,7 +85,7 @@ class BinaryModel(Model[BinaryResults]):
     @property
     def _cells(self) -> ndarray:
         """Observations of each class in each row, weights and counts as expanded, (n, 2), the event last."""
-        return self._rows.blocks().gathered(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
+        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
 
     def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
         counts = np.column_stack([(1.0 if trials is None else trials) - y, y])
@@ -240,5 +242,5 @@ class CLogLog(BinaryModel):
 
 
 _PARAMETERS = str(BinaryModel.__doc__).split("\n", 2)[2].strip()
-for _model in (Logit, Probit, CLogLog):
+for _model in BinaryModel.__subclasses__():
     _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)

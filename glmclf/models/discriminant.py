@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.core.design.columns import Dense, dense
 from glmclf.core.gaussian import fit as gaussian
 from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     pass
 
 KINDS = ("full", "diag", "spherical")
+__all__ = ["LDA", "QDA"]
 DIVISORS = ("mle", "unbiased")
 INTENSITIES = ("ledoit_wolf", "oas")
 TARGETS = ("diag", "identity")
@@ -226,7 +228,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     # --------------------------------------------------------------------------------------------------- fit
     def _blocks(self, n_threads: int | None = None) -> Blocks:
-        return self._rows.blocks(n_threads=n_threads).changed(_weighted)
+        return self._rows.blocks(n_threads=n_threads).map(_weighted)
 
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> DiscriminantResults:
         blocks = self._blocks(n_threads)
@@ -278,7 +280,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             # only the ratios of sampling weights count: N is the number of rows
             unit = len(self._rows) / self._weight_sum
             moments = replace(moments, counts=moments.counts * unit, scatter=moments.scatter * unit)
-            blocks = blocks.changed(lambda X, y, w: (X, y, w * unit))
+            blocks = blocks.map(lambda X, y, w: (X, y, w * unit))
         if wanted == "ledoit_wolf":
             return gaussian.ledoit_wolf(blocks, moments, self._pooled)
         return gaussian.oas(moments, self._pooled)
@@ -289,7 +291,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         name = type(self).__name__
         if wanted in ("firth", "median"):
             raise NotImplementedError(
-                f'bias_reduction="{wanted}" is for Logit, Probit, CLogLog and MNLogit; LDA: "exact"'
+                f'bias_reduction="{wanted}" is for {registry.listed(registry.REGRESSIONS)}; LDA: "exact"'
             )
         if wanted != "exact":
             raise ValueError(f'bias_reduction={wanted!r}: choose "exact"')

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.core.gaussian.moments import class_sizes
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
@@ -45,8 +46,8 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
     def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
         if is_sparse(exog):
             raise NotImplementedError(
-                f"{type(self).__name__} takes no scipy.sparse exog, as Logit, Probit, CLogLog and MNLogit do: pass an "
-                "array, exog.toarray()"
+                f"{type(self).__name__} takes no scipy.sparse exog, as {registry.listed(registry.REGRESSIONS)} do: "
+                "pass an array, exog.toarray()"
             )
         super()._from_arrays(endog, exog, missing, keywords)
 
@@ -54,7 +55,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
         if keywords.get("offset") is not None:
             name = type(self).__name__
             raise NotImplementedError(
-                f"offset= is for Logit, Probit, CLogLog and MNLogit: {name} has no linear predictor"
+                f"offset= is for {registry.listed(registry.REGRESSIONS)}: {name} has no linear predictor"
             )
         return super()._split(keywords)
 

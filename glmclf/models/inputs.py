@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.core.design.columns import Dense, Sparse, from_pieces
-from glmclf.core.rows.streamed import RowsElsewhereError, asked_for
+from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
 from glmclf.data.design.arrays import is_sparse, read_arrays
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.response.response import packed
@@ -250,10 +251,7 @@ class Inputs:
     @property
     def _rows(self) -> Any:
         if self._rows_ is None:
-            raise DataError(
-                f"{asked_for()[0]} needs the rows of the fit, which were removed or not saved, or are in a stream, "
-                "which a pickle does not keep: pass new data, or fit again"
-            )
+            raise rows_removed()
         return self._rows_
 
     # ------------------------------------------------------------------------------------- names of statsmodels
@@ -313,8 +311,8 @@ class Inputs:
         check(cov_type)
         if cov_type in self._no_covariances:
             raise NotImplementedError(
-                f'cov_type="{cov_type}" is for Logit, Probit, CLogLog and MNLogit; {type(self).__name__} has '
-                f"{enumerated(names(for_generative))}"
+                f'cov_type="{cov_type}" is for {registry.listed(registry.REGRESSIONS)}; '
+                f"{type(self).__name__} has {enumerated(names(for_generative))}"
             )
         if cov_type in REFITS and self._rows.streamed:
             by_row = names(lambda entry: entry.kind == "rows")

@@ -22,6 +22,8 @@ from glmclf.models.rows import Rows
 from glmclf.results.regression.levels import LevelLabels
 from glmclf.results.regression.multinomial import MultinomialResults
 
+__all__ = ["MNLogit"]
+
 
 class MNLogit(LevelLabels, Model[MultinomialResults]):
     """Multinomial logit: log(p_j / p_0) = x'b_j + offset_j for each class j but the reference.
@@ -213,7 +215,7 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
         if self._rows_ is None:
             return other
         order = np.array([old.classes.index(c) for c in new.classes])
-        other._rows_ = r = self._rows_.changed(lambda X, y, m, o, w: (X, *_recoded(y, m, o, order), w))
+        other._rows_ = r = self._rows_.map(lambda X, y, m, o, w: (X, *_recoded(y, m, o, order), w))
         if not r.streamed:
             new.y = r.y
         return other
@@ -259,7 +261,7 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
     @property
     def _cells(self) -> ndarray:
         """Observations of each class in each row, weights and counts as expanded, (n, J), the reference first."""
-        return self._rows.blocks().gathered(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
+        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
 
     def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
         counts = _counts(y, self.J)

@@ -31,6 +31,7 @@ from glmclf.models.discriminant import LEAST_SD
 from glmclf.models.generative import LARGEST_SMOOTHING, GenerativeModel, _number
 from glmclf.results.generative.naive_bayes import NaiveBayesResults
 
+__all__ = ["NaiveBayes"]
 MOST_NAMED = 6  # zero cells, or features, that a message spells out
 ROUNDING = 1e-10  # share of a feature's standard deviation below which that within a class counts as 0
 
@@ -233,7 +234,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     def _blocks(self, n_threads: int | None = None) -> Blocks:
         """The rows of the fit: features, side by side where they are one group, classes, weights."""
-        return self._rows.blocks(n_threads=n_threads).changed(partial(_side_by_side, grouped(self._families)))
+        return self._rows.blocks(n_threads=n_threads).map(partial(_side_by_side, grouped(self._families)))
 
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> NaiveBayesResults:
         if not self._rows.streamed:  # parts are checked as they are read

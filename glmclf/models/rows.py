@@ -17,9 +17,9 @@ from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
 from glmclf.data.design.arrays import constant
+from glmclf.data.source.base import Place, Source, of_part, of_rows
 from glmclf.data.source.digests import Digests, Watched, of_column, other_values
 from glmclf.data.source.kept import Room
-from glmclf.data.source.sources import Place, Source, of_part, of_rows
 from glmclf.data.table.frame import EXACT, close_to, rounded
 from glmclf.data.table.groups import Groups, check_number, without_group
 from glmclf.data.table.sample import Part
@@ -76,9 +76,9 @@ class Rows:
 
     def columns(self) -> Blocks:
         """Blocks of the design alone."""
-        return self.blocks().changed(lambda X, *rest: (X,))
+        return self.blocks().map(lambda X, *rest: (X,))
 
-    def changed(self, f: Callable[..., tuple]) -> Rows:
+    def map(self, f: Callable[..., tuple]) -> Rows:
         """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
         X, y, trials, offset, weights = f(self.X, self.y, self.trials, self.offset, self.weights)
         return replace(self, X=X, y=y, trials=trials, offset=offset, weights=weights)
@@ -334,9 +334,9 @@ class StreamedRows:
 
     def columns(self) -> Blocks:
         """Blocks of the design alone."""
-        return self.blocks().changed(lambda X, *rest: (X,))
+        return self.blocks().map(lambda X, *rest: (X,))
 
-    def changed(self, f: Callable[..., tuple]) -> StreamedRows:
+    def map(self, f: Callable[..., tuple]) -> StreamedRows:
         """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
         other, of = object.__new__(type(self)), (*self._of, f)
         stream, counts = self.stream, self.facts.counts
@@ -351,7 +351,7 @@ class StreamedRows:
 
     def total(self, f: Callable) -> Any:
         """``f(y, trials, weights)``, a sum over rows."""
-        return self.blocks().over_parts(lambda X, y, trials, offset, weights: f(y, trials, weights))
+        return self.blocks().sum_parts(lambda X, y, trials, offset, weights: f(y, trials, weights))
 
     def spans_constant(self) -> int:
         """1 where a constant is in the span of the columns, else 0: by the combination that is nearest to one."""
@@ -397,7 +397,7 @@ class StreamedRows:
         def part(X, *rest: Any) -> Gathered:
             return Gathered([(X.values if hasattr(X, "values") else X[:].toarray(), *rest)])
 
-        X, *rest = zip(*self.blocks().over_parts(part), strict=True)
+        X, *rest = zip(*self.blocks().sum_parts(part), strict=True)
         arrays = [None if a[0] is None else np.concatenate(a) for a in rest]
         kind: Any = type(self.stream.prototype[0])
         if isinstance(X[0], list):  # features, each as it is

@@ -5,12 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from glmclf import registry
 from glmclf.models.base import Model
-from glmclf.models.binary import CLogLog, Logit, Probit
-from glmclf.models.multinomial import MNLogit
 from glmclf.results.regression.separation import Separation
-
-_MODELS: dict[str, type[Model]] = {m.__name__.lower(): m for m in (Logit, Probit, CLogLog, MNLogit)}
 
 
 def detect_separation(
@@ -28,7 +25,7 @@ def detect_separation(
     data : DataFrame, path, callable, dask DataFrame or array_like
         The table, or what is read in parts, as of `from_formula`; or the regressors.
     model : {"logit", "probit", "cloglog", "mnlogit"} or class
-        The three binary models are separated alike.
+        All binary models are separated alike.
     **keywords
         Of the model's class (`event`, `reference`, `freq_weights`, `missing`, ...) or, with a formula, of its
         `from_formula`.
@@ -76,6 +73,7 @@ def detect_separation(
 def _class(model: str | type[Model]) -> type[Model]:
     if isinstance(model, type) and issubclass(model, Model):
         return model
-    if not isinstance(model, str) or model.lower() not in _MODELS:
-        raise ValueError(f"model={model!r}: choose one of {', '.join(map(repr, _MODELS))}, or one of these classes")
-    return _MODELS[model.lower()]
+    known = registry.lower_case(*registry.REGRESSIONS)
+    if not isinstance(model, str) or model.lower() not in known:
+        raise ValueError(f"model={model!r}: choose one of {', '.join(map(repr, known))}, or one of these classes")
+    return registry.model_class(registry.LOWER_CASE[model.lower()])

@@ -11,6 +11,8 @@ from numpy import ndarray
 
 from glmclf.data.table.frame import as_frame
 from glmclf.plots import layout, marks
+from glmclf.results.performance.report import predicted_classes
+from glmclf.results.performance.rows import RowOptions, judged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,14 +36,14 @@ def shown_rows(res: Any, newdata: Any, threshold: Any, source: Any) -> Shown:
     """The rows of the fit, or others, with what is known of their classes."""
     if newdata is None:
         table = source.fit_table()
-        rows = res._judged(None, None, None, None, None)
+        rows = judged(res)
         return judged_rows(res, table, rows, threshold)
     table = as_frame(newdata).reset_index(drop=True)
     left = getattr(res.model._design, "endog_name", None) or res.model.endog_names
     names = {str(c) for c in table.columns}
     if not {name.strip() for name in left.split(" + ")} & names and left not in names:
         return Shown(table)
-    rows = res._judged(table, None if res.model.formula else table[left], None, None, None)
+    rows = judged(res, RowOptions(table, None if res.model.formula else table[left]))
     return judged_rows(res, table.loc[rows.index], rows, threshold)
 
 
@@ -52,7 +54,7 @@ def judged_rows(res: Any, table: pd.DataFrame, rows: Any, threshold: Any) -> Sho
         return Shown(table, counts=counts)
     places = counts.argmax(axis=1)
     times = rows.outcomes.weights if rows.outcomes.frequency else None
-    return Shown(table, places, res._predicted(rows, threshold) != places, times=times)
+    return Shown(table, places, predicted_classes(res, rows, threshold) != places, times=times)
 
 
 def draw_rows(ax: Axes, shown: Shown, x: str, y: str, levels: Sequence[Any]) -> None:

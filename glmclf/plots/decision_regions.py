@@ -15,6 +15,7 @@ from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.plots import data, labelling, layout, marks
 from glmclf.results.margins.predictors import Source
+from glmclf.results.performance.report import check_threshold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +131,7 @@ class _Grid:
     def __init__(self, res: Any, x: str, y: str, at: Any, newdata: Any, threshold: Any, resolution: int | None):
         self.res, self.x, self.y, self.threshold = res, x, y, threshold
         self.levels = list(res._judged_levels)
-        res._check_threshold(threshold)
+        check_threshold(res, threshold)
         self.source = Source(res)
         self.shown = data.shown_rows(res, newdata, threshold, self.source)
         table = self.source.table(self.shown.table)

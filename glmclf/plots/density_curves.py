@@ -14,6 +14,7 @@ from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout, marks
 from glmclf.results.generative.discriminant_tables import LAWS
+from glmclf.results.performance.rows import judged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,9 +137,9 @@ def _rows(res: Any) -> tuple[list[ndarray], ndarray, ndarray]:
     """Values of the features, places of the classes and weights of the rows of the fit."""
     r = res.model._rows
     values = res._values(None)[0]
-    judged = res._judged(None, None, None, None, None)
+    outcomes = judged(res).outcomes
     weights = np.ones(len(r)) if r.weights is None else np.asarray(r.weights, dtype=float)
-    return values, judged.outcomes.counts.argmax(axis=1), weights
+    return values, outcomes.counts.argmax(axis=1), weights
 
 
 def _law(ax: Axes, res: Any, j: int, rows: Any, bins: int) -> None:

@@ -10,16 +10,17 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, InferenceWarning
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance.smoothing import local_lines
 from glmclf.inference.residuals.quantile import order_statistics
 from glmclf.plots import labelling, layout, marks
+from glmclf.results.base import times_of
 from glmclf.results.diagnostics.residuals import partial_weights
 from glmclf.results.margins.effects import beside_rows
 from glmclf.results.margins.predictors import Source, design_parts
-from glmclf.results.regression.levels import times_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,7 @@ def influence(
     Parameters
     ----------
     res : result
-        Of Logit, Probit, CLogLog or MNLogit, with its rows.
+        Of a regression, with its rows.
     y : str, optional
         What is on the y axis, an attribute of `res.get_influence()`: "resid_studentized" (the default of two classes),
         "resid_studentized_dev", "resid_deleted", "delta_chi2" or "delta_deviance" (the default of several).
@@ -88,7 +89,7 @@ def influence(
     if hasattr(res, "discriminant"):
         raise NotImplementedError(
             f"influence() of {type(res.model).__name__}: its estimates are means and covariances, of which "
-            "leave_one_out() and typicality() tell; influence is of Logit, Probit, CLogLog and MNLogit"
+            f"leave_one_out() and typicality() tell; influence is of {registry.listed(registry.REGRESSIONS)}"
         )
     labelling.check(res, "influence", ["get_influence"])
     if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or label < 0:
@@ -368,7 +369,7 @@ def partial_residuals(
     Parameters
     ----------
     res : result
-        Of Logit, Probit, CLogLog or MNLogit, with its rows.
+        Of a regression, with its rows.
     terms : str or list of str, optional
         Terms of the formula, a panel each; by default all that are made of one variable.
     level : label, optional

@@ -15,6 +15,7 @@ from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
 from glmclf.results.margins.effects import MarginalEffects
+from glmclf.results.tables.frames import ratio_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +56,7 @@ def coefficients(
     res : result, list of results or dict of them by name
         Of any model. Of LDA, QDA and NaiveBayes the coefficients of `res.discriminant`, the logit that they imply.
     exponentiate : bool
-        Odds ratios (of several levels relative risk ratios, of CLogLog hazard ratios) on a log axis.
+        exp of the coefficients on a log axis: odds ratios, hazard ratios or, of several levels, relative risk ratios.
     alpha : float
         One minus the level of the intervals, in (0, 1).
     which : list of str, optional
@@ -198,13 +199,7 @@ def _rows(table: pd.DataFrame, known: set[Any], ratio: bool) -> Rows:
 def _heading(fits: list[Any], ratio: bool) -> str:
     if not ratio:
         return "coefficient"
-    kinds = {
-        "relative risk ratio"
-        if labelling.levels(one)
-        else {"logit": "odds ratio"}.get(one.model.link.name, "hazard ratio")
-        for one in fits
-    }
-    return " or ".join(sorted(kinds))
+    return " or ".join(sorted({ratio_name(one) for one in fits}))
 
 
 def _title(fits: Mapping[str, Any]) -> str:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 
 from glmclf.inference.covariance.wording import documents_covariances
 from glmclf.results import saving
+from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
 from glmclf.results.wald import WaldInference
 
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
 
 class row_property(cached_property):
     """A cached quantity with one entry a row; `remove_data` drops it."""
+
+
+def times_of(rows: Any, frequency: bool) -> ndarray:
+    """How many observations each row stands for, (n,)."""
+    if rows.weights is None or not frequency:
+        return np.ones(len(rows), dtype=int)
+    return rows.weights.astype(int)
 
 
 class Results(WaldInference):
@@ -37,11 +46,13 @@ class Results(WaldInference):
         raise NotImplementedError
 
     @property
+    @requires()
     def llf(self) -> float:
         """Log-likelihood."""
         raise NotImplementedError
 
     @property
+    @requires()
     def nobs(self) -> float:
         """Rows, or the sum of the frequency weights."""
         return self.model.nobs
@@ -66,6 +77,7 @@ class Results(WaldInference):
         return not self._regularised
 
     @property
+    @requires()
     def aic(self) -> float:
         """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood and a fit that did not converge. Of a
         generative model that of the joint likelihood: it compares laws of the same features, never a generative model
@@ -73,11 +85,13 @@ class Results(WaldInference):
         return self.info_criteria("aic")
 
     @property
+    @requires()
     def bic(self) -> float:
         """Schwarz's criterion, -2 llf + p log(nobs); NaN for a pseudo-likelihood, a regularised fit and one that did
         not converge. Of a generative model that of the joint likelihood."""
         return self.info_criteria("bic")
 
+    @requires()
     def info_criteria(self, crit: str, dk_params: float = 0) -> float:
         """AIC or BIC with `dk_params` more parameters counted.
 
@@ -101,11 +115,13 @@ class Results(WaldInference):
         return float(-2.0 * self.llf + penalty[crit])
 
     @property
+    @requires()
     def cov_type(self) -> str:
         """Name of the covariance type."""
         return self._cov.name
 
     @property
+    @requires()
     def cov_kwds(self) -> dict[str, Any]:
         """What the covariance type was told and found.
 
@@ -118,6 +134,7 @@ class Results(WaldInference):
         return {**groups, **self._cov.options}
 
     @documents_covariances
+    @requires(Needs.MAXIMUM)
     def with_cov(self, cov_type: str, **kwds) -> Self:
         """The same estimate with another covariance, without a new fit.
 
@@ -191,6 +208,7 @@ class Results(WaldInference):
         doubt = self.model._doubt(self._cov.name)
         return [self._cov.description, *([doubt] if doubt else [])]
 
+    @requires()
     def summary(
         self, yname: Any = None, xname: Any = None, title: Any = None, alpha: float = 0.05, exponentiate: bool = False
     ) -> Summary:
@@ -220,6 +238,7 @@ class Results(WaldInference):
     def _repr_html_(self) -> str:
         return self.summary().as_html()
 
+    @requires()
     def glance(self) -> pd.DataFrame:
         """One row for the fit, with the column names of R's broom."""
         return frames.glance(self)
@@ -240,6 +259,7 @@ class Results(WaldInference):
         other.__dict__.update(self.__dict__)
         return other
 
+    @requires()
     def remove_data(self) -> None:
         """Drop every array with one entry a row, and the table: predictions and inference remain."""
         self._remember()
@@ -257,6 +277,7 @@ class Results(WaldInference):
         for name in self._facts:
             getattr(self, name)
 
+    @requires()
     def save(self, path) -> None:
         """Write the result as JSON: formula, levels, transforms, estimate and covariance, no row of the data.
 

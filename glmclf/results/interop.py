@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+from glmclf.results.requires import requires
+
 
 class NamesStatsmodels(type):
     """Of classes in whose representation the word stands that marginaleffects looks for."""
@@ -38,6 +40,7 @@ class StatsmodelsStyle(_Parent):
         return self.__dict__
 
     @property
+    @requires()
     def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
         """Lines that statsmodels' `summary_col` puts below the coefficients."""
         return {

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glmclf.data.source.base import Place, of_part, with_columns
 from glmclf.data.source.dask import KIND, Sent, frame_of, is_dask, place_of, projected
-from glmclf.data.source.sources import Place, of_part, with_columns
 from glmclf.errors import DataError
 
 

@@ -17,6 +17,7 @@ from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, FormulaError
 from glmclf.inference.hypotheses import pooling, wald
 from glmclf.inference.hypotheses.pooling import Pooled, PooledWald
+from glmclf.results.requires import Needs, check_needs
 from glmclf.results.tables.frames import notebook
 from glmclf.results.wald import WaldInference
 
@@ -262,7 +263,7 @@ class PooledResults(WaldInference):
 
         if not use_f:
             raise NotImplementedError("wald_test_terms(use_f=False) of pooled fits: D1 is an F statistic")
-        self.results[0]._check_terms()
+        check_needs(self.results[0], "wald_test_terms", Needs.UNCONSTRAINED)
         rows = {}
         for name, where in self.model._terms.items():
             at = np.arange(len(self._theta))[where]

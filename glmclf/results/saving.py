@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from glmclf import registry
+
 FORMAT = 2  # 1 had no ranges of variables
-MODELS: dict[str, str] = {}  # model class -> its module, entered by `models`, which this layer cannot import
 
 
 def write(path, stored: dict[str, Any]) -> None:
@@ -91,15 +91,10 @@ def load(path, functions=None) -> Any:
         raise ValueError(f"{path!r} is damaged: {type(error).__name__} {error}") from error
 
 
-def model_class(name: str) -> Any:
-    """A public model class by name, its module imported where it is not yet."""
-    return getattr(import_module(MODELS[name]), name)
-
-
 def _restored(stored: dict[str, Any], functions) -> Any:
     name = stored["model"]["class"]
-    if name not in MODELS:
+    if name not in registry.MODELS:
         raise ValueError(f"the file holds a {name}, which this version of glmclf does not have")
-    model = model_class(name)._rebuild(stored["model"], functions)
+    model = registry.model_class(name)._rebuild(stored["model"], functions)
     cls = model._penalized_results_class if stored.get("results") == "regularized" else model._results_class
     return cls._from_dict(model, stored)

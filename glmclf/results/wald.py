@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.results.hypotheses.linear import constraints
+from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ class WaldInference:
         return self.model._param_index
 
     @property
+    @requires()
     def df_resid(self) -> float:
         """Observations less parameters."""
         raise NotImplementedError
@@ -86,11 +89,13 @@ class WaldInference:
         return np.where(v >= 0, v, np.nan)
 
     @property
+    @requires()
     def params(self) -> pd.Series:
         """The estimate."""
         return self._labelled(self._theta)
 
     @property
+    @requires()
     def bse(self) -> pd.Series:
         """Standard errors."""
         return self._labelled(self._se)
@@ -101,15 +106,18 @@ class WaldInference:
             return self._theta / self._se
 
     @property
+    @requires(Needs.TESTS)
     def tvalues(self) -> pd.Series:
         """Estimates over their standard errors."""
         return self._labelled(self._z)
 
     @property
+    @requires(Needs.TESTS)
     def pvalues(self) -> pd.Series:
         """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution."""
         return self._labelled(wald.z_pvalues(self._z))
 
+    @requires()
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
         """Confidence intervals of the parameters, estimate -/+ z se.
 
@@ -118,7 +126,7 @@ class WaldInference:
         alpha : float
             One minus the level, in (0, 1).
         method : {"wald"}
-            "profile" is for Logit, Probit, CLogLog and MNLogit.
+            "profile" is for regressions.
 
         Returns
         -------
@@ -126,12 +134,14 @@ class WaldInference:
             Columns 0 and 1: the ends.
         """
         if method == "profile":
-            raise NotImplementedError('conf_int(method="profile") is for Logit, Probit, CLogLog and MNLogit')
+            raise NotImplementedError(f'conf_int(method="profile") is for {registry.listed(registry.REGRESSIONS)}')
         if method != "wald":
-            raise ValueError(f'method={method!r}: choose "wald" or, of Logit, Probit, CLogLog and MNLogit, "profile"')
+            known = registry.listed(registry.REGRESSIONS)
+            raise ValueError(f'method={method!r}: choose "wald" or, of {known}, "profile"')
         ends = wald.intervals(self._theta, self._se, alpha)
         return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
 
+    @requires()
     def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
         """Covariance matrix of the parameters, or of R params.
 
@@ -161,6 +171,7 @@ class WaldInference:
             return None
         return min(self._cov.clusters) - 1 if self._cov.clusters else self.df_resid
 
+    @requires(Needs.TESTS)
     def t_test(self, r_matrix: Any, *, use_t: bool | None = None) -> Any:
         """Wald test of each row of R theta = q.
 
@@ -179,6 +190,7 @@ class WaldInference:
         theta, V, R = self._coordinates(R)
         return wald.t_test(theta, V, R, q, df=self._df(use_t))
 
+    @requires(Needs.TESTS)
     def wald_test(self, r_matrix: Any, *, use_f: bool | None = None, scalar: bool = True) -> Any:
         """Joint Wald test of R theta = q: chi-squared, or F with (J, df_resid) degrees of freedom;
         clusters - 1 instead of df_resid where the covariance is clustered.
@@ -202,10 +214,12 @@ class WaldInference:
         options: dict[str, Any] = {"use_f": bool(use_f), "df": self._df(use_f), "scalar": scalar, "rank": self._rank}
         return wald.wald_test(theta, V, R, q, independent=True, **options)
 
+    @requires(Needs.TESTS)
     def f_test(self, r_matrix: Any) -> Any:
         """`wald_test` with the F distribution."""
         return self.wald_test(r_matrix, use_f=True)
 
+    @requires(Needs.MAXIMUM, Needs.UNCONSTRAINED, Needs.TESTS)
     def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
         """Joint Wald test of each term of the formula: all columns of a factor, a spline or an interaction at once.
 
@@ -233,7 +247,6 @@ class WaldInference:
         -----
         Wald tests lose power where the classes are far apart: likelihood ratio tests, and the F tests of LDA, do not.
         """
-        self._check_terms()
         theta, V, terms, into = self._tested_terms()
         options: dict[str, Any] = {"use_f": use_f, "df": self._df(use_f), "skip_constant": skip_constant}
         return frames.term_table(
@@ -244,6 +257,7 @@ class WaldInference:
         """Estimate, covariance, places of each term, and the map into coordinates where these keep their digits."""
         return self._theta, self._V, self.model._terms, self._in_coordinates
 
+    @requires(Needs.TESTS)
     def nonlinear_test(self, hypothesis: str | list[str], *, use_t: bool | None = None) -> NonlinearTest:
         """Estimate, standard error and test of functions of the parameters (Stata's nlcom and testnl).
 
@@ -295,6 +309,7 @@ class WaldInference:
 
         return nonlinear_test(self, hypothesis, use_t)
 
+    @requires(Needs.TESTS)
     def t_test_pairwise(
         self,
         term_name: str,
@@ -367,12 +382,10 @@ class WaldInference:
 
         return pairwise_tests(self, term_name, method, alpha, at, use_t, seed)
 
-    def _check_terms(self) -> None:
-        """Refuse tests of terms that the fit does not have."""
-
     def _check_joint(self, R: ndarray) -> None:
         """Refuse joint tests that the fit does not have."""
 
+    @requires()
     def summary_frame(
         self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
     ) -> pd.DataFrame:
@@ -385,7 +398,7 @@ class WaldInference:
         exponentiate : bool
             Ratios exp(coef) with delta-method standard errors and exp of the intervals.
         method : {"wald", "profile"}
-            Of the intervals, as in `conf_int`; "profile" is for Logit, Probit, CLogLog and MNLogit.
+            Of the intervals, as in `conf_int`; "profile" is for regressions.
 
         Returns
         -------
@@ -394,6 +407,7 @@ class WaldInference:
         """
         return frames.summary_frame(self, alpha=alpha, exponentiate=exponentiate, method=method)
 
+    @requires()
     def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
         """One row a parameter, with the column names of R's broom: term, estimate, std_error, statistic, p_value,
         conf_low, conf_high."""

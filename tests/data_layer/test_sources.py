@@ -8,7 +8,7 @@ import pytest
 
 import glmclf
 from glmclf import Logit, MNLogit
-from glmclf.data.source import sources
+from glmclf.data.source import base
 from glmclf.errors import DataError
 
 N = 300
@@ -26,7 +26,7 @@ def table():
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch, tmp_path):
-    monkeypatch.setattr(sources, "ROWS", 100)
+    monkeypatch.setattr(base, "ROWS", 100)
     monkeypatch.chdir(tmp_path)
 
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import glmclf
-from glmclf import datasets
+from glmclf import datasets, registry
 
 sklearn = pytest.importorskip("sklearn")
 
@@ -87,13 +87,9 @@ def test_the_checks_of_estimators(parameters, expected):
 
 
 # ------------------------------------------------------------------------------------------------ the same numbers
-MODELS = [("logit", "Logit"), ("probit", "Probit"), ("cloglog", "CLogLog"), ("mnlogit", "MNLogit"), ("lda", "LDA"),
-          ("qda", "QDA"), ("naivebayes", "NaiveBayes")]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "kind"), MODELS)
+@pytest.mark.parametrize(("name", "kind"), registry.LOWER_CASE.items())
 def test_predictions_are_those_of_the_model(penguins, X, y, name, kind):
-    binary = name in ("logit", "probit", "cloglog")
+    binary = name in registry.lower_case("binary")
     labels = y if binary else penguins["island"]
     formula = "bill_depth_mm + body_mass_g"
     made = FormulaClassifier(name, formula).fit(X, labels)

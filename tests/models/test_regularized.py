@@ -17,9 +17,12 @@ from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.penalised import problem as penalised
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, EstimationError, InferenceWarning
 from glmclf.models import penalized as regularized
-from glmclf.results.regression.binary import BinaryResults
-from glmclf.results.regression.multinomial import MultinomialResults
-from glmclf.results.regression.penalized import AFTER_REFIT, REFUSED, REFUSED_OF_REFIT, RegularizedResults
+from glmclf.results.regression.penalized import (
+    RegularizedBinaryResults,
+    RegularizedMultinomialResults,
+    RegularizedResults,
+)
+from glmclf.results.requires import Needs, needs_of
 
 # The reference has 15 digits. A coefficient that is small beside its posterior sd (skin: 0.03 of it) keeps 11.
 DIGITS = 11
@@ -485,29 +488,31 @@ def test_refit(model):
 
 
 # ---------------------------------------------------------------------------------------------------------- refusals
-KEPT = {
-    *("aic", "augment", "bic", "bse", "conf_int", "cov_kwds", "cov_params", "cov_type", "deviance", "df_model"),
-    *("df_resid", "fittedvalues", "get_distribution", "get_prediction", "glance", "info_criteria", "levels", "llf"),
-    *("llf_penalized", "llnull", "load", "nobs", "null_deviance", "odds_ratios", "params", "pred_table", "predict"),
-    *("prsquared", "pseudo_rsquared", "reference", "remove_data", "resid_dev", "resid_generalized"),
-    *("resid_misclassified", "resid_pearson", "resid_response", "resid_working", "save", "simulate", "summary"),
-    *("summary_frame", "tidy", "use_t", "bias_reduction", "constraints", "classification_report", "roc"),
-    *("compare_roc", "precision_recall", "decision_curve", "lift", "calibration", "validate"),
-    *("components", "gof_groups", "resid_partial", "resid_quantile", "vif"),
-    "default_model_infos",
-    *("get_margeff", "predictions", "contrasts", "inverse_predict"),  # with posterior deviations, without tests
+# what only a maximum of the likelihood has, and what its refit has as well
+OF_A_MAXIMUM = {
+    *("llr", "llr_pvalue", "compare_lr_test", "anova", "wald_test_terms", "score_test", "linktest", "compare_vuong"),
+    *("gof_test", "information_matrix_test", "get_influence", "with_cov", "rebase", "level_contrasts", "combine_test"),
+    *("iia_test", "equations", "hauck_donner", "constraint_test", "digits"),
 }
+AFTER_REFIT = {"tvalues", "pvalues", "t_test", "wald_test", "f_test", "nonlinear_test", "t_test_pairwise"}
 
 
-def test_every_public_name_is_decided_about():
-    public = {n for c in (BinaryResults, MultinomialResults) for n in dir(c) if not n.startswith("_")}
-    assert not public - KEPT - set(REFUSED) - set(AFTER_REFIT)
+def names_that_need(result, *needs):
+    return {n for n in dir(result) if not n.startswith("_") and {*(needs_of(result, n) or ())} & {*needs}}
+
+
+@pytest.mark.parametrize("results", [RegularizedBinaryResults, RegularizedMultinomialResults])
+def test_what_is_refused(results):
+    several = {"rebase", "level_contrasts", "combine_test", "iia_test", "equations"}
+    absent = set() if results is RegularizedMultinomialResults else several
+    assert names_that_need(results, Needs.MAXIMUM, Needs.MLE) == OF_A_MAXIMUM - absent
+    assert names_that_need(results, Needs.TESTS) - OF_A_MAXIMUM == AFTER_REFIT
 
 
 @four
 def test_refusals_name_what_is_asked(model):
     res = quiet(model_of(model), 0.05)
-    for name in [n for n in (*REFUSED, *AFTER_REFIT) if hasattr(type(res), n)]:
+    for name in [n for n in (*OF_A_MAXIMUM, *AFTER_REFIT) if hasattr(type(res), n)]:
         with pytest.raises(NotImplementedError, match=f"{name} of a penalised fit"):
             thing = getattr(res, name)
             thing() if name not in AFTER_REFIT else thing("x1 = 0")
@@ -519,11 +524,10 @@ def test_refusals_name_what_is_asked(model):
 
 @four
 def test_refusals_of_a_refit_have_words_of_their_own(model):
-    assert set(REFUSED_OF_REFIT) == set(REFUSED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)
         res = model_of(model).fit_regularized(0.015, 1.0, refit=True)
-    for name in [n for n in REFUSED if hasattr(type(res), n)]:
+    for name in [n for n in OF_A_MAXIMUM if hasattr(type(res), n)]:
         with pytest.raises(NotImplementedError, match=f"{name} of a refit after selection"):
             getattr(res, name)()
     with pytest.raises(NotImplementedError, match='profile.*refit.*there is "wald"'):

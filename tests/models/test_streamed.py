@@ -15,7 +15,8 @@ from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation import stream as streamed_limit
-from glmclf.data.source import kept, sources
+from glmclf.data.source import base, kept
+from glmclf.data.source.parquet import Parquet
 from glmclf.errors import (
     CollinearityWarning,
     DataError,
@@ -168,7 +169,7 @@ def test_subsample_is_the_same_however_rows_are_parted():
 @pytest.mark.parametrize("kind", ["file", "folder", "dataset", "path", "csv", "compressed csv"])
 def test_files(kind, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(sources, "ROWS", 700)
+    monkeypatch.setattr(base, "ROWS", 700)
     if "csv" in kind:
         data = str(tmp_path / ("t.csv.gz" if "compressed" in kind else "t.csv"))
         TABLE.to_csv(data, index=False)
@@ -190,12 +191,12 @@ def test_files(kind, tmp_path, monkeypatch):
 
 def test_a_file_is_held_in_part_only(tmp_path, monkeypatch):
     pyarrow = pytest.importorskip("pyarrow")
-    monkeypatch.setattr(sources, "ROWS", 2**13)
+    monkeypatch.setattr(base, "ROWS", 2**13)
     path, n = tmp_path / "t.parquet", 2**18
     rng = np.random.default_rng(1)
     pd.DataFrame({name: rng.normal(size=n) for name in "abcd"}).to_parquet(path, row_group_size=2**13)
     before = pyarrow.total_allocated_bytes()
-    held = [pyarrow.total_allocated_bytes() - before for _ in sources.Parquet(path).tables()]
+    held = [pyarrow.total_allocated_bytes() - before for _ in Parquet(path).tables()]
     assert len(held) == 32
     assert max(held) < path.stat().st_size / 2
 
@@ -754,7 +755,7 @@ def test_a_file_that_was_written_anew_is_named(tmp_path, read_anew):
 
 def test_filters_and_hive_partitions(tmp_path, monkeypatch):
     dataset = pytest.importorskip("pyarrow.dataset")
-    monkeypatch.setattr(sources, "ROWS", 500)
+    monkeypatch.setattr(base, "ROWS", 500)
     d = TABLE.assign(firm=TABLE.firm.astype(int))
     d.to_parquet(tmp_path / "t", partition_cols=["g"], row_group_size=90)
     whole = Logit.from_formula("y ~ x + g", d).fit()

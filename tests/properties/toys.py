@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 import glmclf
+from glmclf import registry
 
-MODELS = ["Logit", "Probit", "CLogLog"]  # a new binary model is one name more
+MODELS = registry.names("binary")
 METHODS = ["irls", "newton", "bfgs", "lbfgs", "sgd"]
 COVARIANCES: dict[str, dict[str, Any]] = {
     "nonrobust": {},

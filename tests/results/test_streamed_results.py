@@ -16,9 +16,10 @@ from pandas.testing import assert_frame_equal
 import glmclf
 from glmclf import LDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
 from glmclf.core.rows import streamed
-from glmclf.data.source import sources
+from glmclf.data.source import base
 from glmclf.errors import DataError, DataWarning
 from glmclf.results.margins import parts as margin_parts
+from glmclf.results.performance import rows as judged_rows
 
 RTOL, ATOL = 1e-10, 1e-12  # sums in another order
 ENDS = [0, 90, 90, 91, 230, 300]
@@ -132,7 +133,7 @@ def test_a_table_of_parts_written_out():
 
 
 def test_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "ROWS", 70)
+    monkeypatch.setattr(base, "ROWS", 70)
     memory = Logit.from_formula(BINARY, TABLE).fit()
     TABLE.to_csv(tmp_path / "t.csv", index=False)
     TABLE.to_parquet(tmp_path / "t.parquet")
@@ -188,7 +189,7 @@ def test_comparing_curves():
 
 def test_too_many_rows_for_a_curve(monkeypatch):
     res = fits(Logit, "y ~ z")[1]
-    for module in (streamed, glmclf.models.rows, glmclf.results.performance.report):
+    for module in (streamed, glmclf.models.rows, judged_rows):
         monkeypatch.setattr(module, "MOST_GATHERED", 400)
     with pytest.raises(NotImplementedError, match=r"roc\(\) brings numbers of each row .* give it some of them"):
         res.roc()

@@ -213,7 +213,7 @@ def _estimate_in_basis(method, objective, start, refine, options) -> Estimate:
 def _from_subsample(subsample: Subsample, start) -> tuple[ndarray, ndarray | None]:
     """The estimate on a part of the rows and the information that all had at `start`, roughly; or `start` itself."""
     part = subsample.part
-    few = part.thinned(max(1, part.n // (FEW * len(start))))
+    few = part.every(max(1, part.n // (FEW * len(start))))
     opening = few(start)
     if not opening.well_conditioned(few.blocks.arrays[0].least_rcond):
         return start, None

@@ -89,7 +89,7 @@ def approach(
 
 def _information(objective: Objective, part: Objective, times: int, theta: ndarray) -> ndarray:
     """The information of all rows, as a part of them tells it."""
-    part = objective.thinned(times) if part is objective and times > 1 else part
+    part = objective.every(times) if part is objective and times > 1 else part
     return part(theta, False).information * (objective.n / part.n)
 
 

@@ -7,6 +7,7 @@ one, and none is clipped.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ SQRT_HALF = 0.7071067811865475244
 SQRT_2PI = 2.5066282746310005024
 LOG_LOG_2 = -0.3665129205816643270
 LOG_MAX = 709.782712893384
+RELATIVE_RISK = "relative risk ratio"  # exp(b) of the multinomial logit, log(p_j / p_0) = x'b_j
 
 
 class Terms(NamedTuple):
@@ -36,41 +38,56 @@ class Terms(NamedTuple):
     w0: ndarray
 
 
-class Link:
+class Link(ABC):
     """Inverse link F, a distribution function on the real line.
 
-    Subclasses define `logcdf`, `logsf`, `logpdf`, `dlogpdf` and `quantile`; the rest is derived.
-    `canonical` says that observed and expected information coincide for every response, `symmetric` that
-    F(-eta) = 1 - F(eta): a failure at eta is then a success at -eta, and `success` is all that 0/1 data need.
+    A subclass defines `logcdf`, `logsf`, `logpdf`, `dlogpdf`, `quantile` and `quantile_of_logs`, and the attributes
+    that are not as here; the rest is derived, and overridden only for speed or digits.
+
+    Attributes
+    ----------
+    name : str
+        As tables show it.
+    ratio : str
+        The name of exp(b), "odds ratio"; "" where it is no ratio of anything.
+    canonical : bool
+        Whether eta is the log odds, so that observed and expected information coincide for every response.
+    symmetric : bool
+        Whether F(-eta) = 1 - F(eta): a failure at eta is then a success at -eta, and `success` is all that 0/1 data
+        need.
+    latent_variance : float
+        Variance of F, of the latent variable's error; NaN where F has none.
     """
 
     name = ""
+    ratio = ""
     canonical = False
     symmetric = False
+    latent_variance = np.nan
 
+    @abstractmethod
     def logcdf(self, eta: ndarray) -> ndarray:
         """log F(eta)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def logsf(self, eta: ndarray) -> ndarray:
         """log(1 - F(eta))."""
-        raise NotImplementedError
 
+    @abstractmethod
     def logpdf(self, eta: ndarray) -> ndarray:
         """log f(eta), f the derivative of F."""
-        raise NotImplementedError
 
+    @abstractmethod
     def dlogpdf(self, eta: ndarray) -> ndarray:
         """d log f / d eta."""
-        raise NotImplementedError
 
+    @abstractmethod
     def quantile(self, mu: ndarray) -> ndarray:
         """The eta with F(eta) = mu."""
-        raise NotImplementedError
 
+    @abstractmethod
     def quantile_of_logs(self, log_p: ndarray, log_q: ndarray) -> ndarray:
         """The eta with log F(eta) = log_p and log(1 - F(eta)) = log_q, by the one that keeps its digits."""
-        raise NotImplementedError
 
     def cdf(self, eta: ndarray) -> ndarray:
         """F(eta), the probability of the event."""
@@ -113,8 +130,10 @@ class Logit(Link):
     """F(eta) = 1 / (1 + exp(-eta)), the standard logistic distribution function."""
 
     name = "logit"
+    ratio = "odds ratio"
     canonical = True
     symmetric = True
+    latent_variance = np.pi**2 / 3
 
     def logcdf(self, eta):
         return log_expit(eta)
@@ -174,6 +193,7 @@ class Probit(Link):
 
     name = "probit"
     symmetric = True
+    latent_variance = 1.0
 
     def logcdf(self, eta):
         return log_ndtr(eta)
@@ -294,9 +314,15 @@ def _hazard_excess(a: ndarray, hazard: ndarray) -> ndarray:
 
 
 class CLogLog(Link):
-    """F(eta) = 1 - exp(-exp(eta)), the complementary log-log link (minimum extreme value distribution)."""
+    """F(eta) = 1 - exp(-exp(eta)), the complementary log-log link (minimum extreme value distribution).
+
+    exp(b) is the ratio of hazards of a proportional-hazards process that is observed at the ends of intervals (Prentice
+    & Gloeckler 1978, Biometrics 34, 57-67).
+    """
 
     name = "cloglog"
+    ratio = "hazard ratio"
+    latent_variance = np.pi**2 / 6
 
     def logcdf(self, eta):
         return self.terms(np.asarray(eta, float)).logcdf

@@ -12,7 +12,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from glmclf.core.design.columns import Dense
+from glmclf.core.rows import asked
 from glmclf.core.rows.blocks import RUN, Blocks
+from glmclf.errors import DataError
 
 MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say
 FEW = 16  # rows that show what the arrays of others are like
@@ -33,16 +35,16 @@ class RowsElsewhereError(NotImplementedError, AttributeError):
 
 
 def _needs_rows() -> str:
-    name, asked = asked_for()
-    new = "give it new data, or " if _takes_rows(asked) else ""
+    name, method = asked_for()
+    new = "give it new data, or " if _takes_rows(method) else ""
     return (
         f"{name} needs the rows of the fit one by one, which are in a stream: {new}use a fit to a sample in memory. "
         "augment(source) has predictions of all rows, part by part"
     )
 
 
-def _takes_rows(asked: Any) -> bool:
-    return inspect.isfunction(asked) and not {"newdata", "exog"}.isdisjoint(inspect.signature(asked).parameters)
+def _takes_rows(method: Any) -> bool:
+    return inspect.isfunction(method) and not {"newdata", "exog"}.isdisjoint(inspect.signature(method).parameters)
 
 
 def asked_for() -> tuple[str, Any]:
@@ -53,10 +55,18 @@ def asked_for() -> tuple[str, Any]:
         word, owner = frame.f_code.co_name, frame.f_locals.get("self")
         public = not word.startswith("_") and frame.f_globals.get("__name__", "").startswith(LAYERS)
         if public and hasattr(type(owner), word):
-            asked = getattr(type(owner), word)
-            found = f"{word}()" if inspect.isfunction(asked) else word, asked
+            method = getattr(type(owner), word)
+            found = f"{word}()" if inspect.isfunction(method) else word, method
         frame = frame.f_back
-    return found
+    return found if found[1] is not None else (asked.asked_for(), asked.method_asked_for())
+
+
+def rows_removed() -> DataError:
+    """What is asked for needs rows that nobody has any more."""
+    return DataError(
+        f"{asked_for()[0]} needs the rows of the fit, which were removed or not saved, or are in a stream, "
+        "which a pickle does not keep: pass new data, or fit again"
+    )
 
 
 class Elsewhere:
@@ -113,7 +123,7 @@ class Gathered(list):
         return Gathered([*self, *other])
 
 
-class Leaving:
+class Filter:
     """What becomes of the arrays of a part of which only some rows stay.
 
     Parameters
@@ -140,7 +150,7 @@ class Streamed(Blocks):
         Rows a block; by default as of `Blocks`.
     n_threads : int, optional
         As of `Blocks`.
-    of : sequence of callable or Leaving
+    of : sequence of callable or Filter
         What becomes of the arrays of a part, one after the other.
     number : (int, callable), optional
         How many arrays of a part are those of its rows, and ``number(*more)``, the numbers (n,) of the clusters of
@@ -155,7 +165,7 @@ class Streamed(Blocks):
         counts: dict[int, int],
         size: int | None = None,
         n_threads: int | None = None,
-        of: Sequence[Callable[..., tuple] | Leaving] = (),
+        of: Sequence[Callable[..., tuple] | Filter] = (),
         number: tuple[int, Callable] | None = None,
     ):
         self.stream, self.counts, self.n = stream, counts, sum(counts.values())
@@ -189,17 +199,17 @@ class Streamed(Blocks):
         for arrays in self.parts():
             yield from Blocks(*arrays, size=self._size, n_threads=self.n_threads)
 
-    def over_parts(self, f: Callable) -> Any:
+    def sum_parts(self, f: Callable) -> Any:
         """Sum of ``f(*arrays)`` over parts."""
         of, number = self._of, self._number
         return self.stream.sum(lambda *arrays: f(*made(of, number, arrays[:-1])))
 
-    def over_numbered_parts(self, f: Callable) -> Any:
+    def sum_numbered_parts(self, f: Callable) -> Any:
         """Sum of ``f(number, *arrays)`` over parts."""
         of, number = self._of, self._number
         return self.stream.sum(lambda *arrays: f(arrays[-1], *made(of, number, arrays[:-1])))
 
-    def gathered(self, f: Callable) -> Any:
+    def collect(self, f: Callable) -> Any:
         """``f(*arrays)`` of all rows in memory, if they are not too many."""
 
         def part(*arrays: Any) -> Gathered:
@@ -208,22 +218,22 @@ class Streamed(Blocks):
                 raise RowsElsewhereError(too_many(self.n))
             return Gathered([found])
 
-        return np.concatenate(self.over_parts(part))
+        return np.concatenate(self.sum_parts(part))
 
-    def resized(self, size: int) -> Streamed:
+    def rechunk(self, size: int) -> Streamed:
         """The same rows in blocks of another size."""
         return Streamed(self.stream, self.counts, size, self.n_threads, self._of, self._number)
 
-    def changed(self, f: Callable[..., tuple], size: int | None = None) -> Streamed:
+    def map(self, f: Callable[..., tuple], size: int | None = None) -> Streamed:
         """``f(*arrays)`` in place of the arrays of each part."""
         return Streamed(self.stream, self.counts, size or self.size, self.n_threads, (*self._of, f))
 
-    def left(self, f: Callable[..., tuple[np.ndarray, tuple]], counts: dict[int, int]) -> Streamed:
+    def filter(self, f: Callable[..., tuple[np.ndarray, tuple]], counts: dict[int, int]) -> Streamed:
         """Some rows: ``f(*arrays)`` gives their places in a part and what is in place of its arrays; `counts` says how
         many they are."""
-        return Streamed(self.stream, counts, None, self.n_threads, (*self._of, Leaving(f)))
+        return Streamed(self.stream, counts, None, self.n_threads, (*self._of, Filter(f)))
 
-    def beside(self, codes: Any, size: int | None = None) -> Streamed:
+    def with_codes(self, codes: Any, size: int | None = None) -> Streamed:
         """The rows with the numbers of their clusters, which are made part by part.
 
         Parameters
@@ -234,7 +244,7 @@ class Streamed(Blocks):
         of, count, number = self._of, len(self.stream.prototype), codes.number
         return Streamed(codes.stream, self.counts, size or self._size, self.n_threads, of, (count, number))
 
-    def thinned(self, step: int) -> Blocks:
+    def every(self, step: int) -> Blocks:
         """Every `step`-th run of rows, in memory: the same rows however they are parted."""
         of, number, ends = self._of, self._number, np.cumsum([0, *self.counts.values()])
         starts = dict(zip(self.counts, ends.tolist(), strict=False))
@@ -281,7 +291,7 @@ class SideBySide(Blocks):
         """Sum of ``f(*block)`` over the blocks in their order."""
         return functools.reduce(operator.add, (f(*block) for block in self))
 
-    def resized(self, size: int) -> SideBySide:
+    def rechunk(self, size: int) -> SideBySide:
         """The same rows in blocks of another size."""
         return SideBySide(*self._both, self._of, size)
 
@@ -327,7 +337,7 @@ def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) 
     if number is not None:
         arrays, beside = arrays[: number[0]], (number[1](*arrays[number[0] :]),)
     for f in of:
-        if isinstance(f, Leaving):
+        if isinstance(f, Filter):
             rows, arrays = f.f(*arrays)
             beside = tuple(codes[rows] for codes in beside)
         else:
@@ -337,8 +347,8 @@ def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) 
 
 def too_many(n: int) -> str:
     """Why numbers of n rows are not gathered."""
-    name, asked = asked_for()
-    instead = "give it some of them as newdata=" if _takes_rows(asked) else "use a fit to a sample in memory"
+    name, method = asked_for()
+    instead = "give it some of them as newdata=" if _takes_rows(method) else "use a fit to a sample in memory"
     return f"{name} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: {instead}"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.core.design.columns import Dense, Sparse
 from glmclf.data.table.frame import Column, as_frame, as_series, close_to, quoted, read_column, row_labels
 from glmclf.data.table.sample import (
@@ -386,7 +387,7 @@ def numbers_of(values: Any, what: str) -> ndarray:
     """An array of floats: float64 and float32 as they are, other numbers as float64."""
     if is_sparse(values):
         raise NotImplementedError(
-            f"{what}: scipy.sparse is for Logit, Probit, CLogLog and MNLogit; pass an array, exog.toarray()."
+            f"{what}: scipy.sparse is for {registry.listed(registry.REGRESSIONS)}; pass an array, exog.toarray()."
         )
     if isinstance(values, pd.Series):
         return table_numbers(values.to_frame(name="x" if values.name is None else values.name))[:, 0]

@@ -16,8 +16,8 @@ from glmclf.data.formula import expressions
 from glmclf.data.formula.across import FEW, Query, code_looks_across
 from glmclf.data.formula.evaluate import queried
 from glmclf.data.formula.factors import Expression, resolve
+from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
-from glmclf.data.source.sources import Source
 from glmclf.data.table.frame import align, close_to, quoted
 from glmclf.errors import DataError
 

@@ -21,8 +21,8 @@ from glmclf.data.reading.feature_builder import Builder, raw_numbers
 from glmclf.data.reading.reader import Reader
 from glmclf.data.reading.settle import Reading, Settled, settle
 from glmclf.data.reading.summary import FactorSummary, TableSummary
+from glmclf.data.source.base import Place, Source
 from glmclf.data.source.one_table import OneTable
-from glmclf.data.source.sources import Place, Source
 from glmclf.data.table.frame import Column, of_one_type
 from glmclf.data.table.sample import Rows
 from glmclf.errors import MissingDataError

@@ -39,8 +39,8 @@ from glmclf.data.reading.feature_builder import Builder
 from glmclf.data.reading.feature_reader import ALONE, FeatureReader
 from glmclf.data.reading.read import StreamSample, responded, surveyed, variables
 from glmclf.data.reading.settle import Reading
+from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
-from glmclf.data.source.sources import Source
 from glmclf.data.table.frame import Column, as_frame, close_to, quoted, read_column
 from glmclf.data.table.sample import Respond, Rows, Sample, check_missing_option, no_trials, respond, weigh
 from glmclf.errors import DataError, FormulaError, MissingDataError

@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glmclf.data.source.sources import SUFFIXES, Calls, Csv, Parquet, Source, paths_of, suffix_of
+from glmclf.data.source.base import Source
+from glmclf.data.source.calls import Calls
+from glmclf.data.source.csv import Csv
+from glmclf.data.source.parquet import Parquet
+from glmclf.data.source.paths import SUFFIXES, paths_of, suffix_of
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 

@@ -18,8 +18,8 @@ from glmclf.data.formula.terms import Variable
 from glmclf.data.reading.bind import bind, refuse_factors_across
 from glmclf.data.reading.reader import Reader
 from glmclf.data.reading.summary import TableSummary
+from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import WHOLE, OneTable
-from glmclf.data.source.sources import Source
 from glmclf.data.table.frame import quoted
 from glmclf.data.table.sample import Respond, Sample, check_missing_option, no_trials, respond
 from glmclf.data.transforms.memory import memorise_all

@@ -22,8 +22,8 @@ from glmclf.data.reading.bind import factor_across, query_across, subset_mask
 from glmclf.data.reading.settle import Reading, Settled, settle
 from glmclf.data.reading.summary import ColumnSummary, FactorSummary, ResponseSummary, TableSummary
 from glmclf.data.response.response import counted
+from glmclf.data.source.base import Place
 from glmclf.data.source.digests import Digests, Watched
-from glmclf.data.source.sources import Place
 from glmclf.data.table.frame import Column, read_column
 from glmclf.data.table.sample import Part, Rows, Sample, read_extras, weigh
 

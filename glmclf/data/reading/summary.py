@@ -16,8 +16,8 @@ from glmclf.core.rows.summed import joined
 from glmclf.data.formula.factors import Value
 from glmclf.data.formula.terms import Variable
 from glmclf.data.response.response import SHOWN
+from glmclf.data.source.base import Place
 from glmclf.data.source.digests import Digests
-from glmclf.data.source.sources import Place
 from glmclf.data.table.frame import Column, in_order, of_one_type, quoted
 from glmclf.errors import DataError
 

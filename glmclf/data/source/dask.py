@@ -25,9 +25,7 @@ import pandas as pd
 
 from glmclf.core.rows.blocks import alone
 from glmclf.core.rows.summed import joined
-from glmclf.data.source.digests import AGAIN
-from glmclf.data.source.kept import Kept, Room
-from glmclf.data.source.sources import (
+from glmclf.data.source.base import (
     ROWS,
     Place,
     Source,
@@ -37,6 +35,8 @@ from glmclf.data.source.sources import (
     some_of,
     with_columns,
 )
+from glmclf.data.source.digests import AGAIN
+from glmclf.data.source.kept import Kept, Room
 from glmclf.data.table.frame import close_to, quoted
 from glmclf.errors import DataError
 

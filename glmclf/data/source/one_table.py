@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from glmclf.data.source.sources import Place, Source
+from glmclf.data.source.base import Place, Source
 from glmclf.data.table.frame import as_frame
 
 WHOLE = Place(0, "the table")

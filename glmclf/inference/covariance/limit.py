@@ -47,7 +47,7 @@ class LimitContext(Context):
         """Rows of the limit, with one more array of all rows beside them, in blocks that may be expanded."""
         blocks = self.objective.blocks
         if codes is not None:
-            blocks = blocks.beside(codes if blocks.streamed else codes[self.found.rows])
+            blocks = blocks.with_codes(codes if blocks.streamed else codes[self.found.rows])
         return expandable(blocks)
 
     def _scores(self, X, y, m, offset) -> ndarray:

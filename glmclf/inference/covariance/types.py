@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 from scipy import sparse
 
+from glmclf import registry
 from glmclf.core.design.columns import expandable, rows_at_once
 from glmclf.core.likelihood.objective import Evaluation, Factor, Objective
 from glmclf.core.rows.blocks import Blocks
@@ -203,7 +204,7 @@ class Context:
 
         blocks = self.objective.blocks
         size = rows_at_once(blocks.arrays[0])
-        S = blocks.beside(codes, size).sum(rows)
+        S = blocks.with_codes(codes, size).sum(rows)
         return S.T @ S
 
 
@@ -287,7 +288,7 @@ class InfluenceContext:
             members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
             return members @ psi
 
-        S = self.blocks.beside(codes).sum(rows)
+        S = self.blocks.with_codes(codes).sum(rows)
         return S.T @ S
 
 
@@ -462,7 +463,7 @@ def _refuse_stream(ctx: Context | InfluenceContext, name: str) -> None:
 
 
 def _of_regressions(name: str) -> NotImplementedError:
-    return NotImplementedError(f'cov_type="{name}" is for Logit, Probit, CLogLog and MNLogit')
+    return NotImplementedError(f'cov_type="{name}" is for {registry.listed(registry.REGRESSIONS)}')
 
 
 # ------------------------------------------------------------------------------------------------------------- the list

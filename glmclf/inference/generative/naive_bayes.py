@@ -230,7 +230,7 @@ class PartsContext(InfluenceContext):
     ) -> PartsContext:
         """Of a fit and its rows: features as it packs them, classes, weights."""
         fit = parts.fit
-        blocks = blocks.resized(int(np.clip(CHUNK // ((fit.K - 1) * parts.E), 128, 16_384)))
+        blocks = blocks.rechunk(int(np.clip(CHUNK // ((fit.K - 1) * parts.E), 128, 16_384)))
 
         def psi(*block: Any) -> ndarray:
             return parts.influence(block[-2], block[:-2])

@@ -134,7 +134,7 @@ class PenalisedProfile(Profile):
         rng, p, d = np.random.default_rng(Q.shape[0]), *Q.shape
         etas = [back @ (self.theta - origin) + size * rng.standard_normal(d) for size in np.repeat(SIZES, DRAWS)]
         blocks = self.objective.objective.blocks
-        X = blocks.thinned(max(1, blocks.n // ROWS)).arrays[0] if blocks.streamed else blocks.arrays[0]
+        X = blocks.every(max(1, blocks.n // ROWS)).arrays[0] if blocks.streamed else blocks.arrays[0]
         if X.shape[1] == p and d:
             rows = X[:].toarray() if X.shape[0] <= ROWS else X[: X.shape[0] : X.shape[0] // ROWS].toarray()
             for _ in range(SUBSETS):

@@ -13,89 +13,29 @@ from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification.vuong import vuong
 from glmclf.results.comparison.comparability import check_likelihoods, check_result, is_joint
+from glmclf.results.requires import Needs, check_needs
 
 COLUMNS = ("model", "likelihood", "llf", "parameters", "nobs", "aic", "bic")
 
 
-class NonNested:
-    """The part of a result that is tested against another of which neither contains the other."""
-
-    def compare_vuong(self, other: Any) -> pd.DataFrame:
-        """Vuong's test of two models of which neither contains the other: which one is closer to the truth?
-
-        z = sum of m_i / (sqrt(n) s), m_i the differences of the rows' log-likelihoods and s their standard deviation,
-        is standard normal where both are equally far from the truth; it is positive where this model is closer.
-
-        Parameters
-        ----------
-        other : result
-            A fit to the same response, rows and weights: another link, other regressors, another class of models (of
-            two levels Logit and MNLogit). Of LDA, QDA and NaiveBayes a fit of the same features.
-
-        Returns
-        -------
-        DataFrame
-            Rows uncorrected, AIC and BIC: corrected for the numbers of parameters, p - q by AIC, (p - q) log(n) / 2 by
-            BIC. Columns statistic and pvalue (two-sided).
-
-        Raises
-        ------
-        ValueError
-            Other rows, responses or weights, pseudo-likelihoods, joint against conditional likelihoods, nested models
-            (`compare_lr_test` has a test of those), infinite estimates.
-        NotImplementedError
-            Fits that do not maximise the likelihood: penalised, bias-reduced or smoothed ones.
-
-        Notes
-        -----
-        The test takes for granted that the models can be told apart by the data, which they cannot where both have
-        the same log-likelihood in every row to within chance. A row of frequency weight f counts as f rows, a row of
-        counts as one.
-
-        References
-        ----------
-        Vuong (1989), Econometrica 57, 307-333.
-
-        Examples
-        --------
-        >>> from glmclf import Logit, datasets
-        >>> penguins = datasets.load("penguins").dropna()
-        >>> weight = Logit.from_formula("sex ~ body_mass_g", penguins).fit()
-        >>> bill = Logit.from_formula("sex ~ bill_length_mm + bill_depth_mm", penguins).fit()
-        >>> weight.compare_vuong(bill).round(3)
-                     statistic  pvalue
-        uncorrected     -2.786   0.005
-        AIC             -2.710   0.007
-        BIC             -2.565   0.010
-        """
-        check_result(other, "compare_vuong()")
-        res: Any = self
-        for fit in (res, other):
-            _check_maximum(fit)
-        check_likelihoods(res, other, "compare_vuong()")
-        larger = _nested(res, other)
-        if larger:
-            which = "this fit contains" if larger > 0 else "this fit is nested in"
-            raise ValueError(
-                f"compare_vuong(): {which} the other model, where Vuong's statistic is not normal. Use compare_lr_test"
-            )
-        first, second = row_loglikelihoods(res), row_loglikelihoods(other)
-        r = res.model._rows
-        weights = None if r.weights is None else r.blocks().gathered(lambda X, y, trials, offset, weights: weights)
-        found = vuong(first, second, weights, (float(res._k_counted), float(other._k_counted)))
-        index = pd.Index(["uncorrected", "AIC", "BIC"], dtype=object)
-        return pd.DataFrame({"statistic": found.statistic, "pvalue": found.pvalue}, index=index)
-
-
-def _check_maximum(res: Any) -> None:
-    """Refuse what is no maximum of a likelihood at finite parameters."""
-    name = type(res.model).__name__
-    reduced = getattr(res, "bias_reduction", None)
-    if res._regularised or reduced or not getattr(res, "_maximum", True):
-        how = f"bias_reduction={reduced!r}" if reduced else "a penalty or smoothing"
-        raise NotImplementedError(f"compare_vuong() of {name} with {how}: it compares maximum likelihood fits")
-    if getattr(res, "separation", None) is not None:
-        raise ValueError(f"compare_vuong() of {name}: the estimate is infinite ({res.separation})")
+def vuong_test(res: Any, other: Any) -> pd.DataFrame:
+    """See `ModelComparison.compare_vuong`."""
+    check_result(other, "compare_vuong()")
+    for fit in (res, other):
+        check_needs(fit, "compare_vuong()", Needs.MLE, Needs.FINITE)
+    check_likelihoods(res, other, "compare_vuong()")
+    larger = _nested(res, other)
+    if larger:
+        which = "this fit contains" if larger > 0 else "this fit is nested in"
+        raise ValueError(
+            f"compare_vuong(): {which} the other model, where Vuong's statistic is not normal. Use compare_lr_test"
+        )
+    first, second = row_loglikelihoods(res), row_loglikelihoods(other)
+    r = res.model._rows
+    weights = None if r.weights is None else r.blocks().collect(lambda X, y, trials, offset, weights: weights)
+    found = vuong(first, second, weights, (float(res._k_counted), float(other._k_counted)))
+    index = pd.Index(["uncorrected", "AIC", "BIC"], dtype=object)
+    return pd.DataFrame({"statistic": found.statistic, "pvalue": found.pvalue}, index=index)
 
 
 def row_loglikelihoods(res: Any) -> ndarray:
@@ -108,7 +48,7 @@ def row_loglikelihoods(res: Any) -> ndarray:
         of_classes = (eta,) if eta.ndim == 1 else (eta[:, 1:], eta[:, :1])
         return res.model._likelihood.pointwise(y, trials, *of_classes)[0]
 
-    return res.model._rows.blocks().gathered(part)
+    return res.model._rows.blocks().collect(part)
 
 
 def _nested(a: Any, b: Any) -> int:
@@ -139,7 +79,7 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     Parameters
     ----------
     *results : results
-        Two or more fits: of Logit, Probit, CLogLog and MNLogit, or of LDA, QDA and NaiveBayes with the same features.
+        Two or more fits: of regressions, or of LDA, QDA and NaiveBayes with the same features.
     names : list of str, optional
         What to call them; by default (1), (2), ...
 

@@ -21,6 +21,7 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
 from glmclf.inference.generative import discriminant as diagnostics
 from glmclf.results.comparison.comparability import counted
+from glmclf.results.requires import Needs, check_needs
 
 SAME = 1e-8  # of a regressor's largest value, that the functions of the features may leave of it
 
@@ -178,11 +179,8 @@ def _checked(res: Any, other: Any) -> tuple[Any, Any]:
     kind = type(other.model).__name__
     if kind not in ("MNLogit", "Logit"):
         raise TypeError(f"compare_conditional needs a fit of MNLogit or Logit, found {kind}")
-    res._check_likelihood("compare_conditional()")
     res._check_logit_form()
-    other._check_likelihood("compare_conditional()", "frequency weights, which are counts")
-    other._refuse_reduced("compare_conditional()", "it compares maximum likelihood fits")
-    other._refuse_constrained("compare_conditional()", "a fit without them")
+    check_needs(other, "compare_conditional()", Needs.LIKELIHOOD, Needs.MLE, Needs.UNCONSTRAINED)
     if other.model._has_offset:
         raise ValueError("the logit has an offset, which the generative model cannot have")
     levels = [*map(str, other.model._response.levels)]

@@ -15,6 +15,7 @@ from glmclf.core.fit.precision import expected_digits
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import InferenceWarning, warn
 from glmclf.results.regression.separation import spelled
+from glmclf.results.requires import Needs, requires
 
 FEW, NONE = 8.0, 1.0
 SHOWN = 8  # names in a warning
@@ -27,6 +28,7 @@ class Digits:
     _digit_facts: ClassVar[tuple[str, ...]] = ("_rounded", "_digits")
 
     @property
+    @requires(Needs.MAXIMUM)
     def digits(self: Any) -> Any:
         """Correct digits to expect of each parameter, -log10 of its relative error, from 0 to 16.
 

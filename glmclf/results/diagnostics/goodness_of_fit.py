@@ -66,7 +66,6 @@ class Estimated(NamedTuple):
 
 def gof_test(res: Any, groups: int) -> pd.DataFrame:
     """See `Diagnostics.gof_test`."""
-    res._check_likelihood("gof_test()", "calibration plots and predictions")
     check_groups(groups)
     if res.model._rows.streamed:
         return _with_rows(res).gof_test(groups)
@@ -80,7 +79,6 @@ def gof_test(res: Any, groups: int) -> pd.DataFrame:
 
 def gof_groups(res: Any, groups: int) -> pd.DataFrame:
     """See `Diagnostics.gof_groups`."""
-    res._check_likelihood("gof_groups()", "calibration plots and predictions")
     check_groups(groups, least=2)
     if res.model._rows.streamed:
         return _with_rows(res).gof_groups(groups)
@@ -92,7 +90,6 @@ def gof_groups(res: Any, groups: int) -> pd.DataFrame:
 
 def information_matrix_test(res: Any, diagonal: bool) -> MomentTest:
     """See `Diagnostics.information_matrix_test`."""
-    res._check_likelihood("information_matrix_test()", "robust standard errors, which do not need it")
     name = "information matrix (diagonal)" if diagonal else "information matrix"
     return moment_tests(res, [name])[name]
 
@@ -178,7 +175,7 @@ def moment_names(res: Any) -> list[str]:
     if res._cone is not None or res._constraint is not None:
         n = moments.n_indicators(finite_parameters(res), 1, False)
     link = getattr(res.model, "link", None)  # MNLogit has none
-    logit = q == 1 and (link is None or link.name == "logit")
+    logit = q == 1 and (link is None or link.canonical)
     return [
         "sum of squares",
         *(["Stukel"] if logit else []),

@@ -20,9 +20,6 @@ SHOWN = 8  # coefficients that a note names
 
 def hauck_donner(res: Any) -> pd.DataFrame:
     """See `Diagnostics.hauck_donner`."""
-    res._check_likelihood("hauck_donner", "compare_lr_test of a model that has one")
-    if res._constraint is not None:
-        raise NotImplementedError("hauck_donner of a constrained fit: use constraint_test()")
     slope = res._wald_derivatives
     infinite = np.isinf(res._theta)
     present = (slope < 0) | infinite
@@ -134,11 +131,11 @@ def undecided_in_stream(res: Any) -> Blocks:
         return rows, both(X.subset(rows), *some)
 
     if cone is None:
-        return blocks.changed(both)
+        return blocks.map(both)
     from glmclf.core.separation.limit import offset_of_all
     from glmclf.core.separation.outcomes import outcomes_ruled_out
 
-    return blocks.changed(left) if several else blocks.left(left, gone.left)
+    return blocks.map(left) if several else blocks.filter(left, gone.left)
 
 
 def flagged(res: Any) -> list[list[Any]]:

@@ -23,7 +23,6 @@ NEEDS_ROWS = ("cluster", "HAC", "bootstrap")
 
 def linktest(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None) -> pd.DataFrame:
     """See `Diagnostics.linktest`."""
-    res._refuse_reduced("linktest()", "it compares maximum likelihood fits")
     if not res.converged:
         raise ValueError("linktest(): the fit did not converge, so that its linear predictor is not the estimate's")
     if res._cone is not None:
@@ -32,7 +31,7 @@ def linktest(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None)
         )
     options = _covariance(res, cov_type, cov_kwds)
     if hasattr(res.model, "link"):  # MNLogit has none
-        rows = res.model._rows.changed(lambda X, y, m, o, w: (_square(res._eta_of(X, o)), y, m, None, w))
+        rows = res.model._rows.map(lambda X, y, m, o, w: (_square(res._eta_of(X, o)), y, m, None, w))
         return _table(res.model, rows, options)
     if res.model._rows.streamed and options["cov_type"] in NEEDS_ROWS:
         raise RowsElsewhereError()
@@ -78,7 +77,7 @@ def _few(X: Dense, *rest: Any) -> Gathered:
 
 def _table(model: Any, rows: Any, options: dict[str, Any]) -> pd.DataFrame:
     """The fit of a model's response to a linear predictor and its square."""
-    if len(set(rows.blocks().over_parts(_few))) < 3:
+    if len(set(rows.blocks().sum_parts(_few))) < 3:
         raise ValueError(
             "linktest(): the linear predictor takes fewer than three values, so that its square says nothing new"
         )

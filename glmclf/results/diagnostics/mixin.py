@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.results.requires import Needs, requires
+
 if TYPE_CHECKING:
     from glmclf.inference.specification.moments import MomentTest
     from glmclf.results.diagnostics.influence import Influence
@@ -37,6 +39,7 @@ class Diagnostics:
         raise NotImplementedError
 
     # ----------------------------------------------------------------------------------------------- goodness of fit
+    @requires(Needs.MAXIMUM, Needs.LIKELIHOOD)
     def gof_test(self, groups: int = 10) -> pd.DataFrame:
         """Goodness of fit: by covariate pattern, by groups of fitted risk, and by moments, for data of any sparseness.
 
@@ -99,6 +102,7 @@ class Diagnostics:
 
         return gof_test(self, groups)
 
+    @requires(Needs.LIKELIHOOD)
     def gof_groups(self, groups: int = 10) -> pd.DataFrame:
         """Groups of fitted risk of the Hosmer-Lemeshow test, observed and expected, of rows that separation leaves.
 
@@ -135,6 +139,7 @@ class Diagnostics:
 
         return gof_groups(self, groups)
 
+    @requires(Needs.MAXIMUM, Needs.LIKELIHOOD)
     def information_matrix_test(self, diagonal: bool = False) -> MomentTest:
         """White's information matrix test, in Orme's form: are the variances what the likelihood implies?
 
@@ -179,6 +184,7 @@ class Diagnostics:
 
         return information_matrix_test(self, diagonal)
 
+    @requires(Needs.MLE)
     def linktest(self, cov_type: str | None = None, cov_kwds: Mapping[str, Any] | None = None) -> pd.DataFrame:
         """Link test: the response on the linear predictor and its square, whose coefficient is 0 if the link is right.
 
@@ -226,6 +232,7 @@ class Diagnostics:
         return linktest(self, cov_type, cov_kwds)
 
     # --------------------------------------------------------------------------------- influence and residuals
+    @requires(Needs.MAXIMUM)
     def get_influence(self, by: str = "row") -> Influence:
         """Leverage, residuals, Cook's distance and the change of the estimate without each row or covariate pattern.
 
@@ -267,6 +274,7 @@ class Diagnostics:
 
         return get_influence(self, by)
 
+    @requires()
     def resid_quantile(self, seed=None) -> Any:
         """Randomised quantile residuals: independent standard normal numbers if the fitted probabilities are right.
 
@@ -315,6 +323,7 @@ class Diagnostics:
 
         return resid_quantile(self, seed)
 
+    @requires()
     def components(self) -> pd.DataFrame:
         """What each term adds to the linear predictor of each row, less its mean over the rows.
 
@@ -342,6 +351,7 @@ class Diagnostics:
 
         return components(self)
 
+    @requires()
     def resid_partial(self) -> pd.DataFrame:
         """Partial residuals: what each term adds, plus the working residual.
 
@@ -372,6 +382,7 @@ class Diagnostics:
         return resid_partial(self)
 
     # ------------------------------------------------------------------------------------ overlap, and Wald tests
+    @requires()
     def vif(self, of: str = "information", by: str = "term") -> pd.DataFrame:
         """Generalised variance inflation factors: what overlapping regressors cost each term in sharpness.
 
@@ -422,13 +433,15 @@ class Diagnostics:
         return vif(self, of, by)
 
     @property
+    @requires(Needs.MAXIMUM, Needs.LIKELIHOOD, Needs.UNCONSTRAINED)
     def hauck_donner(self) -> pd.DataFrame:
         """Where the Hauck-Donner effect makes Wald tests useless, with the likelihood ratio tests to use instead.
 
         Far from 0 a standard error may grow faster than its coefficient, so that the Wald statistic z = b/se falls, and
         a large effect looks like none (Hauck & Donner 1977). It does where the derivative of z in b, the other
         coefficients held, is negative (Yee 2022; VGAM's hdeff): 1/se - b (dse^2/db) / (2 se^3), se of the expected
-        information. With Probit and CLogLog the z of other tables has the observed one, unless cov_type="expected".
+        information. Where the link is not canonical, the z of other tables has the observed one, unless
+        cov_type="expected".
 
         Returns
         -------

@@ -11,7 +11,7 @@ from numpy import ndarray
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.residuals import quantile as quantile_residuals
-from glmclf.results.regression.levels import times_of
+from glmclf.results.base import times_of
 
 
 def resid_quantile(res: Any, seed: Any) -> Any:

@@ -12,6 +12,7 @@ from glmclf.core.design.columns import some_columns, triangular_inverse
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.specification import vif as inflation
 from glmclf.results.diagnostics.goodness_of_fit import estimated_rows
+from glmclf.results.requires import Needs, check_needs
 
 
 def vif(res: Any, of: str, by: str) -> pd.DataFrame:
@@ -47,13 +48,12 @@ def columns_by(res: Any, by: str, constant: int | None) -> dict[Any, ndarray]:
 
 def information_factor(res: Any) -> tuple[ndarray, ndarray]:
     """F with F'F the expected information of the finite parameters, and their places among all."""
-    instead = 'vif(of="design")'
-    if res._regularised:
-        raise NotImplementedError(f'vif(of="information") of a regularised fit: a penalty is in it. Use {instead}')
-    res._refuse_constrained('vif(of="information")', instead)
+    check_needs(res, 'vif(of="information")', Needs.MAXIMUM, Needs.UNCONSTRAINED)
     estimate = estimated_rows(res)
     if estimate is None or estimate.free is not None:
-        raise NotImplementedError(f'vif(of="information") of a separated fit ({res.separation}): use {instead}')
+        raise NotImplementedError(
+            f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")'
+        )
     basis = estimate.basis
     F, q = triangular_inverse(estimate.root), res.model._likelihood.n_eta
     if basis is not None:
@@ -69,4 +69,4 @@ def design_factor(res: Any) -> tuple[ndarray, ndarray]:
         times = np.ones(X.shape[0]) if trials is None else trials
         return X if len(columns) == k else some_columns(X, columns), times if weights is None else weights * times
 
-    return inflation.design_factor(res.model._rows.blocks().changed(counted)), columns
+    return inflation.design_factor(res.model._rows.blocks().map(counted)), columns

@@ -31,6 +31,7 @@ from glmclf.results.comparison.conditional import LogitForm
 from glmclf.results.generative import discriminant_tables as tables
 from glmclf.results.generative.implied_logit import ImpliedLogit, LogitLabels
 from glmclf.results.generative.results import GenerativeResults, in_words
+from glmclf.results.requires import Needs, requires
 
 if TYPE_CHECKING:
     from glmclf.results.generative.naive_bayes import NaiveBayesResults
@@ -161,21 +162,25 @@ class DiscriminantResults(GenerativeResults):
         return self._fitted_classes.law.prior_counts
 
     @property
+    @requires()
     def feature_names(self) -> list[str]:
         """The features, in the order of the columns."""
         return self.model.feature_names
 
     @property
+    @requires()
     def counts(self) -> pd.Series:
         """Rows of each level, or sums of weights."""
         return self._by_class(self._fitted_classes.moments.counts)
 
     @property
+    @requires()
     def means(self) -> pd.DataFrame:
         """Class means of the features, a row a level."""
         return self._means_table(self._fitted_classes.law.means)
 
     @property
+    @requires()
     def means_bse(self) -> pd.DataFrame:
         """Standard errors of the means, sqrt(Sigma_jj / n_k); NaN under sampling weights."""
         law = self._fitted_classes.law
@@ -189,6 +194,7 @@ class DiscriminantResults(GenerativeResults):
         return pd.DataFrame(values[self.model._order], index=index, columns=self.feature_names)
 
     @property
+    @requires()
     def covariances(self) -> pd.DataFrame | dict[Any, pd.DataFrame]:
         """Covariance matrix of the features within classes: one (LDA), or a dict by level (QDA)."""
         law, names = self._fitted_classes.law, self.feature_names
@@ -198,6 +204,7 @@ class DiscriminantResults(GenerativeResults):
         return {level: matrices[k] for level, k in zip(self.levels, self.model._order, strict=True)}
 
     @property
+    @requires()
     def shrinkage(self) -> float | pd.Series:
         """Intensity lambda of the shrinkage in use: one (LDA), or one a level (QDA); 0 for none."""
         law = self._fitted_classes.law
@@ -248,6 +255,7 @@ class DiscriminantResults(GenerativeResults):
         return [*odds, *means, *(name for name, _ in self._element_names())]
 
     @property
+    @requires()
     def k_params(self) -> float:
         """Parameters: prior odds if estimated, means, covariance elements; the effective number under shrinkage."""
         return gaussian.n_parameters(self._for_likelihood)
@@ -257,6 +265,7 @@ class DiscriminantResults(GenerativeResults):
         return gaussian.n_null_parameters(self._for_likelihood)
 
     @cached_property
+    @requires()
     def llf(self) -> float:
         """Joint log-likelihood sum f log(pi_y phi(x; mu_y, Sigma_y)).
 
@@ -264,6 +273,7 @@ class DiscriminantResults(GenerativeResults):
         return gaussian.loglikelihood(self._fitted_classes.moments, self._for_likelihood)
 
     @cached_property
+    @requires()
     def llnull(self) -> float:
         """Joint log-likelihood with one mean and covariance, of the same structure, for all classes; NaN where it has
         no maximum, with fewer rows than features."""
@@ -273,6 +283,7 @@ class DiscriminantResults(GenerativeResults):
 
     # ---------------------------------------------------------------------------------------------- discriminant
     @cached_property
+    @requires()
     def discriminant(self) -> ImpliedLogit:
         """The implied logit: slopes Sigma^-1 (mu_k - mu_0) of LDA; of QDA also squares and products of the features."""
         law = self._law
@@ -456,6 +467,7 @@ class DiscriminantResults(GenerativeResults):
         f = self._fitted_classes
         return f.factors if f.factors is not None and len(f.factors) == f.moments.K else None
 
+    @requires(Needs.LIKELIHOOD)
     def manova(self) -> pd.DataFrame:
         """Tests that all class means are equal, with one covariance: Wilks, Pillai, Hotelling-Lawley and Roy.
 
@@ -468,9 +480,9 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Rencher (2002), Methods of Multivariate Analysis, chapter 6. Rao (1951), Bulletin of the ISI 33.
         """
-        self._check_likelihood("manova()")
         return tables.manova_table(manova.manova(self._fitted_classes.moments, self._within_root))
 
+    @requires(Needs.LIKELIHOOD)
     def boxm_test(self) -> pd.Series:
         """Box's M test that the classes have one covariance matrix.
 
@@ -483,10 +495,10 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Box (1949), Biometrika 36, 317-346. Rencher (2002), section 7.3.
         """
-        self._check_likelihood("boxm_test()")
         b = manova.box_m(self._fitted_classes.moments, self._within_root, self._class_roots)
         return pd.Series({n: getattr(b, n) for n in ("M", "chi2", "df", "chi2_pvalue", "F", "df2", "pvalue")})
 
+    @requires()
     def compare_lr_test(self, restricted: DiscriminantResults | NaiveBayesResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted law of the same features: LDA in QDA, "diag" in "full".
 
@@ -503,6 +515,7 @@ class DiscriminantResults(GenerativeResults):
         """
         return tables.lr_test(self, restricted)
 
+    @requires(Needs.LIKELIHOOD)
     def f_to_remove(self) -> pd.DataFrame:
         """What each term adds to the discrimination by the others, under one covariance matrix.
 
@@ -516,11 +529,11 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Rao (1951); Rencher (2002), section 6.11.
         """
-        self._check_likelihood("f_to_remove()")
         moments, terms = self._fitted_classes.moments, self.model._feature_terms
         tests = manova.feature_tests(moments, list(terms.values()), self._within_root)
         return tables.removal_table(terms, tests, manova.tolerances(moments, self._within_root))
 
+    @requires(Needs.LIKELIHOOD)
     def term_tests(self) -> pd.DataFrame:
         """Likelihood ratio test of each term: given the others, does its law depend on the class?
 
@@ -530,7 +543,6 @@ class DiscriminantResults(GenerativeResults):
             By term: statistic, df, pvalue. LDA: -N log(partial lambda); QDA: means, covariances and regressions on the
             other features are all compared.
         """
-        self._check_likelihood("term_tests()")
         moments, terms, law = self._fitted_classes.moments, self.model._feature_terms, self._law
         if law.kind != "full":
             return tables.independent_term_tests(moments, law, terms)
@@ -542,12 +554,13 @@ class DiscriminantResults(GenerativeResults):
         return pd.DataFrame(tests, index=pd.Index(terms, dtype=object), columns=["statistic", "df", "pvalue"])
 
     @cached_property
+    @requires(Needs.LIKELIHOOD)
     def canonical(self) -> tables.CanonicalTables:
         """Canonical discriminant functions: eigenvalues, correlations, coefficients, centroids, tests, `scores()`."""
-        self._check_likelihood("canonical")
         found = manova.canonical(self._fitted_classes.moments, self._within_root)
         return tables.CanonicalTables(found, self)
 
+    @requires(Needs.LIKELIHOOD)
     def distances(self) -> pd.DataFrame:
         """Mahalanobis distances between class means, squared, divisor N - K, with their tests.
 
@@ -560,10 +573,10 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Mardia, Kent & Bibby (1979), Multivariate Analysis, section 3.6.
         """
-        self._check_likelihood("distances()")
         found = diagnostics.mahalanobis(self._fitted_classes.moments, self._within_root)
         return tables.distance_table(found, self.levels, self.model._order)
 
+    @requires(Needs.LIKELIHOOD)
     def mardia_test(self) -> pd.DataFrame:
         """Mardia's tests that the features are normal within classes: skewness and kurtosis.
 
@@ -577,12 +590,12 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Mardia (1970), Biometrika 57, 519-530.
         """
-        self._check_likelihood("mardia_test()")
         f = self._fitted_classes
         roots = None if f.factors is None else f.factors
         found = manova.mardia(f.moments, self.model._blocks(), pooled=f.law.pooled, roots=roots)
         return tables.mardia_table(found)
 
+    @requires(Needs.LIKELIHOOD)
     def typicality(self, newdata=None) -> pd.DataFrame:
         """Probability of a row farther from each class's mean than this one, if it is of that class; exact.
 
@@ -601,7 +614,6 @@ class DiscriminantResults(GenerativeResults):
         ----------
         McLachlan (1992), section 6.4.
         """
-        self._check_likelihood("typicality()")
         values, index = self._values(newdata)
         y = self.model._rows.y if newdata is None else None
         f = self._fitted_classes
@@ -620,6 +632,7 @@ class DiscriminantResults(GenerativeResults):
         )
         return tables.error_facts(found)
 
+    @requires()
     def leave_one_out(self) -> pd.DataFrame:
         """Posterior probabilities of each row of the fit under the classes estimated from all others.
 
@@ -635,6 +648,7 @@ class DiscriminantResults(GenerativeResults):
         values = np.exp(loo.log_posterior(self._values(None)[0], r.y, r.weights))
         return self._by_level(values, r.index)
 
+    @requires(Needs.LIKELIHOOD)
     def ladder(self) -> pd.DataFrame:
         """Laws of the same features side by side, from one variance for all to a covariance matrix a class.
 
@@ -645,7 +659,6 @@ class DiscriminantResults(GenerativeResults):
             llf, k_params, aic, bic; LR, df and pvalue against the law above that it contains; llf_conditional and the
             leave-one-out error. Box's M is in ``attrs["box_m"]``. A law that the data do not have is NaN.
         """
-        self._check_likelihood("ladder()")
         return tables.ladder(self)
 
     # --------------------------------------------------------------------------------------------------- drawing
@@ -732,7 +745,7 @@ def _robust(
 def _warn_one_cluster(model, codes: list[ndarray]) -> None:
     """Say if all rows of a class are in one cluster: residuals add up to zero there, and so would their variance."""
     K = model.J
-    ends = (model._blocks().beside(c).sum(lambda X, y, w, c: class_ends(c[:, None], y, w, K)) for c in codes)
+    ends = (model._blocks().with_codes(c).sum(lambda X, y, w, c: class_ends(c[:, None], y, w, K)) for c in codes)
     alone = {int(k) for found in ends for k in np.flatnonzero((found.low == found.high).all(axis=1))}
     if alone:
         names = ", ".join(repr(model._classes[k]) for k in sorted(alone))

@@ -25,6 +25,7 @@ from glmclf.inference.generative import manova
 from glmclf.inference.hypotheses import wald
 from glmclf.results.comparison.comparability import check_values, different_data, matching
 from glmclf.results.generative import lr_test as nested_laws
+from glmclf.results.requires import Needs, check_needs
 from glmclf.results.tables.frames import notebook
 
 LARGEST_ROBUST = 12_000  # coefficients of which a robust covariance is formed: 1.2 GB
@@ -144,7 +145,7 @@ def lr_test(larger: Any, smaller: Any):
             "do not compare with conditional ones; use compare_conditional"
         )
     for which, res in (("this", larger), ("restricted", smaller)):
-        res._check_likelihood(f"compare_lr_test ({which} model)")
+        check_needs(res, f"compare_lr_test ({which} model)", Needs.LIKELIHOOD)
     differ = different_data(larger, smaller)
     if differ:
         raise ValueError(f"the two models were fitted to different data: their {', '.join(differ)} differ")

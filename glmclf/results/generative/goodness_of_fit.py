@@ -12,6 +12,7 @@ from numpy import ndarray
 from glmclf.inference.specification import gof, moments
 from glmclf.inference.specification.moments import MomentTest, Outcomes
 from glmclf.results.diagnostics.goodness_of_fit import COLUMNS, check_groups, group_table
+from glmclf.results.requires import Needs, requires
 
 ENTRIES = 2**20  # of the largest temporary array
 
@@ -21,6 +22,7 @@ class PosteriorTests:
 
     model: Any
 
+    @requires(Needs.LIKELIHOOD)
     def gof_test(self, groups: int = 10) -> pd.DataFrame:
         """Goodness of fit of the posterior probabilities: are the classes as frequent as they say, given the features?
 
@@ -64,7 +66,6 @@ class PosteriorTests:
         """
         check_groups(groups)
         res: Any = self
-        res._check_likelihood("gof_test()")
         if self.model._rows.streamed:
             from glmclf.results.comparison.conditional import with_rows
 
@@ -82,6 +83,7 @@ class PosteriorTests:
         }
         return pd.DataFrame.from_dict(found, orient="index", columns=COLUMNS)
 
+    @requires(Needs.LIKELIHOOD)
     def gof_groups(self, groups: int = 10) -> pd.DataFrame:
         """Groups of about equal size by the posterior of leaving the reference, observed and expected.
 
@@ -97,11 +99,10 @@ class PosteriorTests:
             ``observed_<level>`` and ``expected_<level>``.
         """
         check_groups(groups, least=2)
-        res: Any = self
-        res._check_likelihood("gof_groups()")
         counts, p, risk = self._observed_and_fitted()
         return group_table(counts, p, risk, groups, self.model._classes)
 
+    @requires()
     def pseudo_rsquared(self) -> pd.Series:
         """Coefficients that resemble R-squared, of the posterior probabilities: McFadden, Cox-Snell, Nagelkerke, Tjur,
         Efron.
@@ -139,7 +140,7 @@ class PosteriorTests:
             sums = gof.class_sums(counts[~impossible], p[~impossible], rest[~impossible])
             return np.array([impossible.sum(), counts.sum(), *sums])
 
-        impossible, n, *sums = self.model._rows.blocks().over_parts(part)
+        impossible, n, *sums = self.model._rows.blocks().sum_parts(part)
         _check_possible(int(impossible))
         found = gof.from_loglikelihoods(res.llf_conditional, res._conditional_null, float(n), 0)
         del found["adjusted McFadden"]
@@ -151,7 +152,7 @@ class PosteriorTests:
         def part(X, y, trials, offset, weights) -> ndarray:
             return np.hstack(self._counts_and_posteriors(X, y, weights))
 
-        counts, p = np.hsplit(self.model._rows.blocks().gathered(part), 2)
+        counts, p = np.hsplit(self.model._rows.blocks().collect(part), 2)
         _check_possible(int(np.isnan(p[:, 0]).sum()))
         return counts, p, p[:, 1:].sum(axis=1)
 

@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from glmclf.inference.covariance.types import Covariance
 from glmclf.results.regression.levels import LevelEstimates, LevelLabels
+from glmclf.results.requires import Needs, check_needs
 
 FORMED = 2_000  # coefficients of which the whole covariance matrix is formed without being asked for
 
@@ -97,7 +98,7 @@ class ImpliedLogit(LevelEstimates):
 
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """At the features' centre, where nothing cancels; of many coefficients only those that R uses."""
-        self._check_terms()
+        check_needs(self, "discriminant", Needs.TESTS)
         if self._closed is None and self._centred is not None:
             m = len(self.model.exog_names)
             M = self._raw(np.eye(m))  # rows: images of the unit vectors
@@ -110,13 +111,6 @@ class ImpliedLogit(LevelEstimates):
 
     def _block(self, at: ndarray) -> ndarray:
         return self._V[np.ix_(at, at)] if self._closed is None else self._closed.block(at)
-
-    def _check_terms(self) -> None:
-        if self._parent._regularised:
-            raise ValueError(
-                "a regularised discriminant is biased: its standard deviations do not make a test. Fit without "
-                "shrinkage= and ridge="
-            )
 
     # ------------------------------------------------------------------------------------------------- numbers
     @property

@@ -24,6 +24,7 @@ from glmclf.results.generative import naive_bayes_tables as tables
 from glmclf.results.generative.discriminant import MODEL_BASED, DiscriminantResults
 from glmclf.results.generative.implied_logit import LogitLabels
 from glmclf.results.generative.results import GenerativeResults, in_words
+from glmclf.results.requires import Needs, requires
 
 ASSUMED = (
     "Features count as independent given the class. Where they are not, the standard errors of one feature's "
@@ -76,16 +77,19 @@ class NaiveBayesResults(GenerativeResults):
         return self._fit.prior_counts
 
     @property
+    @requires()
     def feature_names(self) -> list[str]:
         """The features, in the order of the formula."""
         return self.model.feature_names
 
     @property
+    @requires()
     def counts(self) -> pd.Series:
         """Rows of each level, or sums of weights."""
         return self._by_class(self._fit.counts)
 
     @property
+    @requires()
     def conditionals(self) -> dict[str, pd.DataFrame]:
         """Each feature's law in each class.
 
@@ -97,6 +101,7 @@ class NaiveBayesResults(GenerativeResults):
         """
         return tables.conditionals(self)
 
+    @requires()
     def density(self, feature: str, values) -> pd.DataFrame:
         """Density f_k(x) of a feature that is a number, or probability of a whole number, in each class.
 
@@ -131,6 +136,7 @@ class NaiveBayesResults(GenerativeResults):
         return tables.density(self, feature, values)
 
     @property
+    @requires()
     def observed(self) -> pd.DataFrame:
         """Rows of each level (rows) in which each feature (columns) is there, or sums of weights."""
         index = pd.Index(self.levels, dtype=object)
@@ -173,11 +179,13 @@ class NaiveBayesResults(GenerativeResults):
         return not self._smoothed
 
     @property
+    @requires()
     def k_params(self) -> int:
         """Free parameters."""
         return self._fit.k_params
 
     @property
+    @requires()
     def k_params_effective(self) -> float:
         """With smoothing their effective number, that of a table (L-1) n/(n + a L) a class, which AIC and BIC use."""
         return self._fit.effective_params if self._smoothed else self._fit.k_params
@@ -187,18 +195,21 @@ class NaiveBayesResults(GenerativeResults):
         return self._fit.k_params_null
 
     @cached_property
+    @requires()
     def llf(self) -> float:
         """Joint log-likelihood sum f log(pi_y prod_j f_jy(x_j)), at the smoothed estimate if there is smoothing.
         Missing values leave out their factor; a block of counts is conditional on its sum."""
         return self._fit.llf
 
     @cached_property
+    @requires()
     def llnull(self) -> float:
         """Joint log-likelihood with the same law of each feature in all classes."""
         return self._fit.llnull
 
     # ---------------------------------------------------------------------------------------------- discriminant
     @cached_property
+    @requires()
     def discriminant(self) -> tables.NaiveBayesLogit:
         """The implied logit: coefficients of the features' statistics, as x and x^2 of a gaussian one, or indicators of
         levels."""
@@ -241,6 +252,7 @@ class NaiveBayesResults(GenerativeResults):
         )
 
     @property
+    @requires()
     def intercept_parts(self) -> pd.DataFrame:
         """What the priors and each feature add to the intercepts of `discriminant`: a row each, a column an equation.
 
@@ -282,6 +294,7 @@ class NaiveBayesResults(GenerativeResults):
         return self._parts.log_odds_covariance(self._cov.matrix, values, priors_free)
 
     # ------------------------------------------------------------------------------------------------------ tests
+    @requires(Needs.LIKELIHOOD)
     def term_tests(self) -> pd.DataFrame:
         """Likelihood ratio test of each term: does its law depend on the class? Of a table, G^2 of class by level.
 
@@ -290,13 +303,13 @@ class NaiveBayesResults(GenerativeResults):
         DataFrame
             By term: statistic, df, pvalue. Smoothing is left out.
         """
-        self._check_likelihood("term_tests()")
         statistic, df = self._fit.likelihood_ratios()
         terms = self.model._feature_terms
         rows = [(float(statistic[at].sum()), int(df[at].sum())) for at in terms.values()]
         table = pd.DataFrame(rows, index=pd.Index(terms, dtype=object), columns=["statistic", "df"])
         return table.assign(pvalue=chdtrc(table.df, np.maximum(table.statistic, 0.0)))
 
+    @requires()
     def compare_lr_test(self, restricted: NaiveBayesResults | DiscriminantResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted law of the same features.
 
@@ -319,6 +332,7 @@ class NaiveBayesResults(GenerativeResults):
         """
         return tables.lr_test(self, restricted)
 
+    @requires(Needs.LIKELIHOOD)
     def independence_audit(self, most: int | None = 10) -> pd.DataFrame:
         """The pairs of features that depend most on each other within each class, which the model denies.
 
@@ -343,9 +357,9 @@ class NaiveBayesResults(GenerativeResults):
         Friedman, Geiger & Goldszmidt (1997), Bayesian network classifiers, Machine Learning 29, 131-163. Holm (1979),
         Scandinavian Journal of Statistics 6, 65-70.
         """
-        self._check_likelihood("independence_audit()")
         return tables.audit(self, most)
 
+    @requires(Needs.LIKELIHOOD)
     def ladder(self) -> pd.DataFrame:
         """Laws of the same gaussian features side by side, from one variance for all to a covariance matrix a class.
 
@@ -361,7 +375,6 @@ class NaiveBayesResults(GenerativeResults):
         ValueError
             Missing values.
         """
-        self._check_likelihood("ladder()")
         return tables.gaussian_ladder(self)
 
     # ------------------------------------------------------------------------------------------------ error rates
@@ -378,9 +391,10 @@ class NaiveBayesResults(GenerativeResults):
         """Confusion tables and sums of log posteriors, in the order of the classes."""
         blocks = self._blocks()
         width = sum(1 if len(v.shape) == 1 else v.shape[1] for v in blocks.arrays[:-2])
-        blocks = blocks.resized(int(np.clip(200_000 // width, 128, 16_384)))
+        blocks = blocks.rechunk(int(np.clip(200_000 // width, 128, 16_384)))
         return discriminant_tables.error_facts(tables.error_rates(self._fit, blocks, self.model._frequency))
 
+    @requires()
     def leave_one_out(self) -> pd.DataFrame:
         """Posterior probabilities of each row of the fit under the classes estimated from all others.
 

@@ -29,6 +29,7 @@ from glmclf.results.comparison.comparability import check_values, different_data
 from glmclf.results.generative import discriminant_tables
 from glmclf.results.generative import lr_test as nested_laws
 from glmclf.results.generative.implied_logit import FORMED, ImpliedLogit, _Blocks
+from glmclf.results.requires import Needs, check_needs
 
 SMOOTHED = ("bernoulli", "categorical", "multinomial")
 WORDS = {"variance": "var", "p": "prob"}
@@ -243,7 +244,7 @@ def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
             "do not compare with conditional ones; use compare_conditional"
         )
     for which, res in (("this", larger), ("restricted", smaller)):
-        res._check_likelihood(f"compare_lr_test ({which} model)")
+        check_needs(res, f"compare_lr_test ({which} model)", Needs.LIKELIHOOD)
         if res._smoothed:
             raise ValueError(f"compare_lr_test needs maxima of the likelihood; the {which} model has smoothing=")
     differ = different_data(larger, smaller)
@@ -417,7 +418,7 @@ def gaussian_ladder(res: Any) -> pd.DataFrame:
         raise NotImplementedError(f"ladder() of NaiveBayes is for gaussian features; {others} are of other families")
     if (res.observed.sum() != res.nobs).any():
         raise ValueError('ladder() needs complete rows, as covariance matrices do: fit with missing="drop"')
-    blocks = model._rows.blocks().changed(_matrix)
+    blocks = model._rows.blocks().map(_matrix)
     moments = class_moments(blocks, model.J)
     o = model._options
     priors = None if o["priors"] is None else np.array(o["priors"])

@@ -10,20 +10,16 @@ from numpy import ndarray
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.errors import DataError
 from glmclf.inference.covariance.types import MODEL_BASED
+from glmclf.results.requires import SPECIAL, kinds
 
 KNOWN = (*MODEL_BASED, "HC0", "HC1")
 
 
 def check_prevalence(res: Any) -> None:
     """Refuse estimates whose covariance with the shares is not known."""
-    states = {
-        "a separated fit": res._cone is not None,
-        "a constrained fit": res._constraint is not None,
-        "a bias-reduced fit": res._reduction is not None,
-        "a penalised fit": res._regularised,
-        f'cov_type="{res._cov.name}"': res._cov.name not in KNOWN,
-    }
-    odd = [name for name, true in states.items() if true]
+    odd = list(kinds(res, SPECIAL))
+    if res._cov.name not in KNOWN:
+        odd.append(f'cov_type="{res._cov.name}"')
     if odd:
         raise NotImplementedError(
             f"get_prediction(priors=) of {' and '.join(odd)}: how the shares of the levels move with the estimate is "

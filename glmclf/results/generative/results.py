@@ -22,20 +22,22 @@ from glmclf.errors import DataWarning, warn
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.results import decisions
-from glmclf.results.base import Results, row_property
+from glmclf.results.base import Results, row_property, times_of
 from glmclf.results.comparison.comparability import fingerprint
-from glmclf.results.comparison.compare import NonNested
 from glmclf.results.comparison.conditional import ConditionalComparison, LogitForm, compare_conditional
+from glmclf.results.comparison.mixin import ModelComparison
 from glmclf.results.diagnostics.mixin import Diagnostics
 from glmclf.results.generative.discriminant_tables import ErrorTables, warn_skipped
 from glmclf.results.generative.goodness_of_fit import PosteriorTests
 from glmclf.results.generative.implied_logit import ImpliedLogit
 from glmclf.results.lazy import by_partition
 from glmclf.results.margins.mixin import Margins
-from glmclf.results.performance.report import Judged
-from glmclf.results.regression.levels import LevelPredictions, beside, check_prediction, drawn_labels, times_of
+from glmclf.results.performance.mixin import Performance
+from glmclf.results.regression.levels import LevelPredictions, beside, check_prediction, drawn_labels
+from glmclf.results.requires import Needs, requires
 
 if TYPE_CHECKING:
+    from glmclf.results.performance.rows import RowOptions
     from glmclf.results.tables.summary import Summary
 
 ROBUST = {
@@ -45,7 +47,7 @@ ROBUST = {
 WHICH = ("mean", "class", "linear", "joint")
 
 
-class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
+class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, Results):
     """What a generative model estimates, with its inference. Made by `fit`, not by hand.
 
     Attributes
@@ -119,11 +121,13 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
 
     # ----------------------------------------------------------------------------------------------- numbers
     @property
+    @requires()
     def levels(self) -> list[Any]:
         """All levels of the response, in their order."""
         return self.model.levels
 
     @property
+    @requires()
     def reference(self) -> Any:
         """The level that log-odds are against."""
         return self.model.reference
@@ -134,11 +138,13 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         return pd.Series(np.asarray(values, dtype=float)[self.model._order], index=index, name=name)
 
     @property
+    @requires()
     def priors(self) -> pd.Series:
         """Prior probabilities of the levels."""
         return self._by_class(np.exp(self._log_priors))
 
     @property
+    @requires()
     def priors_bse(self) -> pd.Series:
         """Their standard errors sqrt(p (1 - p) / N); 0 where they are fixed, NaN under sampling weights."""
         p = np.exp(self._log_priors)
@@ -162,6 +168,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         se = self._model_based_se
         return np.full(len(se), np.nan) if self.model._pseudo else se
 
+    @requires()
     def cov_params(self, r_matrix: Any = None) -> pd.DataFrame | ndarray:
         """Covariance matrix of `params`, or of R params; the discriminant has its own.
 
@@ -186,11 +193,13 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         return super()._coordinates(R)
 
     @property
+    @requires()
     def k_params(self) -> float:
         """Parameters; the effective number where they are smoothed or shrunk."""
         raise NotImplementedError
 
     @property
+    @requires()
     def k_params_effective(self) -> float:
         """Parameters as AIC and BIC count them: less than the free ones where they are smoothed or shrunk."""
         return self.k_params
@@ -204,16 +213,19 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         raise NotImplementedError
 
     @property
+    @requires()
     def llnull(self) -> float:
         """That of the model in which the features do not depend on the class."""
         raise NotImplementedError
 
     @property
+    @requires()
     def llr(self) -> float:
         """Likelihood ratio statistic of no difference between the classes, 2 (llf - llnull)."""
         return 2.0 * (self.llf - self.llnull)
 
     @property
+    @requires()
     def llr_pvalue(self) -> float:
         """Its p-value, chi-squared with df_model degrees of freedom; NaN for a pseudo-likelihood or a fit that does not
         maximise the likelihood."""
@@ -227,16 +239,19 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         raise NotImplementedError
 
     @property
+    @requires()
     def df_model(self) -> float:
         """Parameters beyond those of the null model."""
         return self.k_params - self._k_null
 
     @property
+    @requires()
     def df_resid(self) -> float:
         """Observations less classes."""
         return self.nobs - len(self.levels)
 
     @cached_property
+    @requires()
     def llf_conditional(self) -> float:
         """Conditional log-likelihood of the response given the features, sum of f log p(y | x): what MNLogit
         maximises."""
@@ -249,29 +264,35 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         return float(n @ np.log(n / n.sum()))
 
     @property
+    @requires()
     def prsquared(self) -> float:
         """McFadden's pseudo-R-squared of the conditional likelihood, 1 - llf_conditional / sum n_k log(n_k / N)."""
         return 1.0 - self.llf_conditional / self._conditional_null
 
     # -------------------------------------------------------------------------------------------- discriminant
     @cached_property
+    @requires()
     def discriminant(self) -> ImpliedLogit:
         """The logit that the laws imply: coefficients of log p_k(x)/p_0(x) with standard errors, tests, intervals."""
         raise NotImplementedError
 
     @property
+    @requires()
     def cov_type(self) -> str:
         """Name of the covariance type of `discriminant`."""
         return self._cov.name
 
+    @requires()
     def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
         """Wald tests of the terms in the implied logit: `discriminant.wald_test_terms`."""
         return self.discriminant.wald_test_terms(skip_constant=skip_constant, use_f=use_f)
 
+    @requires()
     def odds_ratios(self, alpha: float = 0.05, units=None) -> pd.DataFrame:
         """Ratios exp(u b) of the implied logit: `discriminant.odds_ratios`."""
         return self.discriminant.odds_ratios(alpha, units)
 
+    @requires()
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
         """Confidence intervals of `params`.
 
@@ -310,6 +331,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
 
     # ------------------------------------------------------------------------------------------------ predicting
     @by_partition
+    @requires()
     def predict(
         self, newdata: Any = None, which: str = "mean", *, rule: str = "map", cost: Any = None, priors: Any = None
     ) -> Any:
@@ -421,6 +443,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         labels = self.model._response.decode(np.where(missing, 0, choice), missing)
         return pd.Series(labels, index=index, dtype=object if str(getattr(labels, "dtype", "")) == "object" else None)
 
+    @requires()
     def get_prediction(self, newdata=None, which: str = "mean", *, priors=None) -> LevelPredictions:
         """Posterior probabilities, or log-odds, with delta-method standard errors and intervals.
 
@@ -462,14 +485,14 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         return LevelPredictions._of_probabilities(log_p, p, q, S, order, index, self.levels, lacking)
 
     @row_property
+    @requires()
     def fittedvalues(self) -> pd.DataFrame:
         """Posterior probabilities of the rows of the fit, a column a level."""
         return self.predict()
 
-    def _judged_sum(self, f: Callable, newdata, endog, freq_weights, weights, offset) -> Any:
-        if offset is not None:
+    def _check_row_options(self, options: RowOptions) -> None:
+        if options.offset is not None:
             raise NotImplementedError(f"offset= of {type(self.model).__name__}, which has no linear predictor")
-        return super()._judged_sum(f, newdata, endog, freq_weights, weights, offset)
 
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
         values, index = self._values(newdata)
@@ -500,6 +523,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         return model.fit(n_threads=1)
 
     @by_part
+    @requires()
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
 
@@ -528,6 +552,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         return np.argsort(self.model._order)[self.model._rows.y], None
 
     # -------------------------------------------------------------------------------------------------- drawing
+    @requires()
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the posterior of each row of the fit.
 
@@ -549,6 +574,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         p = np.repeat(self.predict().to_numpy(), times, axis=0)
         return drawn_labels(p, n, seeds.generator(seed), self.model._response, r.index.repeat(times))
 
+    @requires()
     def sample(self, n: int, seed=None, by_class=None) -> pd.DataFrame:
         """Rows drawn from the fitted joint law: a class by the priors, then features by its law.
 
@@ -598,10 +624,12 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         return pd.DataFrame({self.model.endog_names: self.model._response.decode(codes), **features})
 
     # ---------------------------------------------------------------------------------------------------- tests
+    @requires()
     def term_tests(self) -> pd.DataFrame:
         """Likelihood ratio test of each term: does its law depend on the class?"""
         raise NotImplementedError
 
+    @requires()
     def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
         """Test of each term, as the regressions have it: `term_tests` ("LR") or Wald tests of the implied logit.
 
@@ -632,6 +660,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         """Confusion tables and sums of log posteriors, in the order of the classes."""
         raise NotImplementedError
 
+    @requires()
     def error_rates(self) -> ErrorTables:
         """How often the classes are confused: on the rows of the fit, leaving each out, and by the posterior.
 
@@ -650,6 +679,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         return ErrorTables(self._error_facts, self)
 
     # ------------------------------------------------------------------------------------------------ comparing
+    @requires(Needs.LIKELIHOOD)
     def compare_conditional(self, mnlogit_res) -> ConditionalComparison:
         """Does a logit fit the response better than chance allows if this generative model is right?
 
@@ -704,17 +734,8 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
         if self._priors_free and self.model._options["prior_smoothing"]:
             raise NotImplementedError(f"{what} is for the maximum likelihood fit: without prior_smoothing=")
 
-    def _check_likelihood(self, what: str) -> None:
-        """Refuse what only a maximum of a likelihood has."""
-        if self.model._pseudo:
-            raise ValueError(
-                f"{what} needs a likelihood; sampling weights make it a pseudo-likelihood: use Wald tests of "
-                "discriminant, which are robust"
-            )
-        if self._regularised:
-            raise ValueError(f"{what} is not defined for a regularised fit: fit without shrinkage= and ridge=")
-
     # ---------------------------------------------------------------------------------------------- presentation
+    @requires()
     def summary(
         self,
         yname: Any = None,
@@ -746,6 +767,7 @@ class GenerativeResults(Judged, Margins, PosteriorTests, NonNested, Results):
 
         return summary(self, yname=yname, xname=xname, title=title, alpha=alpha, discriminant=discriminant)
 
+    @requires()
     def glance(self) -> pd.DataFrame:
         """One row for the fit, with the column names of R's broom: joint log_lik, aic, bic, and the conditional
         log-likelihood."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,6 @@ from glmclf.inference.hypotheses import nonlinear, wald
 from glmclf.inference.hypotheses.nonlinear import NonlinearFunction
 from glmclf.results.hypotheses.linear import respelled
 from glmclf.results.tables.frames import notebook
-
-if TYPE_CHECKING:
-    from glmclf.results.wald import WaldInference
 
 
 class NonlinearTest:
@@ -113,7 +110,7 @@ class NonlinearTest:
         return notebook(self.summary_frame(), *self._foot)
 
 
-def nonlinear_test(res: WaldInference, hypothesis: str | list[str], use_t: bool | None) -> NonlinearTest:
+def nonlinear_test(res: Any, hypothesis: str | list[str], use_t: bool | None) -> NonlinearTest:
     """Estimates, standard errors and tests of `WaldInference.nonlinear_test`."""
     found = _read(hypothesis, res)
     G = np.array([f.gradient for f in found])
@@ -129,7 +126,7 @@ def nonlinear_test(res: WaldInference, hypothesis: str | list[str], use_t: bool 
     return NonlinearTest(found, se, R @ V @ R.T, joint, res._df(use_t), res._param_index)
 
 
-def _read(hypothesis: Any, res: WaldInference) -> list[NonlinearFunction]:
+def _read(hypothesis: Any, res: Any) -> list[NonlinearFunction]:
     names = res._param_names
     texts = [hypothesis] if isinstance(hypothesis, str) else hypothesis
     if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(t, str) for t in texts):

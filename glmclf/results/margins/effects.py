@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.data.table.frame import as_frame, close_to, matched, quoted
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference.covariance.types import MODEL_BASED
@@ -22,6 +23,7 @@ from glmclf.inference.margins.averages import Average, Covariance
 from glmclf.results.margins.parts import InParts, rows_to_average
 from glmclf.results.margins.predictors import Source
 from glmclf.results.margins.rows import Observed, Rows, rows_of_fit, typical
+from glmclf.results.requires import SPECIAL, kinds
 
 if TYPE_CHECKING:
     from glmclf.results.tables.summary import Summary
@@ -59,7 +61,6 @@ def marginal_effects(
     check_word("contrast", contrast, ("reference", "pairwise"))
     if vcov is not None:
         check_word("vcov", vcov, ("unconditional",))
-    res._check_margins("get_margeff()")
     source = res._margin_source()
     asked = asked_variables(source, variables)
     found = Settings.read(res, source, at, atexog, over, newdata)
@@ -278,20 +279,12 @@ class Settings:
         if not self.observed.fitted:  # of another sample: whatever the estimate's covariance is
             return
         if not hasattr(res.model, "_objective"):
-            raise NotImplementedError(f'vcov="unconditional" of {name}: it is for Logit, Probit, CLogLog and MNLogit')
+            some = registry.listed(registry.REGRESSIONS)
+            raise NotImplementedError(f'vcov="unconditional" of {name}: it is for {some}')
         known = (*MODEL_BASED, "HC0", "HC1", "cluster")
-        cov, odd = res._cov.name, [w for w, f in _states(res) if f]
+        cov, odd = res._cov.name, list(kinds(res, SPECIAL))
         if cov not in known or (odd and cov not in MODEL_BASED):
             raise NotImplementedError(f'vcov="unconditional" of {" and ".join(odd) or name} with cov_type="{cov}"')
-
-
-def _states(res: Any) -> list[tuple[str, bool]]:
-    return [
-        ("a separated fit", res._cone is not None),
-        ("a constrained fit", res._constraint is not None),
-        ("a bias-reduced fit", res._reduction is not None),
-        ("a penalised fit", res._regularised),
-    ]
 
 
 def _grid(source: Source, given: dict[Any, Any]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf import registry
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.margins import inverse
@@ -26,12 +27,10 @@ def inverse_predict(
     """See `Margins.inverse_predict`."""
     if getattr(res.model, "link", None) is None:
         raise NotImplementedError(
-            f"inverse_predict() of {type(res.model).__name__}: it is for Logit, Probit and CLogLog. predictions() has "
-            "the probabilities at values of a variable"
+            f"inverse_predict() of {type(res.model).__name__}: it is for {registry.listed(['binary'])}. "
+            "predictions() has the probabilities at values of a variable"
         )
     check_word("method", method, ("fieller", "delta"))
-    if getattr(res, "_need_spread", None) is not None:
-        res._need_spread("inverse_predict()")
     values = _probabilities(p)
     source = res._margin_source()
     source.check(variable)

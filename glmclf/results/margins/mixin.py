@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from glmclf.results.requires import Needs, requires
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -25,6 +27,7 @@ class Margins:
         """The fit as averages over rows see it."""
         raise NotImplementedError
 
+    @requires(Needs.SPREAD)
     def get_margeff(
         self,
         at: Any = "overall",
@@ -121,6 +124,7 @@ class Margins:
 
         return marginal_effects(self, at, method, atexog, dummy, count, variables, over, contrast, newdata, vcov)
 
+    @requires(Needs.SPREAD)
     def predictions(
         self,
         variables: Variables = None,
@@ -186,6 +190,7 @@ class Margins:
 
         return adjusted_predictions(self, variables, at, by, which, weights, newdata, vcov)
 
+    @requires()
     def contrasts(
         self,
         variables: Variables,
@@ -219,6 +224,7 @@ class Margins:
         found = self.predictions(variables, at, **keywords)
         return found.contrasts(comparison=comparison, contrast=contrast, adjust=adjust, seed=seed)
 
+    @requires(Needs.SPREAD)
     def inverse_predict(
         self,
         p: Any,
@@ -229,7 +235,7 @@ class Margins:
     ) -> pd.DataFrame:
         """The value of a variable at which the event has probability p: effective doses, thresholds.
 
-        It is for Logit, Probit and CLogLog.
+        It is for binary models.
 
         Parameters
         ----------
@@ -296,9 +302,3 @@ class Margins:
         from glmclf.results.margins.inverse import inverse_predict
 
         return inverse_predict(self, p, variable, at, alpha, method)
-
-    def _check_margins(self, what: str) -> None:
-        """Refuse an estimate that has no standard errors."""
-        need: Any = getattr(self, "_need_spread", None)
-        if need is not None:
-            need(what)

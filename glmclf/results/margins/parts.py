@@ -13,7 +13,7 @@ from numpy import ndarray
 from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
 from glmclf.core.rows.summed import joined
 from glmclf.data.reading.open_source import as_source
-from glmclf.data.source import sources
+from glmclf.data.source import base
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import close_to, of_one_type
 from glmclf.errors import DataError, MissingDataError
@@ -54,13 +54,13 @@ class _FitRows:
             w = w if trials is None else w * trials
             return f(Observed(source, table, w, offset, fitted=True), columns[-1] if beside else None)
 
-        return self._rows.beside([*names, *([beside] if beside else [])]).over_parts(part)
+        return self._rows.beside([*names, *([beside] if beside else [])]).sum_parts(part)
 
 
 class _NewRows:
     """Sums over rows of a source that is new data."""
 
-    def __init__(self, source: Source, rows: sources.Source):
+    def __init__(self, source: Source, rows: base.Source):
         self._source, self._rows = source, rows
 
     def __call__(self, f: Part, beside: str | None) -> Any:
@@ -69,7 +69,7 @@ class _NewRows:
         wanted = [*self._source.design.variables, self._source.offset_name, beside]
         columns = [name for name in dict.fromkeys(wanted) if name in self._rows.names]
 
-        def part(table: pd.DataFrame, place: sources.Place) -> Any:
+        def part(table: pd.DataFrame, place: base.Place) -> Any:
             digests = Digests.of({name: table[name] for name in columns}).of_part(place.number)
             if not len(table):
                 return Watched(None, digests)

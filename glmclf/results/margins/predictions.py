@@ -42,7 +42,6 @@ def adjusted_predictions(
         check_word("vcov", vcov, ("unconditional",))
     if weights == "equal" and not (isinstance(at, str) and at == "mean"):
         raise ValueError('weights="equal" is for at="mean": elsewhere levels are as observed, or one of them')
-    res._check_margins("predictions()")
     source = res._margin_source()
     found = Settings.read(res, source, at, None, by, newdata, weights == "equal")
     if vcov is not None:

@@ -242,7 +242,7 @@ def design_parts(design: Any, skip: int = 0) -> list[tuple[tuple[str, ...], list
 
 
 class Regression(Source):
-    """Of Logit, Probit, CLogLog and MNLogit."""
+    """What margins need of a regression."""
 
     def __init__(self, res: Any):
         super().__init__(res)

@@ -16,6 +16,7 @@ from glmclf.inference.performance import accuracy, calibration
 from glmclf.inference.performance.accuracy import Outcomes
 from glmclf.inference.performance.recalibration import in_the_large, recalibrate
 from glmclf.results.performance.roc import check_alpha
+from glmclf.results.performance.rows import RowOptions, check_bins, judged
 from glmclf.results.tables.frames import notebook
 
 CURVE = ["level", "bin", "n", "predicted", "observed", "lower", "upper"]
@@ -266,3 +267,14 @@ def _effective(outcomes: Outcomes, share: float, n: float) -> float:
     if variance > 0:
         return share * (1 - share) / variance
     return n**2 / outcomes.variance(np.ones_like(outcomes.counts))
+
+
+def calibrated(res: Any, bins: int, method: str, options: RowOptions) -> Calibration:
+    """See `Performance.calibration`."""
+    if method not in ("quantile", "uniform"):
+        raise ValueError(f'method={method!r}: choose "quantile" or "uniform"')
+    bins = check_bins(bins)
+    rows = judged(res, options)
+    levels = res._judged_levels
+    shown = [res._event_place] if len(levels) == 2 else list(range(len(levels)))
+    return Calibration(rows.log_p, rows.outcomes, levels, shown, bins, method)

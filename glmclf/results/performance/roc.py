@@ -12,6 +12,7 @@ from numpy import ndarray
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.performance import accuracy, roc
 from glmclf.inference.performance.accuracy import Outcomes
+from glmclf.results.performance.rows import JudgedRows, RowOptions, all_classes, judged, one_place, place_of
 from glmclf.results.tables.frames import notebook
 
 RULES = ("youden", "closest", "cost")
@@ -301,3 +302,40 @@ class PrecisionRecall:
         with np.errstate(invalid="ignore"):
             precision = yes / (yes + no)
         return pd.DataFrame({"threshold": self._roc._thresholds, "recall": yes / yes[-1], "precision": precision})
+
+
+def roc_curves(res: Any, event: Any, options: RowOptions) -> RocCurve | MulticlassRoc:
+    """See `Performance.roc`."""
+    rows, k = judged(res, options), place_of(res, event)
+    if k is None:
+        all_classes(res, rows, "roc()")
+        return MulticlassRoc(rows.scores, rows.p, rows.outcomes, rows.index, res._judged_levels)
+    return _curve(res, rows, k)
+
+
+def compare_roc(res: Any, other: Any, event: Any, alpha: float, options: RowOptions) -> pd.Series:
+    """See `Performance.compare_roc`."""
+    first = roc_curves(res, event, options)
+    if isinstance(first, MulticlassRoc):
+        raise NotImplementedError(
+            f"compare_roc of several levels: give event=, one of {res._judged_levels}, to compare one against the "
+            "others"
+        )
+    second = roc_curves(other, first.event, options)
+    assert isinstance(second, RocCurve)
+    return first.compare(second, alpha)
+
+
+def precision_recall(res: Any, event: Any, options: RowOptions) -> PrecisionRecall:
+    """See `Performance.precision_recall`."""
+    k = one_place(res, event, "precision_recall()")
+    return PrecisionRecall(_curve(res, judged(res, options), k))
+
+
+def _curve(res: Any, rows: JudgedRows, k: int) -> RocCurve:
+    outcomes = rows.of(k)
+    if not (outcomes.sizes > 0).all():
+        level = res._judged_levels[k]
+        only = f"all {len(rows.p)} are" if outcomes.sizes[1] > 0 else "none is"
+        raise DataError(f"a curve needs rows of {level!r} and others; of the rows judged {only} {level!r}")
+    return RocCurve(rows.scores[:, k], rows.p[:, k], outcomes, rows.index, res._judged_levels[k])

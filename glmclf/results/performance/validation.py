@@ -23,6 +23,7 @@ from glmclf.inference.covariance.resampling import EXPANDED
 from glmclf.inference.performance import validation
 from glmclf.inference.performance.accuracy import Outcomes
 from glmclf.inference.performance.validation import METHODS
+from glmclf.results.performance.rows import all_classes, judged
 from glmclf.results.tables.frames import notebook
 
 REPS = 200
@@ -124,8 +125,11 @@ def _reason(error: EstimationError) -> str:
     return next((word for kind, word in kinds.items() if isinstance(error, kind)), "without an estimate")
 
 
-def validate(again: Resampled, method: str, seed: Any, reps: int | None, folds: int | None, groups: Any) -> Validation:
-    """Check what was asked, resample, and say what was lost."""
+def validate(res: Any, method: str, seed: Any, reps: int | None, folds: int | None, groups: Any) -> Validation:
+    """See `Performance.validate`."""
+    rows = judged(res)
+    all_classes(res, rows, "validate()")
+    again = Resampled(res, rows.log_p, rows.outcomes)
     if method not in METHODS:
         raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, METHODS))}")
     if method != "cv" and folds is not None:

@@ -1,1 +1,1 @@
-"""Results of Logit, Probit, CLogLog and MNLogit."""
+"""Results of regressions: models of two outcomes, and of several levels."""

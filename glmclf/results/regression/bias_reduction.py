@@ -15,6 +15,7 @@ from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
+from glmclf.results.requires import requires
 
 if TYPE_CHECKING:
     from glmclf.core.fit.bias import PenalisedLikelihood, Reduction
@@ -52,11 +53,13 @@ class BiasReduction:
         raise NotImplementedError
 
     @property
+    @requires()
     def bias_reduction(self) -> str | None:
         """ "firth", "median", or None for a maximum likelihood estimate."""
         return None if self._reduction is None else self._reduction.kind
 
     @property
+    @requires()
     def llf_penalized(self) -> float:
         """Firth's penalised log-likelihood at its maximum, llf + log|I|/2 with I the information of the parameters.
 
@@ -82,19 +85,6 @@ class BiasReduction:
         from glmclf.core.fit.bias import ReducedEstimate
 
         return ReducedEstimate(self._fit, self._basis, omitted=self._combinations, reduction=self._reduction)
-
-    def _refuse_reduced(self, what: str, why: str) -> None:
-        """NotImplementedError for what only a maximum likelihood estimate has."""
-        if self._reduction is not None:
-            raise NotImplementedError(f'{what} of a fit with bias_reduction="{self.bias_reduction}": {why}')
-
-    def _check_penalised(self, what: str) -> None:
-        """NotImplementedError for a bias-reduced estimate that maximises no penalised likelihood."""
-        if self._reduction is not None and self._reduction.penalised is None:
-            raise NotImplementedError(
-                f'{what} of a {type(self.model).__name__} with bias_reduction="{self.bias_reduction}": its adjusted '
-                'score is the gradient of no likelihood. Use wald_test, or bias_reduction="firth" of a Logit or MNLogit'
-            )
 
     # --------------------------------------------------------------------------------- the penalised likelihood
     def _penalised_objective(self) -> PenalisedLikelihood:
@@ -157,7 +147,7 @@ class BiasReduction:
             return np.nan
         if not self.model.k_constant:
             return self._penalised_within(np.zeros((len(self._columns), 0)))[0]
-        R = triangular_factor(self.model._rows.columns().changed(_beside_a_constant))
+        R = triangular_factor(self.model._rows.columns().map(_beside_a_constant))
         A = np.linalg.lstsq(R[:, self._columns], R[:, -1:], rcond=None)[0]
         A[np.abs(A) < 1e-12 * np.abs(A).max()] = 0.0
         return self._penalised_within(A)[0]

@@ -26,21 +26,18 @@ from glmclf.inference.specification import gof
 from glmclf.results.base import row_property
 from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
-from glmclf.results.performance.report import JudgedRegression
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
+from glmclf.results.requires import requires
 from glmclf.results.tables import frames
-
-LATENT_VARIANCE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 
 
 class BinaryResults(
-    JudgedRegression,
     RegressionResults,
     StatsmodelsStyle,
     metaclass=NamesStatsmodels,
 ):
-    """Results of Logit, Probit and CLogLog."""
+    """Results of models of two outcomes, whatever the link."""
 
     _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_saturated_value", "_event_share")
 
@@ -49,7 +46,7 @@ class BinaryResults(
     def _saturated_value(self) -> float:
         if self.model._likelihood.binary:
             return 0.0
-        return self.model._rows.blocks().over_parts(partial(saturated_sum, self.model._likelihood.saturated))
+        return self.model._rows.blocks().sum_parts(partial(saturated_sum, self.model._likelihood.saturated))
 
     @cached_property
     def _event_share(self) -> float:
@@ -57,15 +54,18 @@ class BinaryResults(
         return successes / trials
 
     @property
+    @requires()
     def deviance(self) -> float:
         """Twice the distance in log-likelihood from the saturated model."""
         return 2.0 * (self._saturated_value - self._value)
 
     @property
+    @requires()
     def null_deviance(self) -> float:
         """The deviance of the model without regressors."""
         return 2.0 * (self._saturated_value - self._null_value)
 
+    @requires()
     def odds_ratios(
         self, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
     ) -> pd.DataFrame:
@@ -87,11 +87,9 @@ class BinaryResults(
         Raises
         ------
         NotImplementedError
-            Another link: its coefficients are no log odds ratios.
+            Another link: its coefficients are no log odds ratios. Where exp(b) is another ratio,
+            `summary_frame(exponentiate=True)` has it.
         """
-        if self.model.link.name != "logit":
-            name = type(self.model).__name__
-            raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio")
         return frames.odds_ratios(self, alpha=alpha, units=units, method=method)
 
     # ---------------------------------------------------------------------------------------------- row-sized
@@ -102,7 +100,7 @@ class BinaryResults(
     def _eta(self) -> ndarray:
         r = self.model._rows
         if r.streamed:
-            return r.blocks().gathered(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
+            return r.blocks().collect(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X: Columns, offset) -> ndarray:
@@ -139,6 +137,7 @@ class BinaryResults(
         return at_infinity(eta, signs)
 
     @row_property
+    @requires()
     def fittedvalues(self) -> pd.Series:
         """Fitted probabilities of the event, by row."""
         return self._row_series(self.model.link.cdf(self._eta))
@@ -152,27 +151,32 @@ class BinaryResults(
         return self._row_series(values)
 
     @row_property
+    @requires()
     def resid_response(self) -> pd.Series:
         """y/m - p."""
         return self._residual(residuals.response)
 
     @row_property
+    @requires()
     def resid_pearson(self) -> pd.Series:
         """(y - m p) / sqrt(m p (1 - p)), times the square root of a sampling weight in units of their mean."""
         return self._residual(residuals.pearson, scaled=True)
 
     @row_property
+    @requires()
     def resid_dev(self) -> pd.Series:
         """Signed square roots of the rows' deviances, times those of sampling weights in units of their mean: their
         squares add up to the deviance, over that mean."""
         return self._residual(residuals.deviance, scaled=True)
 
     @row_property
+    @requires()
     def resid_generalized(self) -> pd.Series:
         """Derivative of the log-likelihood in the linear predictor: the residuals that are orthogonal to X."""
         return self._residual(residuals.generalized)
 
     @row_property
+    @requires()
     def resid_working(self) -> pd.Series:
         """(y/m - p) / f(eta): the residuals of the weighted least squares fit at convergence."""
         return self._residual(residuals.working)
@@ -206,12 +210,13 @@ class BinaryResults(
             sums = gof.probability_sums(y, m, link.cdf(eta), link.sf(eta), w, mean)
             return _Sums(sums, gof.Spread.of(eta, w * m))
 
-        found = model._rows.blocks().over_parts(part)
-        latent = gof.mckelvey_zavoina(found.spread, LATENT_VARIANCE[link.name])
+        found = model._rows.blocks().sum_parts(part)
+        latent = gof.mckelvey_zavoina(found.spread, link.latent_variance)
         return gof.of_probabilities(found.sums, mean, fractions) | {"McKelvey-Zavoina": latent}
 
     # ---------------------------------------------------------------------------------------------- predicting
     @by_partition
+    @requires()
     def predict(self, newdata=None, which: str = "mean", threshold: float = 0.5, priors=None, offset=None) -> pd.Series:
         """Predicted probabilities of the event, linear predictors, variances or classes.
 
@@ -258,6 +263,7 @@ class BinaryResults(
         labels = self.model._response.decode(events, missing)
         return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
 
+    @requires()
     def get_prediction(
         self, newdata=None, which: str = "mean", offset=None, *, priors=None
     ) -> frames.PredictionResults:
@@ -346,11 +352,11 @@ class BinaryResults(
     def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
         """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""
         link = self.model.link
-        if which == "linear" and link.name != "logit":
+        if which == "linear" and not link.canonical:
             raise NotImplementedError(f'priors= with which="linear" is for Logit; with {link.name} use which="mean"')
         event, other = self._prevalences(priors)
         shift = np.log(event / self._event_share) - np.log(other / (1.0 - self._event_share))
-        return (eta if link.name == "logit" else link.logcdf(eta) - link.logsf(eta)) + shift
+        return (eta if link.canonical else link.logcdf(eta) - link.logsf(eta)) + shift
 
     def _prevalences(self, priors) -> tuple[float, float]:
         levels = self.model._response.levels
@@ -384,6 +390,7 @@ class BinaryResults(
         return _counts(self.model._rows.y, self.model._rows.trials)
 
     @by_part
+    @requires()
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it, in the column names of R's broom.
 
@@ -429,6 +436,7 @@ class BinaryResults(
         root = evaluation.factor.root
         return w * np.concatenate([((x.toarray() @ root) ** 2).sum(axis=1) for x, *_ in expandable(objective.blocks)])
 
+    @requires()
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the fitted model.
 
@@ -462,6 +470,7 @@ class BinaryResults(
             draws = [generator.binomial(trials, p) for _ in range(n)]
         return pd.DataFrame({f"sim_{i + 1}": d for i, d in enumerate(draws)}, index=index)
 
+    @requires()
     def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
         """The predicted distribution of the response as a frozen scipy.stats distribution.
 

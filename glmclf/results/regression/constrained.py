@@ -18,6 +18,7 @@ from glmclf.inference.covariance.types import COVARIANCES, Context
 from glmclf.inference.hypotheses import score, wald
 from glmclf.results.base import row_property
 from glmclf.results.regression.omitted import combination
+from glmclf.results.requires import Needs, check_needs, requires
 
 if TYPE_CHECKING:
     from glmclf.core.fit.constraints import Constraint
@@ -37,10 +38,12 @@ class Constrained:
     method: str
 
     @property
+    @requires()
     def constraints(self) -> list[str]:
         """The linear equations that the estimate obeys, of a fit by `fit_constrained`; else empty."""
         return [] if self._constraint is None else list(self._constraint.words)
 
+    @requires(Needs.MAXIMUM)
     def constraint_test(self, test: str = "lr", cov_type: str | None = None, cov_kwds: Any = None) -> Any:
         """Test of the constraints, against the fit without them.
 
@@ -105,7 +108,7 @@ class Constrained:
 
     def _constraint_lr(self) -> wald.LRTest:
         res: Any = self
-        res._check_likelihood('constraint_test("lr")', 'constraint_test("wald")')
+        check_needs(self, 'constraint_test("lr")', Needs.LIKELIHOOD)
         full = self._unconstrained
         if not full.converged:
             raise ValueError("constraint_test: the fit without the constraints did not converge")
@@ -175,15 +178,6 @@ class Constrained:
                 warnings.simplefilter("ignore", kind)
             return self.model.fit()
 
-    def _refuse_constrained(self, what: str, instead: str = "constraint_test()") -> None:
-        """NotImplementedError for what only an estimate without constraints has."""
-        if self._constraint is not None:
-            raise NotImplementedError(f"{what} of a fit with the constraints {self._constraint}: use {instead}")
-
-    def _check_terms(self) -> None:
-        """In a constrained fit a term may have fewer free parameters than columns."""
-        self._refuse_constrained("wald_test_terms()", "wald_test of parameters that the constraints leave free")
-
     def _refuse_fixed(self, R: ndarray) -> None:
         """ValueError for hypotheses that the constraints decide."""
         if self._constraint is not None and self._constraint.fixed(R)[0].any():
@@ -244,8 +238,8 @@ class Constrained:
         add to it: of `y ~ x + z` under x = z those of `y ~ I(x + z)`."""
         r, names = self.model._rows, self.model.exog_names
         rows = r.blocks()
-        X = rows.gathered(lambda X, *rest: X.toarray())
-        offset = None if r.offset is None else rows.gathered(lambda X, y, trials, offset, weights: offset)
+        X = rows.collect(lambda X, *rest: X.toarray())
+        offset = None if r.offset is None else rows.collect(lambda X, y, trials, offset, weights: offset)
         if self._constraint is None:
             return X, names, offset
         k = X.shape[1]

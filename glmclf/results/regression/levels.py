@@ -15,6 +15,7 @@ from glmclf.inference.hypotheses.multiplicity import share_of_alpha
 from glmclf.inference.margins.contrasts import check_adjust
 from glmclf.inference.margins.prediction import level_logit_se
 from glmclf.results.interop import StatsmodelsStyle
+from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
 from glmclf.results.wald import WaldInference
 
@@ -108,15 +109,18 @@ class LevelEstimates(WaldInference):
         return pd.DataFrame(table, index=labels(self.model.exog_names), columns=columns)
 
     @property
+    @requires()
     def levels(self) -> list[Any]:
         """All levels of the response, in their order."""
         return self.model.levels
 
     @property
+    @requires()
     def reference(self) -> Any:
         """The base level."""
         return self.model.reference
 
+    @requires()
     def odds_ratios(self, alpha: float = 0.05, units=None, method: str = "wald") -> pd.DataFrame:
         """Relative risk ratios exp(u b) against the reference, with delta-method standard errors.
 
@@ -134,8 +138,9 @@ class LevelEstimates(WaldInference):
         DataFrame
             Indexed by (level, regressor).
         """
-        return frames.ratios(self, alpha, units, "relative risk ratio", method)
+        return frames.odds_ratios(self, alpha, units, method)
 
+    @requires(Needs.MAXIMUM)
     def level_contrasts(self, alpha: float = 0.05) -> pd.DataFrame:
         """Coefficients of every level against every other, with tests and intervals.
 
@@ -168,6 +173,7 @@ class LevelEstimates(WaldInference):
         index = pd.MultiIndex.from_tuples(labels, names=["level", "against", "regressor"])
         return pd.DataFrame(values, index=index, columns=columns)
 
+    @requires(Needs.MAXIMUM)
     def combine_test(self, level: Any, other: Any) -> Any:
         """May two outcomes be merged? Wald test that all slopes of the two levels are equal.
 
@@ -215,6 +221,7 @@ class LevelEstimates(WaldInference):
         raise NotImplementedError
 
     @property
+    @requires(Needs.MAXIMUM)
     def equations(self) -> dict[Any, Equation]:
         """One-equation views by level, in the shape that tables of other packages take."""
         return {level: Equation(self, j, level) for j, level in enumerate(self.model._equations)}
@@ -333,12 +340,6 @@ def check_prediction(which: Any) -> None:
         raise ValueError(f"which={which!r}: intervals are of 'mean' (probabilities) or 'linear' (log-odds)")
 
 
-def cross_table(table: ndarray, levels: list[Any]) -> pd.DataFrame:
-    """Counts (K, K) of observed levels (rows) by predicted ones, labelled."""
-    rows, columns = (pd.Index(levels, name=name, dtype=object) for name in ("observed", "predicted"))
-    return pd.DataFrame(table, index=rows, columns=columns)
-
-
 def beside(prediction: LevelPredictions, classes: pd.Series, levels: list[Any]) -> dict[str, Any]:
     """Columns that `augment` puts beside a table: fitted values and standard errors of each level, and the class."""
     new: dict[str, Any] = {}
@@ -346,13 +347,6 @@ def beside(prediction: LevelPredictions, classes: pd.Series, levels: list[Any]) 
         new[f".fitted_{level}"] = prediction.predicted[level].to_numpy()
         new[f".se_fit_{level}"] = prediction.se[level].to_numpy()
     return {**new, ".class": classes.array}
-
-
-def times_of(rows: Any, frequency: bool) -> ndarray:
-    """How many observations each row stands for, (n,)."""
-    if rows.weights is None or not frequency:
-        return np.ones(len(rows), dtype=int)
-    return rows.weights.astype(int)
 
 
 def drawn_labels(p: ndarray, n: int, generator: Any, response: Any, index: pd.Index) -> pd.DataFrame:

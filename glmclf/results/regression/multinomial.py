@@ -28,9 +28,8 @@ from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.inference.specification import gof, iia
 from glmclf.results import decisions
-from glmclf.results.base import row_property
+from glmclf.results.base import row_property, times_of
 from glmclf.results.lazy import at_once, by_partition
-from glmclf.results.performance.report import JudgedRegression
 from glmclf.results.regression.constrained import said
 from glmclf.results.regression.levels import (
     LevelEstimates,
@@ -38,15 +37,15 @@ from glmclf.results.regression.levels import (
     beside,
     check_prediction,
     drawn_labels,
-    times_of,
 )
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of_unknown
+from glmclf.results.requires import Needs, requires
 
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
 
-class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
+class MultinomialResults(LevelEstimates, RegressionResults):
     """Results of MNLogit."""
 
     _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_level_shares", "_saturated_value")
@@ -58,19 +57,22 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
 
     @cached_property
     def _saturated_value(self) -> float:
-        return self.model._rows.blocks().over_parts(partial(saturated_sum, level_residuals.saturated))
+        return self.model._rows.blocks().sum_parts(partial(saturated_sum, level_residuals.saturated))
 
     @property
+    @requires()
     def deviance(self) -> float:
         """Twice the distance in log-likelihood from the saturated model."""
         return 2.0 * (self._saturated_value - self._value)
 
     @property
+    @requires()
     def null_deviance(self) -> float:
         """The deviance of the model without regressors."""
         return 2.0 * (self._saturated_value - self._null_value)
 
     # ---------------------------------------------------------------------------------------------- other bases
+    @requires(Needs.MAXIMUM)
     def rebase(self, level) -> MultinomialResults:
         """The same fit against another reference, without fitting again.
 
@@ -160,7 +162,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
     def _eta(self) -> ndarray:
         r = self.model._rows
         if r.streamed:
-            return r.blocks().gathered(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
+            return r.blocks().collect(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X, offset) -> ndarray:
@@ -210,6 +212,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
         return np.where(lost, -np.inf, np.where(unsure[:, None], np.nan, z))
 
     @row_property
+    @requires()
     def fittedvalues(self) -> pd.DataFrame:
         """Fitted probabilities, a column a level."""
         return self._by_level(self.model._transform(self._eta, "mean"), self.model._rows.index)
@@ -223,17 +226,20 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
         return self._by_level(values, r.index)
 
     @row_property
+    @requires()
     def resid_response(self) -> pd.DataFrame:
         """y/m - p, a column a level."""
         return self._residual(level_residuals.response)
 
     @row_property
+    @requires()
     def resid_pearson(self) -> pd.DataFrame:
         """(y - m p) / sqrt(m p (1 - p)), a column a level, times the square root of a sampling weight in units of their
         mean."""
         return self._residual(level_residuals.pearson, scaled=True)
 
     @row_property
+    @requires()
     def resid_generalized(self) -> pd.DataFrame:
         """y - m p of each level that has an equation: the derivative of the log-likelihood in its linear predictor.
 
@@ -244,6 +250,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
         return pd.DataFrame(u, index=r.index, columns=pd.Index(model._equations, dtype=object))
 
     @row_property
+    @requires()
     def resid_dev(self) -> pd.DataFrame:
         """sign(y - m p) sqrt(2 (y log(y / (m p)) - (y - m p))), a column a level, times the square root of a sampling
         weight in units of their mean: their squares add up to the deviance of each row, and of the fit over that mean.
@@ -251,6 +258,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
         return self._residual(level_residuals.deviance_by_level, scaled=True)
 
     @row_property
+    @requires()
     def resid_misclassified(self) -> pd.Series:
         """1 where the most probable level is not the observed one, else 0; of counts the share of the other levels."""
         r, model = self.model._rows, self.model
@@ -259,6 +267,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
         return pd.Series(no[np.arange(len(r)), best], index=r.index)
 
     @row_property
+    @requires()
     def resid_working(self) -> pd.DataFrame:
         """y_j/(m p_j) - y_0/(m p_0) of each level j that has an equation, 0 the reference: the residuals of the
         weighted least squares fit at convergence, W^-1 (y - m p)."""
@@ -290,11 +299,12 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
             _, p, q = Multinomial.softmax(eta)
             return gof.class_sums(model._cells_of(y, trials, weights), p, q)
 
-        return gof.of_class_probabilities(model._rows.blocks().over_parts(part))
+        return gof.of_class_probabilities(model._rows.blocks().sum_parts(part))
 
     def _class_names(self) -> list[Any]:
         return self.model._classes
 
+    @requires(Needs.MLE, Needs.UNCONSTRAINED, Needs.FINITE, Needs.LIKELIHOOD)
     def iia_test(self, method: str = "hausman-mcfadden", seed=None) -> pd.DataFrame:
         """Independence of irrelevant alternatives: does leaving a level out change how the others compare?
 
@@ -327,13 +337,8 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
         """
         if method not in iia.METHODS:
             raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.METHODS))}")
-        self._refuse_reduced("iia_test()", "it compares maximum likelihood estimates")
-        self._refuse_constrained("iia_test()", "a fit without them")
-        if self._cone is not None:
-            raise ValueError(f"iia_test compares estimates, of which some are infinite ({self.separation})")
         if len(self.levels) < 3:
             raise ValueError(f"iia_test leaves one level out and needs two others; the levels are {self.levels}")
-        self._check_likelihood("iia_test()", "weights of whole numbers as freq_weights=")
         if method == "hausman-mcfadden":
             if seed is not None:
                 raise ValueError('seed= is for method="small-hsiao": nothing is random here')
@@ -403,6 +408,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
 
     # ---------------------------------------------------------------------------------------------- predicting
     @by_partition
+    @requires()
     def predict(self, newdata: Any = None, which: str = "mean", priors: Any = None, offset: Any = None) -> Any:
         """Predicted probabilities, linear predictors or classes.
 
@@ -433,6 +439,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
         labels = self.model._response.decode(np.where(missing, 0, np.nan_to_num(p).argmax(axis=1)), missing)
         return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
 
+    @requires()
     def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
         """The predicted distribution of the counts of each level, a frozen scipy.stats multinomial distribution.
 
@@ -496,6 +503,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
             raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
         return model._relative(align(column, name="offset", frame=table))
 
+    @requires()
     def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> LevelPredictions:
         """Predicted probabilities with delta-method standard errors and intervals inside (0, 1).
 
@@ -576,6 +584,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
         return self.levels.index(self.model._equations[0])
 
     @by_part
+    @requires()
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
 
@@ -602,6 +611,7 @@ class MultinomialResults(JudgedRegression, LevelEstimates, RegressionResults):
         new |= {".resid": signed, ".hat": found.leverage + 0.0 * signed, ".cooksd": found.cooks + 0.0 * signed}
         return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
 
+    @requires()
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the fitted model.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -28,9 +27,9 @@ from glmclf.results.regression.binary import BinaryResults
 from glmclf.results.regression.levels import beside, spelled
 from glmclf.results.regression.multinomial import MultinomialResults
 from glmclf.results.regression.results import RegressionResults
+from glmclf.results.requires import Needs, check_needs, requires
 from glmclf.results.tables import frames
 from glmclf.results.tables.summary import count, number
-from glmclf.results.wald import WaldInference
 
 POSTERIOR, REFIT, NONE = "posterior", "nonrobust", "none"
 WORDS = {
@@ -41,44 +40,7 @@ WORDS = {
     NONE: "",
 }
 
-# what a penalised estimate does not have, and why
-REFUSED: dict[str, str] = {
-    "llr": "the estimate is not the maximum of the likelihood. deviance and prsquared are there",
-    "llr_pvalue": "the estimate is not the maximum of the likelihood",
-    "compare_lr_test": "the estimate is not the maximum of the likelihood. Compare aic, or fit_regularized_cv",
-    "anova": "its tests need a maximum of the likelihood. Compare aic, or use fit()",
-    "wald_test_terms": "its tests need a maximum of the likelihood. Use fit()",
-    "score_test": "the score is not zero at the estimate. Use fit()",
-    "linktest": "the estimate is not the maximum of the likelihood. Use fit()",
-    "compare_vuong": "the estimate is not the maximum of the likelihood. Compare aic, or use fit()",
-    "gof_test": "its degrees of freedom need a maximum of the likelihood. Use fit()",
-    "information_matrix_test": "it needs a maximum of the likelihood. Use fit()",
-    "get_influence": "leverage and the change without a row are those of a maximum of the likelihood. Use fit()",
-    "with_cov": "the covariance is the posterior's, or there is none. Use fit(cov_type=...)",
-    "rebase": "the penalty is on contrasts with the reference. Fit with the other reference, or symmetric=True",
-    "level_contrasts": "it tests. params has the estimates",
-    "combine_test": "it tests. Use fit()",
-    "iia_test": "it compares maximum likelihood estimates. Use fit()",
-    "equations": "they have tests. params has the estimates",
-    "profile": "the estimate is not the maximum of the likelihood. Use fit()",
-    "hauck_donner": "there is no Wald test. Use fit()",
-    "constraint_test": "the estimate is not the maximum of the likelihood. Use fit()",
-    "digits": "they are known of maximum likelihood. mle_retvals has the violation of the optimality conditions",
-}
-# the same of the maximum likelihood refit of what was selected
-REFUSED_OF_REFIT = dict.fromkeys(
-    ("llr", "llr_pvalue", "compare_lr_test", "anova", "wald_test_terms", "score_test", "gof_test", "constraint_test")
-    + ("linktest", "compare_vuong", "information_matrix_test"),
-    "the data chose the columns, so that a test of the model as a whole is none. wald_test ignores that, too; fit a "
-    "model of the selected columns by fit() to have this one",
-) | dict.fromkeys(
-    ("get_influence", "with_cov", "rebase", "level_contrasts", "combine_test", "iia_test", "equations", "profile")
-    + ("hauck_donner", "digits"),
-    "the columns were selected by a penalty. Fit a model of the selected columns by fit() to have it",
-)
 NOT_KEPT = ("_rounded", "_digits", "_flagged")  # facts of a maximum of the likelihood
-PROPERTIES = ("llr", "llr_pvalue", "equations", "hauck_donner", "digits")
-AFTER_REFIT = ("tvalues", "pvalues", "t_test", "wald_test", "f_test", "nonlinear_test", "t_test_pairwise")
 
 
 class SpreadCovariance(Covariance):
@@ -140,28 +102,33 @@ class RegularizedResults(RegressionResults):
 
     # ------------------------------------------------------------------------------------------- what was asked
     @property
+    @requires()
     def alpha(self) -> Any:
         """Weight of the penalty: a number where all penalised coefficients share it, else labelled like `params`."""
         given = np.unique(self._penalty.alpha[self._penalty.alpha > 0])
         return (float(given[0]) if len(given) else 0.0) if len(given) < 2 else self._labelled(self._penalty.alpha)
 
     @property
+    @requires()
     def L1_wt(self) -> float:
         """Share of the absolute values in the penalty: 0 is a ridge, 1 a lasso."""
         return self._penalty.L1_wt
 
     @property
+    @requires()
     def symmetric(self) -> bool:
         """Whether every class has a coefficient vector, as the softmax of glmnet and of neural networks."""
         return self._penalised.symmetric
 
     @property
+    @requires()
     def refit(self) -> bool:
         """Whether the selected columns were fitted again by maximum likelihood."""
         return self._again
 
     # ----------------------------------------------------------------------------------------------- numbers
     @property
+    @requires()
     def llf_penalized(self) -> float:
         """llf less the penalty, ``N alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``: the estimate maximises it."""
         if self._again:
@@ -177,9 +144,6 @@ class RegularizedResults(RegressionResults):
             lost |= self._b == 0
         V[lost] = V[:, lost] = np.nan
         return V
-
-    def _refuse_reduced(self, what: str, why: str) -> None:
-        raise NotImplementedError(f"{what} of a penalised fit: {why}")
 
     def _repeated(self, model) -> Any:
         free = model._constant_column()
@@ -197,17 +161,8 @@ class RegularizedResults(RegressionResults):
     def _has_spread(self) -> bool:
         return self._cov.name != NONE
 
-    def _need_spread(self, what: str) -> None:
-        if self._has_spread:
-            return
-        if self.model._pseudo:
-            which = "a fractional response" if self.model._frequency else "sampling weights"
-            why = f"{which}: the log-likelihood is a pseudo-likelihood, which has no posterior"
-        else:
-            why = f"L1_wt={self.L1_wt:g}: a selected estimate has no standard errors. L1_wt=0 has, and refit=True"
-        raise NotImplementedError(f"{what} of a penalised fit with {why}")
-
     @property
+    @requires()
     def posterior_sd(self) -> Any:
         """Posterior standard deviations, the square roots of the diagonal of (I + ridge)^-1, I the observed
         information and ridge = N alpha: labelled like `params`. NaN where there is no posterior: after a lasso, and
@@ -217,6 +172,7 @@ class RegularizedResults(RegressionResults):
         return self._labelled(self._se)
 
     @cached_property
+    @requires()
     def k_params_effective(self) -> float:
         """Effective degrees of freedom: the trace of I (I + ridge)^-1 over the coefficients that are not 0, I the
         observed information. After a lasso their number (Zou, Hastie & Tibshirani 2007)."""
@@ -227,6 +183,7 @@ class RegularizedResults(RegressionResults):
         return self.k_params_effective
 
     @cached_property
+    @requires()
     def df_model(self) -> float:  # type: ignore[override]
         """Effective degrees of freedom of the slopes; after a lasso the number of slopes that are not 0.
 
@@ -241,7 +198,7 @@ class RegularizedResults(RegressionResults):
         """Trace of A (A + R)^-1, A the information on the constants that the coefficients span and R their ridge."""
         model, found = self.model, self._penalised
         columns = columns_kept(self._combinations, len(model.exog_names))
-        both = model._rows.columns().changed(
+        both = model._rows.columns().map(
             lambda X: (side_by_side(some_columns(X, columns), np.ones((X.shape[0], 1))),)
         )
         R, c = triangular_factor(both), np.zeros(len(model.exog_names))
@@ -256,6 +213,7 @@ class RegularizedResults(RegressionResults):
         return float(np.trace(np.linalg.pinv(A + (C.T * self._penalty.ridge) @ C, hermitian=True) @ A))
 
     @property
+    @requires()
     def df_resid(self) -> float:
         """Observations less effective degrees of freedom."""
         return self.nobs - self.k_params_effective
@@ -271,11 +229,13 @@ class RegularizedResults(RegressionResults):
         return np.arange(len(self._b)) % k != (-1 if constant is None else constant)
 
     @property
+    @requires()
     def selected(self) -> pd.Index:
         """Labels of the slopes that are not 0: names of columns or, with several classes, (level, regressor)."""
         return self._param_index[self._slope & (self._b != 0)]
 
     # ------------------------------------------------------------------------------------- intervals and tables
+    @requires()
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
         """Posterior intervals of a ridge's coefficients, estimate -/+ z sd; of a refit confidence intervals.
 
@@ -299,9 +259,10 @@ class RegularizedResults(RegressionResults):
             Another method.
         """
         _check_interval(self, "conf_int", method)
-        self._need_spread("conf_int()")
+        check_needs(self, "conf_int()", Needs.SPREAD)
         return pd.DataFrame(wald.intervals(self._theta, self._se, alpha), index=self._param_index, columns=[0, 1])
 
+    @requires(Needs.SPREAD)
     def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
         """Posterior covariance of a ridge's coefficients, or of R params; of a refit their covariance.
 
@@ -313,7 +274,6 @@ class RegularizedResults(RegressionResults):
         -------
         DataFrame (p, p), or ndarray (J, J)
         """
-        self._need_spread("cov_params()")
         return super().cov_params(r_matrix)
 
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
@@ -327,14 +287,15 @@ class RegularizedResults(RegressionResults):
 
     def _columns_shown(self, alpha: float, exponentiate: bool = False) -> frames.Coefficients:
         """What tables show; NaN for what there is not."""
-        if exponentiate and getattr(getattr(self.model, "link", None), "name", "") == "probit":
-            raise NotImplementedError("exponentiate=True: the exponential of a Probit coefficient is no ratio")
+        if exponentiate:
+            frames.check_ratio(self)
         ends = wald.intervals(self._theta, self._se, alpha)
         z = self._theta / self._se if self._again else np.full(len(self._theta), np.nan)
         p = wald.z_pvalues(z) if self._again else z
         table = frames.Coefficients(self._theta, self._se, z, p, ends[:, 0], ends[:, 1])
         return table.exponentiated() if exponentiate else table
 
+    @requires()
     def summary_frame(self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald") -> pd.DataFrame:
         """The parameter table of the summary as a DataFrame: without z and p, and after a lasso without "std err".
 
@@ -361,6 +322,7 @@ class RegularizedResults(RegressionResults):
         test = ("z", "P>|z|") if self._again else ("", "")
         return ["coef", "std err", *test, *ends] if self._has_spread else ["coef", "", "", "", "", ""]
 
+    @requires()
     def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
         """One row a parameter, with the column names of R's broom; NaN for what a penalised fit does not have."""
         t, index = self._columns_shown(alpha, exponentiate), self._param_index
@@ -370,6 +332,7 @@ class RegularizedResults(RegressionResults):
         first["term"] = [str(name) for name in index.get_level_values(-1)]
         return pd.DataFrame({**first, **dict(zip(names, values, strict=True))})
 
+    @requires()
     def odds_ratios(
         self, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
     ) -> pd.DataFrame:
@@ -390,15 +353,12 @@ class RegularizedResults(RegressionResults):
             Without z and p; after a lasso the ratios alone.
         """
         _check_interval(self, "odds_ratios", method)
-        several = self.model._likelihood.n_eta > 1
-        if not several and self.model.link.name != "logit":
-            name = type(self.model).__name__
-            raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio")
+        frames.check_odds(self)
         index = self._param_index
         sizes = frames._sizes(units or {}, index.get_level_values(-1))
         t = self._columns_shown(alpha).scaled(sizes).exponentiated()
         names = self._headings(alpha, frames.interval_headings(alpha))
-        names[0] = "relative risk ratio" if several else "odds ratio"
+        names[0] = frames.ratio_name(self)
         values = (t.estimate, t.std_error, t.statistic, t.pvalue, t.low, t.high)
         return pd.DataFrame({n: v for n, v in zip(names, values, strict=True) if n}, index=index)
 
@@ -479,6 +439,7 @@ class RegularizedResults(RegressionResults):
         return ["The model has no intercept."]
 
     # ---------------------------------------------------------------------------------------------- predicting
+    @requires(Needs.SPREAD)
     def get_prediction(
         self, newdata: Any = None, which: str = "mean", offset: Any = None, *, priors: Any = None
     ) -> Any:
@@ -502,9 +463,9 @@ class RegularizedResults(RegressionResults):
         NotImplementedError
             After a lasso, and of a pseudo-likelihood: there is no covariance. `predict` has the predictions.
         """
-        self._need_spread("get_prediction()")
         return super().get_prediction(newdata, which, offset, priors=priors)  # type: ignore[misc]
 
+    @requires()
     def pseudo_rsquared(self) -> pd.Series:
         """As of an unpenalised fit, at the penalised estimate; the adjusted one counts effective parameters.
 
@@ -563,49 +524,13 @@ def _check_interval(res: RegularizedResults, what: str, method: str) -> None:
         raise ValueError(f'method={method!r}: choose "wald"; "profile" is for fit()')
 
 
-def _refuse(name: str, why: str) -> Any:
-    """A method or property that says why a penalised fit does not have it."""
-
-    def method(self, *args, **kwargs):
-        if self._again:
-            raise NotImplementedError(f"{name} of a refit after selection: {REFUSED_OF_REFIT[name]}")
-        raise NotImplementedError(f"{name} of a penalised fit: {why}")
-
-    method.__name__ = name
-    method.__doc__ = f"Not of a penalised fit: {why}."
-    return property(method) if name in PROPERTIES else method
-
-
-def _after_refit(name: str) -> Any:
-    """What only a maximum likelihood refit of the selected columns has."""
-    parent: Any = getattr(WaldInference, name)
-    original: Any = parent.fget if isinstance(parent, property) else parent
-
-    @functools.wraps(original)
-    def method(self, *args, **kwargs):
-        if not self._again:
-            raise NotImplementedError(
-                f"{name} of a penalised fit: there are no Wald tests. A ridge has posterior_sd and conf_int(); "
-                "after a lasso refit=True has tests, which ignore the selection"
-            )
-        return original(self, *args, **kwargs)
-
-    return property(method) if isinstance(parent, property) else method
-
-
-for _name, _why in REFUSED.items():
-    if hasattr(BinaryResults, _name) or hasattr(MultinomialResults, _name):
-        setattr(RegularizedResults, _name, _refuse(_name, _why))
-for _name in AFTER_REFIT:
-    setattr(RegularizedResults, _name, _after_refit(_name))
-
-
 class RegularizedBinaryResults(RegularizedResults, BinaryResults):
-    """Results of `fit_regularized` of Logit, Probit and CLogLog; see `RegularizedResults`."""
+    """Results of `fit_regularized` of binary models; see `RegularizedResults`."""
 
     _facts = tuple(name for name in BinaryResults._facts if name not in NOT_KEPT)
 
     @by_part
+    @requires()
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it, in the column names of R's broom.
 
@@ -659,6 +584,7 @@ class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
         return pd.MultiIndex.from_product([self._table_levels, self.model.exog_names], names=names)
 
     @by_part
+    @requires()
     def augment(self, newdata=None) -> pd.DataFrame:
         """The table with predictions beside it.
 

@@ -16,6 +16,7 @@ from glmclf.core.numerics.double_double import product
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses.wald import check_alpha
+from glmclf.results.requires import Needs, check_needs, requires
 
 if TYPE_CHECKING:
     from glmclf.inference.profile.likelihood import Profile
@@ -35,6 +36,7 @@ class Profiles:
     _theta: ndarray
     _value: float
 
+    @requires()
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
         """Confidence intervals of the parameters.
 
@@ -93,8 +95,7 @@ class Profiles:
     def _check_profile(self) -> None:
         res: Any = self
         what = 'conf_int(method="profile")'
-        res._check_likelihood(what, 'conf_int(method="wald")')
-        res._check_penalised(what)
+        check_needs(self, what, Needs.LIKELIHOOD, Needs.OBJECTIVE)
         if self._reduction is not None and self._reduction.flic:
             raise NotImplementedError(
                 f"{what} with flic=True: the corrected intercept is no maximum. Fit with flic=False for the slopes"

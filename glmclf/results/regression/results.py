@@ -32,24 +32,26 @@ from glmclf.inference.specification import gof
 from glmclf.results import saving
 from glmclf.results.base import Results, row_property
 from glmclf.results.comparison import comparability as same_data
-from glmclf.results.comparison.compare import NonNested
+from glmclf.results.comparison.mixin import ModelComparison
 from glmclf.results.comparison.nesting import check_nested
 from glmclf.results.diagnostics.accuracy import Digits
 from glmclf.results.diagnostics.mixin import Diagnostics
 from glmclf.results.margins.mixin import Margins
+from glmclf.results.performance.mixin import Performance
 from glmclf.results.regression.bias_reduction import BiasReduction
 from glmclf.results.regression.constrained import Constrained
 from glmclf.results.regression.omitted import check_new_rows, combination, omitted_note
 from glmclf.results.regression.profile import Profiles
 from glmclf.results.regression.separation import Separation, as_dict, instead, renamed, separation_report
 from glmclf.results.regression.separation import from_dict as separation_from
+from glmclf.results.requires import Needs, check_needs, requires
 
 if TYPE_CHECKING:
     from glmclf.core.separation.cone import Cone
 
 
 class RegressionResults(
-    Margins, Diagnostics, Constrained, BiasReduction, Digits, Profiles, NonNested, Results
+    Performance, Margins, Diagnostics, Constrained, BiasReduction, Digits, Profiles, ModelComparison, Results
 ):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
@@ -286,14 +288,16 @@ class RegressionResults(
         from glmclf.core.separation.outcomes import outcomes_ruled_out
 
         cone: Any = self._cone
-        return r.blocks().gathered(lambda X, *_: outcomes_ruled_out(cone, K, X))
+        return r.blocks().collect(lambda X, *_: outcomes_ruled_out(cone, K, X))
 
     @cached_property
+    @requires()
     def llf(self) -> float:
         """Log-likelihood, with the binomial coefficients of counts; a pseudo-likelihood under sampling weights."""
         return float(self._value + self.model._constant)
 
     @cached_property
+    @requires()
     def llnull(self) -> float:
         """Log-likelihood of the model without regressors, with the same offset and weights: the constant alone or, of a
         model whose columns do not span a constant, eta = offset."""
@@ -304,6 +308,7 @@ class RegressionResults(
         return float(self.model._null_loglike())
 
     @property
+    @requires(Needs.MAXIMUM)
     def llr(self) -> float:
         """Likelihood ratio statistic against the model without regressors, 2 (llf - llnull).
 
@@ -319,6 +324,7 @@ class RegressionResults(
         return 2.0 * (self._value - self._null_value)
 
     @property
+    @requires(Needs.MAXIMUM)
     def llr_pvalue(self) -> float:
         """Its p-value, chi-squared with df_model degrees of freedom; NaN for a pseudo-likelihood."""
         if self.model._pseudo or self.df_model == 0 or np.isnan(self.llr):
@@ -326,6 +332,7 @@ class RegressionResults(
         return float(chdtrc(self.df_model, max(self.llr, 0.0)))
 
     @property
+    @requires()
     def prsquared(self) -> float:
         """McFadden's pseudo-R-squared, 1 - llf/llnull, both without the binomial coefficients of counts; NaN of a fit
         that did not converge."""
@@ -337,12 +344,14 @@ class RegressionResults(
         return not self.converged and not self._regularised
 
     @cached_property
+    @requires()
     def df_model(self) -> int:
         """Parameters, the constant and columns left out not counted."""
         counted = self.model.df_model - (len(self._theta) - self._size)
         return counted if self._constraint is None else max(0, counted)  # they may fix the constant, too
 
     @property
+    @requires()
     def df_resid(self) -> float:
         """Observations less parameters, columns left out not counted."""
         return self.model.df_resid + (len(self._theta) - self._size)
@@ -352,6 +361,7 @@ class RegressionResults(
         return self._size
 
     # ------------------------------------------------------------------------------------------------- tests
+    @requires(Needs.MAXIMUM, Needs.OBJECTIVE)
     def compare_lr_test(self, restricted: RegressionResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted model nested in this one.
 
@@ -396,7 +406,6 @@ class RegressionResults(
         alike = type(self.model) is type(other.model)
         if not alike and not same_data.same_link(self, other):
             self._refuse_other_class(other)
-        self._check_penalised("compare_lr_test()")
         if self.bias_reduction != other.bias_reduction:
             a, b = (f"bias_reduction={r.bias_reduction!r}" for r in (self, other))
             raise ValueError(f"compare_lr_test: this fit has {a}, the restricted one {b}: fit both alike")
@@ -427,9 +436,10 @@ class RegressionResults(
 
     def _refuse_other_class(self, other: RegressionResults) -> None:
         a, b = type(self.model).__name__, type(other.model).__name__
-        if a == b == "CLogLog":
+        link = getattr(self.model, "link", None)
+        if a == b and link is not None and not link.symmetric:
             raise ValueError(
-                "a CLogLog is not nested in one of the other event, as the two tails of its link differ. Fit both with "
+                f"a {a} is not nested in one of the other event, as the two tails of its link differ. Fit both with "
                 "the same event="
             )
         names = [same_data.coded_levels(res) for res in (self, other)]
@@ -448,6 +458,7 @@ class RegressionResults(
             found["offset"] += f" {getattr(self.model, '_offset_base', '')}"
         return found
 
+    @requires(Needs.MAXIMUM, Needs.UNCONSTRAINED)
     def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
         """Test of each term of the formula, all its columns at once and, with several classes, in all equations.
 
@@ -495,12 +506,10 @@ class RegressionResults(
             raise ValueError(f"type={type!r}: choose 1, 2 or 3")
         if test not in anova.TESTS:
             raise ValueError(f'test={test!r}: choose "LR", "wald" or "score"')
-        self._refuse_constrained("anova()", "constraint_test(), or wald_test of what the constraints leave free")
         if test != "wald":
-            self._check_likelihood(f'anova(test="{test}")', 'anova(test="wald")')
-            self._check_penalised(f'anova(test="{test}")')
+            check_needs(self, f'anova(test="{test}")', Needs.LIKELIHOOD, Needs.OBJECTIVE)
         if test == "score":
-            self._refuse_reduced('anova(test="score")', "its score is not zero. Use test=\"LR\" or \"wald\"")
+            check_needs(self, 'anova(test="score")', Needs.MLE)
         model, constant = self.model, self.model._constant_column()
         columns = {name: np.arange(len(model.exog_names))[part] for name, part in model._design.terms.items()}
         if type == 1 and model.formula is not None:
@@ -533,15 +542,6 @@ class RegressionResults(
         """The same two column spaces by columns that are no combinations of others."""
         smaller = independent(self._factor, c.smaller, self._units)
         return Comparison(c.term, independent(self._factor, np.r_[smaller, c.tested], self._units), smaller)
-
-    def _check_likelihood(self, what: str, instead: str) -> None:
-        """ValueError unless the fit is the maximum of a likelihood."""
-        if self.model._pseudo:
-            raise ValueError(
-                f"{what} needs a likelihood; sampling weights or fractions make it a pseudo-likelihood. Use {instead}"
-            )
-        if not self.converged:
-            raise ValueError(f"{what}: the fit did not converge, so that its log-likelihood is no maximum")
 
     def _flat_columns(self, columns: ndarray) -> ndarray:
         return anova.across_equations(columns, len(self.model.exog_names), self.model._likelihood.n_eta)
@@ -624,10 +624,10 @@ class RegressionResults(
         if not np.isfinite(theta).all():
             return self._score_at_limit(c)
         own = self.model._objective()
-        chosen = own.blocks.changed(lambda X, *rest: (reordered(X, c.smaller, c.tested), *rest))
+        chosen = own.blocks.map(lambda X, *rest: (reordered(X, c.smaller, c.tested), *rest))
         # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
-        R = triangular_factor(chosen.changed(lambda X, *rest: (X,)))
-        blocks = chosen.changed(lambda X, *rest: (X.rotated(R), *rest))
+        R = triangular_factor(chosen.map(lambda X, *rest: (X,)))
+        blocks = chosen.map(lambda X, *rest: (X.rotated(R), *rest))
         e = type(own)(own.likelihood, blocks, own.unit)(into_basis(R, theta), True)
         with suppress(np.linalg.LinAlgError):
             return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic
@@ -653,6 +653,7 @@ class RegressionResults(
         )
         return np.nan
 
+    @requires(Needs.MLE, Needs.UNCONSTRAINED)
     def score_test(
         self,
         exog_extra=None,
@@ -698,8 +699,6 @@ class RegressionResults(
         """
         if (exog_extra is None) == (params_constrained is None):
             raise ValueError("score_test needs one of exog_extra= and params_constrained=")
-        self._refuse_reduced("score_test()", "its score is not zero. Use compare_lr_test or wald_test")
-        self._refuse_constrained("score_test()", 'constraint_test("score")')
         robust = self._robust_score(cov_type, params_constrained is not None)
         if params_constrained is not None:
             if k_constraints is None or not 0 < k_constraints <= self._size:
@@ -774,6 +773,7 @@ class RegressionResults(
             )
         return self._limit.with_columns(extra.to_numpy())
 
+    @requires()
     def pseudo_rsquared(self) -> pd.Series:
         """Coefficients that resemble R-squared: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke, Tjur, Efron; of
         binary models also McKelvey-Zavoina, which needs one latent variable.
@@ -809,6 +809,14 @@ class RegressionResults(
         from glmclf.results.margins.predictors import Regression
 
         return Regression(self)
+
+    def _repeated(self, model) -> Any:
+        if self._constraint is not None:
+            return model.fit_constrained((self._constraint.R, self._constraint.q), n_threads=1)
+        reduction = self._reduction
+        options = {} if reduction is None else {"bias_reduction": reduction.kind, "flic": reduction.flic}
+        start = self._finite_theta if reduction is None else None
+        return model.fit(start_params=start, separation="raise", n_threads=1, **options)
 
     def _influence_on(self, J: ndarray) -> ndarray:
         """What a row of weight one does to estimates of gradient J (E, p) through the parameters, (n, E)."""

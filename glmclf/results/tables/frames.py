@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.likelihood.links import RELATIVE_RISK, Logit
 from glmclf.inference.hypotheses.multiplicity import share_of_alpha
 from glmclf.inference.hypotheses.wald import TermTests, check_alpha
 from glmclf.inference.margins.contrasts import check_adjust
@@ -54,17 +55,37 @@ def coefficients(
     res: Any, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
 ) -> Coefficients:
     """The columns of a result's table of coefficients, as arrays; `method` is that of the intervals."""
-    if exponentiate and getattr(getattr(res.model, "link", None), "name", "") == "probit":
-        raise NotImplementedError("exponentiate=True: the exponential of a Probit coefficient is no ratio of anything")
-    reason: str = getattr(res, "_no_ratios", "")
-    if exponentiate and reason:
-        raise NotImplementedError(f"exponentiate=True: {reason}")
+    if exponentiate:
+        check_ratio(res)
     keywords = {} if method == "wald" else {"method": method}
     low, high = res.conf_int(check_alpha(alpha), **keywords).to_numpy(dtype=float).T
     columns = (res.params, res.bse, res.tvalues, res.pvalues)  # of several equations: one after the other
     estimate, se, z, p = (column.to_numpy(dtype=float).ravel(order="F") for column in columns)
     table = Coefficients(estimate, se, z, p, low, high)
     return table.exponentiated() if exponentiate else table
+
+
+def ratio_name(res: Any) -> str:
+    """The name of exp(b): that of the link, of several levels a relative risk ratio; "" where it is no ratio."""
+    link = getattr(res.model, "link", None)
+    return RELATIVE_RISK if link is None else link.ratio
+
+
+def check_ratio(res: Any) -> None:
+    """NotImplementedError where exp(b) is no ratio of anything."""
+    name = type(res.model).__name__
+    reason = getattr(res, "_no_ratios", "") or f"the exponential of a {name} coefficient is no ratio of anything"
+    if getattr(res, "_no_ratios", "") or not ratio_name(res):
+        raise NotImplementedError(f"exponentiate=True: {reason}")
+
+
+def check_odds(res: Any) -> None:
+    """NotImplementedError of a binary model whose exp(b) is no odds ratio, with what it is."""
+    ratio = ratio_name(res)
+    if ratio in (Logit.ratio, RELATIVE_RISK):
+        return
+    name, instead = type(res.model).__name__, f" but a {ratio}: use summary_frame(exponentiate=True)" if ratio else ""
+    raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio{instead}")
 
 
 def notebook(*parts: str | pd.DataFrame | pd.Series, digits: str | None = None) -> str:
@@ -127,45 +148,41 @@ def summary_frame(
 def odds_ratios(
     res: Any, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
 ) -> pd.DataFrame:
-    """Odds ratios exp(u b) of a logit, for a change of u units in the regressor.
+    """Odds ratios exp(u b) of a logit, or relative risk ratios, for a change of u units in the regressor.
 
     Parameters
     ----------
     res : Results
-        A fitted logit.
+        A fitted logit, binary or of several levels.
     alpha : float
         One minus the level of the intervals, in (0, 1).
     units : mapping of str to float, optional
-        Size of the change by coefficient, as ``{"age": 10}``; 1 where it is not given.
+        Size of the change by regressor, in every equation, as ``{"age": 10}``; 1 where it is not given.
     method : {"wald", "profile"}
         Of the intervals, as in `conf_int`.
 
     Returns
     -------
     DataFrame
-        Indexed by coefficient: "odds ratio", "std err" (delta method, exp(u b) |u| se), "z", "P>|z|" (of b = 0), and
-        the interval exp(u b -/+ c |u| se) under headings such as "[0.025", "0.975]".
+        Indexed by coefficient: "odds ratio" or "relative risk ratio", "std err" (delta method, exp(u b) |u| se), "z",
+        "P>|z|" (of b = 0), and the interval exp(u b -/+ c |u| se) under headings such as "[0.025", "0.975]".
 
     Raises
     ------
     ValueError
         If alpha is not in (0, 1), a name in `units` is not a coefficient, or a size is zero or not finite.
+    NotImplementedError
+        A link whose exp(b) is no odds ratio.
 
     References
     ----------
     Agresti (2013), Categorical Data Analysis, section 5.1.
     """
-    return ratios(res, alpha, units, "odds ratio", method)
-
-
-def ratios(
-    res: Any, alpha: float, units: Mapping[str, float] | None, heading: str, method: str = "wald"
-) -> pd.DataFrame:
-    """exp(u b) of every coefficient; see `odds_ratios`. `units` go by regressor, in every equation."""
+    check_odds(res)
     index = res.conf_int().index
     regressors = index.get_level_values(-1) if isinstance(index, pd.MultiIndex) else index
     table = coefficients(res, alpha, method=method).scaled(_sizes(units or {}, regressors)).exponentiated()
-    return _frame(table, [heading, "std err", *headings(res), *interval_headings(alpha)], index)
+    return _frame(table, [ratio_name(res), "std err", *headings(res), *interval_headings(alpha)], index)
 
 
 def _sizes(units: Mapping[str, float], index: pd.Index) -> ndarray:

@@ -14,7 +14,8 @@ import pandas as pd
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.comparison.compare import _names
-from glmclf.results.tables.summary import _classes, _SummaryFormats, plain, ratio_name, width
+from glmclf.results.tables.frames import ratio_name
+from glmclf.results.tables.summary import _classes, _SummaryFormats, plain, width
 from glmclf.results.wald import WaldInference
 
 STARS = (0.05, 0.01, 0.001)
@@ -159,8 +160,8 @@ def regression_table(
     intervals : bool or {"wald", "profile"}
         Whether intervals of level 1 - alpha stand below the coefficients, instead of standard errors.
     exponentiate : bool
-        exp(coef), odds ratios of a logit: with delta-method standard errors, or exp of the intervals; p-values stay
-        those of coef = 0.
+        exp(coef), which the notes name (odds ratios of a logit): with delta-method standard errors, or exp of the
+        intervals; p-values stay those of coef = 0.
     alpha : float
         One minus the level of the intervals, in (0, 1).
     digits : int
@@ -525,7 +526,7 @@ def _table(
 
 def _notes(fits: list[_Fit], names: list[str], form: _Form, chosen: _Chosen) -> list[str]:
     """What the cells are, and what a reader must know of each fit."""
-    ratios = dict.fromkeys(_ratio(fit) for fit in fits)
+    ratios = dict.fromkeys(f"{ratio_name(fit.res)}s" for fit in fits)
     notes = [f"Exponentiated coefficients ({', '.join(ratios)})."] if form.exponentiate else []
     kind = "Profile likelihood intervals" if form.intervals == "profile" else "Intervals"
     errors = "Standard errors (delta method)" if form.exponentiate else "Standard errors"
@@ -538,10 +539,6 @@ def _notes(fits: list[_Fit], names: list[str], form: _Form, chosen: _Chosen) -> 
         notes += [f"{name}: {text}" for text in _remarks(fit)]
     hidden = chosen.hidden(fits)
     return [*notes, f"Not shown: {', '.join(hidden)}."] if hidden else notes
-
-
-def _ratio(fit: _Fit) -> str:
-    return ratio_name(fit.res) if fit.levels is None else "relative risk ratios"
 
 
 def _remarks(fit: _Fit) -> list[str]:

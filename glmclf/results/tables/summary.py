@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from glmclf.results.tables.frames import coefficients, headings, interval_headings
+from glmclf.results.tables.frames import coefficients, headings, interval_headings, ratio_name
 
 TOP_WIDTHS = (18, 18, 21, 18)
 PARAM_WIDTHS = (10, 10, 10, 10, 10, 11, 11)
@@ -169,12 +169,6 @@ def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str],
         for out, (b, se, z, p, low, high) in zip(gone, columns, strict=True)
     ]
     return ["coef", "std err", *headings(res), *interval_headings(alpha)], rows
-
-
-def ratio_name(res: Any) -> str:
-    """What exp(coef) is called: the odds ratio of a logit, exp(coef) of other links."""
-    link = getattr(res.model, "link", None)
-    return "odds ratio" if getattr(link, "name", "") == "logit" else "exp(coef)"
 
 
 def _facts(facts: list[tuple[str, str]]) -> Any:

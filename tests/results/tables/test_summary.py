@@ -354,7 +354,7 @@ def test_typst_strings_read_back(odd):
 # ------------------------------------------------------------------------------------------------------ exponentiating
 
 
-@pytest.mark.parametrize(("link", "head"), [(Logit(), "odds ratio"), (CLogLog(), "exp(coef)")])
+@pytest.mark.parametrize(("link", "head"), [(Logit(), "odds ratio"), (CLogLog(), "hazard ratio")])
 def test_ratios(link, head):
     result = Result(["Intercept", "x"], [-1, 0.7], [0.5, 0.2])
     result.model.link = link

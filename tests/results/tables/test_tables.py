@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from properties.toys import close, cov_options, covariances, fit, models, shared, text, toy
 
+import glmclf
+
 
 @models
 @covariances
@@ -16,8 +18,8 @@ def test_tidy_holds_the_coefficients(model, cov):
     close(t.iloc[:, 1:5], np.column_stack([res.params, res.bse, res.tvalues, res.pvalues]), 0)
     close(t[["conf_low", "conf_high"]], res.conf_int(), 0)
     close(res.tidy(alpha=0.2)[["conf_low", "conf_high"]], res.conf_int(0.2), 0)
-    if model == "Probit":
-        with pytest.raises(NotImplementedError, match="Probit"):
+    if not res.model.link.ratio:
+        with pytest.raises(NotImplementedError, match=model):
             res.tidy(exponentiate=True)
         return
     e = res.tidy(exponentiate=True)
@@ -215,3 +217,24 @@ def test_with_cov_is_the_fit_with_that_covariance(model, cov):
     assert base.cov_type == "nonrobust"
     identical(swapped.with_cov("nonrobust"), base)
     close(swapped.augment()[".se_fit"], swapped.get_prediction().se, 0)
+
+
+RATIOS = {"Logit": "odds ratio", "Probit": "", "CLogLog": "hazard ratio", "MNLogit": "relative risk ratio"}
+
+
+@pytest.mark.parametrize("penalty", [None, 0.1])
+@pytest.mark.parametrize("model", RATIOS)
+def test_every_table_calls_exp_of_a_coefficient_by_its_name(model, penalty):
+    made, name = getattr(glmclf, model).from_formula("y ~ x1", toy()), RATIOS[model]
+    res = made.fit() if penalty is None else made.fit_regularized(penalty)
+    if not name:
+        with pytest.raises(NotImplementedError, match="no ratio of anything"):
+            res.summary(exponentiate=True)
+        return
+    assert f" {name} " in res.summary(exponentiate=True).as_text()
+    assert f"Exponentiated coefficients ({name}s)." in str(glmclf.regression_table(res, exponentiate=True))
+    if model == "CLogLog":
+        with pytest.raises(NotImplementedError, match=r"hazard ratio: use summary_frame\(exponentiate=True\)"):
+            res.odds_ratios()
+    else:
+        assert res.odds_ratios().columns[0] == name

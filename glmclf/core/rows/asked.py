@@ -1,0 +1,58 @@
+"""What a user asked for, by name: what refuses it lies deep below, and says which method it was."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_asked: ContextVar[tuple[Any, str] | None] = ContextVar("asked", default=None)
+
+
+def begin(owner: Any, name: str) -> Token | None:
+    """Note what is asked for, unless it serves what the user asked for before; `end` takes what this returns."""
+    return _asked.set((owner, name)) if _asked.get() is None else None
+
+
+def end(token: Token | None) -> None:
+    """Forget what `begin` noted."""
+    if token is not None:
+        _asked.reset(token)
+
+
+def named(method: F) -> F:
+    """A public method, or the function of a property, that messages from below it name.
+
+    Of several that call one another it is the one that the user called.
+    """
+
+    @functools.wraps(method)
+    def known(self: Any, *args: Any, **kwargs: Any) -> Any:
+        token = begin(self, method.__name__)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            end(token)
+
+    return cast(F, known)
+
+
+def asked_for() -> str:
+    """What the user asked for, as it is written: ``"predict()"``, ``"fittedvalues"``; "this" where nobody said."""
+    found = _asked.get()
+    return "this" if found is None else spelled(*found)
+
+
+def method_asked_for() -> Any:
+    """What the user asked for, itself."""
+    found = _asked.get()
+    return None if found is None else inspect.getattr_static(type(found[0]), found[1], None)
+
+
+def spelled(owner: Any, name: str) -> str:
+    """A method with its parentheses, a property without."""
+    return f"{name}()" if inspect.isfunction(inspect.getattr_static(type(owner), name, None)) else name

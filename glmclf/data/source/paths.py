@@ -1,0 +1,27 @@
+"""Paths to files of data: their suffixes, and how messages call them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+
+
+def suffix_of(path: str) -> str:
+    """The last suffix of a file's name, before that of a compressed CSV."""
+    *before, last = ["", *(s.lower() for s in Path(path).suffixes)]
+    return ".csv" if last in COMPRESSED and before[-1] == ".csv" else last
+
+
+def paths_of(data: Any) -> list[Any]:
+    """Several paths; of what is none, nothing."""
+    several = isinstance(data, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in data)
+    return list(data) if several else []
+
+
+def short(path: Any) -> str:
+    """The last part of a path."""
+    return os.path.basename(os.fspath(path).rstrip("/\\")) or os.fspath(path)

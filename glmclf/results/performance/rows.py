@@ -1,0 +1,235 @@
+"""Rows that predictions are judged by: those of the fit, or new data with their outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
+from glmclf.core.rows.summed import joined
+from glmclf.data.reading.open_source import as_source, check_beside
+from glmclf.errors import DataError, DataWarning, MissingDataError, warn
+from glmclf.inference.performance import calibration
+from glmclf.inference.performance.accuracy import Outcomes
+
+
+class RowOptions(NamedTuple):
+    """Which rows are judged: by default those of the fit, or new data with their outcomes, weights and offset."""
+
+    newdata: Any = None
+    endog: Any = None
+    freq_weights: Any = None
+    weights: Any = None
+    offset: Any = None
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        """What is given beside new data, the offset aside."""
+        return {"endog": self.endog, "freq_weights": self.freq_weights, "weights": self.weights}
+
+
+class JudgedRows(NamedTuple):
+    """Predictions and outcomes of rows.
+
+    Attributes
+    ----------
+    log_p, p : (n, K) ndarray
+        Predicted probabilities and their logs, in the order of the levels.
+    index : Index or None
+        Labels, where they are kept: not of parts.
+    outcomes : Outcomes
+    """
+
+    log_p: ndarray
+    p: ndarray
+    index: Any
+    outcomes: Outcomes
+
+    @property
+    def scores(self) -> ndarray:
+        """Log odds of each level."""
+        return calibration.log_odds(self.log_p)
+
+    def of(self, k: int) -> Outcomes:
+        """A level against the others."""
+        return self.outcomes.one_against_rest(k)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A sum over rows, how many they are, and in how many others something is missing."""
+
+    value: Any
+    rows: int
+    lost: dict[str, int]
+
+    def __add__(self, other: Tally) -> Tally:
+        lost = {why: self.lost.get(why, 0) + other.lost.get(why, 0) for why in {**self.lost, **other.lost}}
+        return Tally(joined(self.value, other.value), self.rows + other.rows, lost)
+
+
+class JudgedParts(list):
+    """Rows of several parts, not too many to be held together; + is those of both."""
+
+    def __add__(self, other: list[JudgedRows]) -> JudgedParts:  # type: ignore[override]
+        both = JudgedParts([*self, *other])
+        n = sum(len(rows.p) for rows in both)
+        if n * both[0].p.shape[1] > MOST_GATHERED:
+            raise RowsElsewhereError(too_many(n))
+        return both
+
+    def rows(self) -> JudgedRows:
+        """All of them; of several parts without labels."""
+        if len(self) == 1:
+            return self[0]
+        log_p, p = (np.concatenate(some) for some in ([r.log_p for r in self], [r.p for r in self]))
+        first, weights = self[0].outcomes, [r.outcomes.weights for r in self]
+        counts = np.concatenate([r.outcomes.counts for r in self])
+        outcomes = first._replace(counts=counts, weights=None if first.weights is None else np.concatenate(weights))
+        return JudgedRows(log_p, p, None, outcomes)
+
+
+def judged(res: Any, options: RowOptions | None = None) -> JudgedRows:
+    """Predictions and outcomes of the rows of the fit, or of new data."""
+    return judged_sum(res, lambda rows: JudgedParts([rows]), options or RowOptions()).rows()
+
+
+def judged_sum(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions) -> Any:
+    """Sum of ``f(rows)`` over the parts that rows come in; a warning says what is left out."""
+    res._check_row_options(options)
+    source = as_source(options.newdata)
+    if source is not None:
+        check_beside(source, **options.beside, offset=options.offset)
+        found = source.sum(lambda table, place: _tally_of(res, f, options._replace(newdata=table), part=True))
+    elif options.newdata is None:
+        found = _tally_of_fit(res, f, options)
+    else:
+        found = _tally_of(res, f, options)
+    lost = {} if found is None else found.lost
+    if lost:
+        why = ", ".join(f"{why} in {n}" for why, n in lost.items())
+        warn(f"rows that cannot be judged are left out: {why}", DataWarning)
+    if found is None or not found.rows:
+        raise DataError("no row is left to judge")
+    return found.value
+
+
+def _tally_of_fit(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions) -> Tally:
+    """The sum over the rows of the fit."""
+    stray = [f"{name}=" for name, value in options.beside.items() if value is not None]
+    if stray:
+        raise TypeError(f"{', '.join(stray)} is of rows of newdata=, which is not given")
+    r = res.model._rows
+    if not r.streamed:
+        log_p, p, index = res._log_p(None, options.offset)
+        return _tally(f, JudgedRows(log_p, p, index, _outcomes_of(res, res._counts, r.weights)), {})
+    if options.offset is not None:
+        raise RowsElsewhereError()
+
+    def part(X, y, trials, offset, weights) -> Tally:
+        log_p, p, counts = res._rows_read(X, y, trials, offset)
+        return _tally(f, JudgedRows(log_p, p, None, _outcomes_of(res, counts, weights)), {})
+
+    return r.blocks().sum_parts(part)
+
+
+def _outcomes_of(res: Any, counts: ndarray, weights: ndarray | None, frequency: bool | None = None) -> Outcomes:
+    frequency = res.model._frequency if frequency is None else frequency
+    return Outcomes(counts, weights, frequency, res.model._response.kind == "fraction" or not frequency)
+
+
+def _tally_of(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions, part: bool = False) -> Tally | None:
+    """The sum over new data, which may be part of a table."""
+    model, newdata = res.model, options.newdata
+    if part and not len(newdata):
+        return None
+    if part:
+        from glmclf.data.formula.across import refuse_across  # which loads patsy
+
+        refuse_across(model._design, newdata)
+    log_p, p, index = res._log_p(newdata, options.offset)
+    given = _new_weights(model, options)
+    left = None if model.formula is None else model._design.endog_name
+    from glmclf.data.reading.outcomes import read_outcomes  # and with it all that reads formulas
+
+    try:
+        found = read_outcomes(model._response, left, newdata, len(log_p), options.endog, given)
+    except MissingDataError:
+        if not part:
+            raise
+        return Tally(None, 0, {f'"{model.endog_names}" or a weight missing': len(newdata)})
+    keep = found.keep
+    outcomes = _outcomes_of(res, found.counts, found.weights, given["weights"] is None)
+    rows = JudgedRows(log_p[keep], p[keep], index[keep], outcomes)
+    return _tally(f, rows, {f'"{name}" missing': n for name, n in found.dropped.items()})
+
+
+def _new_weights(model: Any, options: RowOptions) -> dict[str, Any]:
+    """Weights of new data: those given, or the column that weighted the fit."""
+    newdata, given = options.newdata, {"freq_weights": options.freq_weights, "weights": options.weights}
+    if any(value is not None for value in given.values()):
+        return given
+    columns = list(getattr(newdata, "columns", newdata if isinstance(newdata, dict) else ()))
+    named = {n: c for n, c in model._names.items() if n in given}
+    for keyword, column in named.items():
+        if column not in columns:
+            by_name = model.formula is not None and column != keyword
+            what = (
+                f'{keyword}="{column}", which the new data lack: add the column, or give'
+                if by_name
+                else (f"{keyword}= that are not among the new data: give")
+            )
+            raise DataError(f"the fit has {what} {keyword}= values of these rows; 1 counts each row once")
+    return {**given, **named}
+
+
+def all_classes(res: Any, rows: JudgedRows, what: str) -> None:
+    """DataError unless each level has a row."""
+    levels = res._judged_levels
+    absent = [levels[k] for k in np.flatnonzero(~(rows.outcomes.sizes > 0))]
+    if absent:
+        raise DataError(
+            f"{what} compares classes; no row of {', '.join(map(repr, absent))} is among the {len(rows.p)} "
+            "that are judged"
+        )
+
+
+def place_of(res: Any, event: Any) -> int | None:
+    """Place of the level asked for, or of the event of two levels; None for all of several."""
+    levels = res._judged_levels
+    if event is None:
+        return res._event_place if len(levels) == 2 else None
+    for k, level in enumerate(levels):
+        if isinstance(event, str) == isinstance(level, str) and event == level:
+            return k
+    raise DataError(f"event={event!r} is not a level of {res.model.endog_names!r}, which has {levels}")
+
+
+def one_place(res: Any, event: Any, what: str) -> int:
+    """Place of the one level that is asked about."""
+    k = place_of(res, event)
+    if k is None:
+        raise ValueError(f"{what} is about one level: give event=, one of {res._judged_levels}")
+    return k
+
+
+def check_bins(bins: Any) -> int:
+    """A whole number of bins, 2 or more."""
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
+        raise ValueError(f"bins={bins!r}: a whole number, 2 or more")
+    return int(bins)
+
+
+def _tally(f: Callable[[JudgedRows], Any], rows: JudgedRows, lost: dict[str, int]) -> Tally:
+    """``f(rows)`` of the rows that have a prediction."""
+    none = np.isnan(rows.log_p).any(axis=1)
+    if none.any():
+        lost = {**lost, "no prediction": int(none.sum())}
+        kept = rows.outcomes.rows(np.flatnonzero(~none))
+        rows = JudgedRows(rows.log_p[~none], rows.p[~none], None if rows.index is None else rows.index[~none], kept)
+    n = len(rows.p)
+    return Tally(f(rows) if n else None, n, lost)

@@ -1,0 +1,157 @@
+"""What methods of results need of a fit is said of each of them, and refused for every kind of fit that lacks it."""
+
+import functools
+import inspect
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
+from glmclf.errors import DataError
+from glmclf.results.generative.discriminant import DiscriminantResults
+from glmclf.results.generative.naive_bayes import NaiveBayesResults
+from glmclf.results.regression.binary import BinaryResults
+from glmclf.results.regression.multinomial import MultinomialResults
+from glmclf.results.regression.penalized import RegularizedBinaryResults, RegularizedMultinomialResults
+from glmclf.results.requires import REFUSALS, SPECIAL, Kind, Needs, is_of, needs_of, requires
+
+RESULTS = (
+    *(BinaryResults, MultinomialResults, RegularizedBinaryResults, RegularizedMultinomialResults),
+    *(DiscriminantResults, NaiveBayesResults),
+)
+
+
+def public(results):
+    """Names of methods and properties; of what makes a result, and of plain attributes, nothing is to be decided."""
+    for name in dir(results):
+        found = inspect.getattr_static(results, name)
+        plain = isinstance(found, (staticmethod, classmethod, str, bool, int, float, type(None)))
+        if not name.startswith("_") and not plain:
+            yield name
+
+
+@pytest.mark.parametrize("results", RESULTS)
+def test_every_public_name_is_decided_about(results):
+    undecided = [name for name in public(results) if needs_of(results, name) is None]
+    assert not undecided, (
+        f"{results.__name__}: say by @requires(...) what {', '.join(undecided)} need of a fit; @requires() if nothing"
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ kinds of fits
+@functools.cache
+def table():
+    rng = np.random.default_rng(7)
+    t = pd.DataFrame({"x": rng.normal(size=90), "z": rng.normal(size=90), "w": rng.uniform(0.5, 2.0, size=90)})
+    t["y"] = (rng.uniform(size=90) < 1 / (1 + np.exp(-t.x))).astype(int)
+    t["m"] = rng.choice(["a", "b", "c"], size=90)
+    t["apart"] = (t.x > 0).astype(int)
+    return t
+
+
+def of(model, response="y", **options):
+    return model.from_formula(f"{response} ~ x + z", table(), **options)
+
+
+def stream(model, response="y"):
+    return model.from_formula(f"{response} ~ x + z", lambda: iter([table()[:50], table()[50:]]))
+
+
+def without_rows(res):
+    res.remove_data()
+    return res
+
+
+FITS = {
+    "ridge": (lambda: of(Logit).fit_regularized(0.1), {Kind.PENALISED, Kind.NOT_REFIT}),
+    "ridge, several classes": (lambda: of(MNLogit, "m").fit_regularized(0.1), {Kind.PENALISED, Kind.NOT_REFIT}),
+    "lasso": (lambda: of(Probit).fit_regularized(0.02, 1.0), {Kind.PENALISED, Kind.NOT_REFIT, Kind.SELECTED}),
+    "refit": (lambda: of(Logit).fit_regularized(0.02, 1.0, refit=True), {Kind.PENALISED, Kind.REFIT}),
+    "penalised pseudo-likelihood": (
+        lambda: of(Logit, weights="w").fit_regularized(0.1),
+        {Kind.PENALISED, Kind.NOT_REFIT, Kind.WITHOUT_POSTERIOR, Kind.PSEUDO},
+    ),
+    "Firth": (lambda: of(Logit).fit(bias_reduction="firth"), {Kind.REDUCED}),
+    "Firth without a likelihood": (
+        lambda: of(CLogLog).fit(bias_reduction="firth"),
+        {Kind.REDUCED, Kind.WITHOUT_OBJECTIVE},
+    ),
+    "median": (lambda: of(Logit).fit(bias_reduction="median"), {Kind.REDUCED, Kind.WITHOUT_OBJECTIVE}),
+    "constrained": (lambda: of(MNLogit, "m").fit_constrained("yb_x = 0"), {Kind.CONSTRAINED}),
+    "separated": (lambda: of(Logit, "apart").fit(), {Kind.SEPARATED}),
+    "pseudo-likelihood": (lambda: of(MNLogit, "m", weights="w").fit(), {Kind.PSEUDO}),
+    "not converged": (lambda: of(Logit).fit(maxiter=1), {Kind.UNCONVERGED}),
+    "stream": (lambda: stream(Logit).fit(), {Kind.STREAMED}),
+    "generative stream": (lambda: stream(LDA).fit(), {Kind.STREAMED}),
+    "without rows": (lambda: without_rows(of(QDA).fit()), {Kind.WITHOUT_ROWS}),
+    "generative": (lambda: of(NaiveBayes, "m").fit(), set()),
+    "generative pseudo-likelihood": (lambda: of(QDA, weights="w").fit(), {Kind.PSEUDO_JOINT}),
+    "shrunk": (lambda: of(LDA, shrinkage=0.2).fit(), {Kind.SHRUNK, Kind.SMOOTHED}),
+}
+
+
+@functools.cache
+def fit(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return FITS[name][0]()
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_kinds(name):
+    assert {kind for kind in Kind if is_of(fit(name), kind)} == FITS[name][1]
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_what_a_fit_lacks_is_refused_whatever_else_is_given(name):
+    res = fit(name)
+    for asked in public(type(res)):
+        lacking = [
+            refusal
+            for need in needs_of(type(res), asked)
+            for refusal in REFUSALS[need]
+            if is_of(res, refusal.kind) and (not refusal.only or asked in refusal.only)
+        ]
+        if lacking:
+            with pytest.raises(lacking[0].error, match=rf"^{asked}\b"):
+                getattr(res, asked)()
+
+
+def test_a_new_method_is_refused_to_all_that_lack_what_it_needs():
+    @requires(Needs.MLE, Needs.LIKELIHOOD)
+    def osius_rojek_test(self, groups: int = 10) -> float:
+        """A test."""
+        return 1.0
+
+    assert osius_rojek_test.needs == (Needs.MLE, Needs.LIKELIHOOD) and osius_rojek_test.__doc__ == "A test."
+    assert list(inspect.signature(osius_rojek_test).parameters) == ["self", "groups"]
+    assert osius_rojek_test(fit("stream")) == osius_rojek_test(fit("separated"), groups=3) == 1.0
+    for name in ("ridge", "lasso", "refit", "Firth", "median", "shrunk"):
+        with pytest.raises(NotImplementedError, match="^osius_rojek_test"):
+            osius_rojek_test(fit(name))
+    for name in ("pseudo-likelihood", "not converged", "generative pseudo-likelihood"):
+        with pytest.raises(ValueError, match="^osius_rojek_test"):
+            osius_rojek_test(fit(name))
+
+
+def test_rows_one_by_one():
+    @requires(Needs.ROWS)
+    def rows(self):
+        return 1
+
+    assert rows(fit("Firth")) == 1
+    for name, words in (("stream", "one by one, which are in a stream"), ("without rows", "which were removed")):
+        with pytest.raises((NotImplementedError, DataError), match=rf"^rows needs the rows of the fit.* {words}"):
+            rows(fit(name))
+
+
+def test_needs_stand_above_the_function():
+    with pytest.raises(TypeError, match="directly above the def, not above property"):
+        requires()(property(lambda self: None))
+
+
+def test_every_need_and_kind_is_used():
+    refused = {refusal.kind for refusals in REFUSALS.values() for refusal in refusals}
+    assert set(REFUSALS) == set(Needs) and refused | {*SPECIAL} == set(Kind)
