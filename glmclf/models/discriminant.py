@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,13 +19,10 @@ from glmclf.core.gaussian.singular import least_variances
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import of_one_float, read_arrays, rows_by_place
 from glmclf.data.response.priors import numbers
-from glmclf.data.table.sample import Sample
+from glmclf.data.table.sample import ReadTable
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.generative.discriminant import DiscriminantResults, GaussianFit
-
-if TYPE_CHECKING:
-    pass
 
 KINDS = ("full", "diag", "spherical")
 __all__ = ["LDA", "QDA"]
@@ -107,10 +104,10 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _read(self, formula, data, namespace, coding, **options) -> Any:
         return super()._read(formula, data, namespace, coding, intercept=True, **options)
 
-    def _read_arrays(self, endog, exog, coding, **options) -> Sample:
+    def _read_arrays(self, endog, exog, coding, **options) -> ReadTable:
         return read_arrays(endog, exog, response=self._coder(coding), drop_constant=True, **options)
 
-    def _columns(self, sample: Sample) -> Dense:
+    def _columns(self, sample: ReadTable) -> Dense:
         if sample.pieces is None:
             return Dense(np.asarray(sample.X))
         return Dense(dense(sample.pieces[1:], len(sample)))  # the first piece is the intercept

@@ -18,7 +18,6 @@ from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError
 from glmclf.models.base import Model
-from glmclf.models.rows import Rows
 from glmclf.results.regression.levels import LevelLabels
 from glmclf.results.regression.multinomial import MultinomialResults
 
@@ -91,22 +90,15 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
 
     _kept = (*Model._kept, "_offset_base")
 
-    def _start_with(self, sample, keywords: dict[str, Any]) -> None:
-        super()._start_with(sample, keywords)
+    def _start_with(self, read, keywords: dict[str, Any]) -> None:
+        super()._start_with(read, keywords)
         self._offset_base = self.reference
         given, r = keywords.get("offset"), self._rows
         if isinstance(given, pd.DataFrame) and r.offset is not None and r.offset.ndim == 2:
             columns = list(self._labelled_offset(given, self._equations).columns)
             place = [list(given.columns).index(c) for c in columns]
             self._rows_ = replace(r, offset=r.offset[:, place])
-        table, name = self.data.frame, self.endog_names
-        if table is not None and name in table.columns:
-            self._note_lost_levels(pd.unique(table[name].dropna()))
-
-    def _start_with_stream(self, sample, keywords: dict[str, Any]) -> None:
-        super()._start_with_stream(sample, keywords)
-        self._offset_base = self.reference
-        self._note_lost_levels(sample.survey.labels)
+        self._note_lost_levels(read.labels)
 
     def _note_lost_levels(self, found: Any) -> None:
         """Levels among those of the column that no row of the fit has: missing elsewhere, or of no weight."""
@@ -246,14 +238,13 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
         other._response = replace(
             mine, levels=[c for c in mine.levels if c != level], y=y[rows], trials=y[rows].sum(axis=1), kind="counts"
         )
-        other._rows_ = Rows(
-            r.X[rows],
-            y[rows],
-            y[rows].sum(axis=1),
-            None if offset is None else offset[rows],
-            None if weights is None else weights[rows],
-            r.index[rows],
-            rows if isinstance(r.positions, slice) else r.positions[rows],
+        other._rows_ = replace(
+            r.take(rows),
+            X=r.X[rows],
+            y=y[rows],
+            trials=y[rows].sum(axis=1),
+            offset=None if offset is None else offset[rows],
+            weights=None if weights is None else weights[rows],
         )
         other.nobs = other._count(other._rows_.weights)
         return other

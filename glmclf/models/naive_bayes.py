@@ -25,7 +25,7 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.feature_design import FeatureValues
 from glmclf.data.reading.features import Feature, FeatureDesign, read_feature_arrays, read_features
 from glmclf.data.table.frame import quoted, row_labels
-from glmclf.data.table.sample import Sample
+from glmclf.data.table.sample import ReadTable
 from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
 from glmclf.models.discriminant import LEAST_SD
 from glmclf.models.generative import LARGEST_SMOOTHING, GenerativeModel, _number
@@ -137,7 +137,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         check = partial(_check_domains, bool(coding["pooled"]))
         return read_features(formula, data, namespace=namespace, check=check, **self._reading(coding), **options)
 
-    def _read_arrays(self, endog, exog, coding, **options) -> Sample:
+    def _read_arrays(self, endog, exog, coding, **options) -> ReadTable:
         return read_feature_arrays(endog, exog, **self._reading(coding), **options)
 
     def _reading(self, coding: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         _check_words({**self._coding, **keywords})
         return super()._split(keywords)
 
-    def _columns(self, sample: Sample) -> FeatureValues:
+    def _columns(self, sample: ReadTable) -> FeatureValues:
         assert sample.values is not None
         return FeatureValues(sample.values)
 

@@ -1017,4 +1017,4 @@ def test_numbers_that_a_stray_word_made_text():
 def test_what_the_module_offers():
     assert set(design_module.__all__) == {"Design", "TableDesign", "build_design", "table_of"}
     assert set(arrays_module.__all__) == {"ArrayDesign", "Dropped", "read_arrays"}
-    assert set(read_module.__all__) == {"Sample", "StreamSample", "read_formula"}
+    assert set(read_module.__all__) == {"ReadTable", "ReadParts", "read_formula"}

@@ -66,6 +66,10 @@ class Blocks:
         """The rows with one more array."""
         return self.map(lambda *arrays: (*arrays, codes), size)
 
+    def parts(self) -> Iterator[tuple]:
+        """The arrays of each part that rows come in, which are one here."""
+        yield self.arrays
+
     def sum_parts(self, f: Callable[..., Any]) -> Any:
         """Sum of ``f(*arrays)`` over the parts that rows come in, which are one here."""
         return f(*self.arrays)

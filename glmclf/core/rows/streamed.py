@@ -284,7 +284,7 @@ class SideBySide(Blocks):
         self.size = size or self.arrays[0].block_size
 
     def __iter__(self) -> Iterator[tuple]:
-        for arrays in _aligned(*(b.parts() if isinstance(b, Streamed) else iter([b.arrays]) for b in self._both)):
+        for arrays in _aligned(*(b.parts() for b in self._both)):
             yield from Blocks(*self._of(*arrays), size=self.size, n_threads=1)
 
     def sum(self, f: Callable) -> Any:

@@ -15,9 +15,9 @@ from glmclf import registry
 from glmclf.core.design.columns import Dense, Sparse
 from glmclf.data.table.frame import Column, as_frame, as_series, close_to, quoted, read_column, row_labels
 from glmclf.data.table.sample import (
+    ReadTable,
     Respond,
     Rows,
-    Sample,
     check_missing_option,
     finish,
     leave_out_no_trials,
@@ -241,7 +241,7 @@ def read_arrays(
     extras: Mapping[str, Any] | None = None,
     response: Respond,
     drop_constant: bool = False,
-) -> Sample:
+) -> ReadTable:
     """Read a response and a design given as arrays: rows that are complete, X uncopied where it can be.
 
     Parameters
@@ -261,7 +261,7 @@ def read_arrays(
 
     Returns
     -------
-    Sample
+    ReadTable
         Design, response, X and extras of the kept rows.
 
     Raises
@@ -292,7 +292,7 @@ def read_arrays(
     notes = [*no_trials(rows.no_trials), *getattr(made, "notes", [])]
     design = ArrayDesign(names, 0 if drop_constant else constant(X), " + ".join(left), dropped=dropped)
     kept = finish(rows, beside, index, None)
-    return Sample(design=design, response=made, pieces=None, X=X, notes=notes, frame=None, **kept)
+    return ReadTable(design=design, response=made, pieces=None, X=X, notes=notes, frame=None, **kept)
 
 
 def array_extras(extras: Mapping[str, Any] | None, index: pd.Index) -> dict[str, ndarray]:

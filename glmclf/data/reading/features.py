@@ -37,12 +37,12 @@ from glmclf.data.formula.parse import no_features, parse_formula
 from glmclf.data.reading.bind import bind
 from glmclf.data.reading.feature_builder import Builder
 from glmclf.data.reading.feature_reader import ALONE, FeatureReader
-from glmclf.data.reading.read import StreamSample, responded, surveyed, variables
+from glmclf.data.reading.read import ReadParts, responded, surveyed, variables
 from glmclf.data.reading.settle import Reading
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import Column, as_frame, close_to, quoted, read_column
-from glmclf.data.table.sample import Respond, Rows, Sample, check_missing_option, no_trials, respond, weigh
+from glmclf.data.table.sample import ReadTable, Respond, Rows, check_missing_option, no_trials, respond, weigh
 from glmclf.errors import DataError, FormulaError, MissingDataError
 
 __all__ = ["FAMILIES", "MISSING_LEVEL", "Feature", "FeatureDesign", "read_feature_arrays", "read_features"]
@@ -64,7 +64,7 @@ def read_features(
     multinomial: Sequence[str] | None = None,
     pooled: bool = False,
     check: Callable | None = None,
-) -> Sample | StreamSample:
+) -> ReadTable | ReadParts:
     """Read the features that a formula names, each as it is: numbers, codes of levels, or counts.
 
     Parameters
@@ -89,7 +89,7 @@ def read_features(
 
     Returns
     -------
-    Sample or StreamSample
+    ReadTable or ReadParts
         `design` is a FeatureDesign; of a table in memory `values` are its features on the kept rows.
 
     Raises
@@ -140,7 +140,7 @@ def read_features(
     if isinstance(source, OneTable):
         return _sample(design, builder, made, notes, builder.reading.frame)
     reader = replace(reader, design=design, response=made)
-    return StreamSample(design, made, reader, source, survey, reader.extras, notes)
+    return ReadParts(design, made, reader, source, survey, reader.extras, notes)
 
 
 def read_feature_arrays(
@@ -153,7 +153,7 @@ def read_feature_arrays(
     families: Mapping[str, str] | None = None,
     multinomial: Sequence[str] | None = None,
     pooled: bool = False,
-) -> Sample:
+) -> ReadTable:
     """Read features given as arrays: each column of `exog` is one.
 
     Parameters
@@ -167,7 +167,7 @@ def read_feature_arrays(
 
     Returns
     -------
-    Sample
+    ReadTable
         `design` is a FeatureDesign, `values` its features on the kept rows.
 
     Raises
@@ -221,11 +221,11 @@ def refuse_response(left: list[str], right: list[str], bound: Mapping[str, Expre
 
 def _sample(
     design: FeatureDesign, builder: Builder, made: Any, notes: list[str], frame: pd.DataFrame | None
-) -> Sample:
+) -> ReadTable:
     """The design with the features of the kept rows."""
     values = [feature.values(builder.coded) for feature in design.features]
     kept = builder.reading.finish()
-    return Sample(design=design, response=made, pieces=None, X=None, notes=notes, frame=frame, values=values, **kept)
+    return ReadTable(design=design, response=made, pieces=None, X=None, notes=notes, frame=frame, values=values, **kept)
 
 
 def check_names(design: FeatureDesign) -> None:

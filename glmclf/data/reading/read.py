@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pandas as pd
+
 from glmclf.data.design.design import Design, build_design
 from glmclf.data.formula.factors import Expression, fit_factor
 from glmclf.data.formula.parse import Parsed, no_features, parse_formula
@@ -21,21 +23,21 @@ from glmclf.data.reading.summary import TableSummary
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import WHOLE, OneTable
 from glmclf.data.table.frame import quoted
-from glmclf.data.table.sample import Respond, Sample, check_missing_option, no_trials, respond
+from glmclf.data.table.sample import ReadTable, Respond, check_missing_option, no_trials, respond
 from glmclf.data.transforms.memory import memorise_all
 from glmclf.errors import DataError, MissingDataError
 
-__all__ = ["Sample", "StreamSample", "read_formula"]
+__all__ = ["ReadTable", "ReadParts", "read_formula"]
 
 
 @dataclass(frozen=True)
-class StreamSample:
-    """What reading a source gives a model.
+class ReadParts:
+    """What reading a source of parts gives a model.
 
     Attributes
     ----------
     design, response
-        As of a `Sample`; the response holds no rows.
+        As of a `ReadTable`; the response holds no rows.
     reader : Reader
     source : Source
     survey : TableSummary
@@ -52,8 +54,40 @@ class StreamSample:
     extras: dict[str, str]
     notes: list[str] = field(default_factory=list)
 
+    frame = cut = None  # no table is in memory
+
     def __len__(self) -> int:
         return self.survey.used
+
+    @property
+    def given_index(self) -> pd.Index:
+        """Places of the rows before `subset`."""
+        return pd.RangeIndex(self.survey.given)
+
+    @property
+    def labels(self) -> list[Any]:
+        """Values of the response's column, those of rows that are not used included."""
+        return self.survey.labels
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a summary says of the rows."""
+        s = self.survey
+        order = list(dict.fromkeys([*self.extras.values(), *self.reader.columns, *self.reader.bound, *s.masks]))
+        return {
+            "n_before": s.given,
+            "n_given": s.cut,
+            "n_dropped": s.dropped,
+            "dropped": dict(sorted(s.masks.items(), key=lambda item: order.index(item[0]))),
+            "n_absent": s.absent,
+            "source": self.source.kind,
+        }
+
+    @property
+    def ranges(self) -> dict[str, list[float]]:
+        """Least and largest value of each variable of the design that is a number."""
+        numbers = {name: c for name, c in self.survey.columns.items() if c.kind == "number" and not c.empty}
+        return {name: [c.low, c.high] for name, c in numbers.items() if name in self.design.variables}
 
 
 def read_formula(
@@ -67,7 +101,7 @@ def read_formula(
     response: Respond,
     restricted: bool = False,
     intercept: bool = False,
-) -> Sample | StreamSample:
+) -> ReadTable | ReadParts:
     """Read a formula: response, design and extras of the rows that are complete.
 
     Parameters
@@ -95,7 +129,7 @@ def read_formula(
 
     Returns
     -------
-    Sample or StreamSample
+    ReadTable or ReadParts
         Design, response, and the kept rows of a table in memory or how they are read from parts.
 
     Raises
@@ -119,7 +153,7 @@ def read_formula(
     reader = replace(reader, design=design, response=made, constant=not intercept)
     if isinstance(source, OneTable):
         return reader.sample(source.settled(reader), notes)
-    return StreamSample(design, made, reader, source, survey, reader.extras, notes)
+    return ReadParts(design, made, reader, source, survey, reader.extras, notes)
 
 
 def responded(response: Respond, source: Source, reader: Reader, survey: TableSummary) -> Any:

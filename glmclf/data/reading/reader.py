@@ -15,6 +15,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.design.columns import Piece, from_pieces
+from glmclf.core.rows.observations import Observations
 from glmclf.data.formula.across import ALONE, Query, looks_across
 from glmclf.data.formula.evaluate import left_value, raw_missing
 from glmclf.data.formula.factors import Expression, Value
@@ -25,7 +26,7 @@ from glmclf.data.response.response import counted
 from glmclf.data.source.base import Place
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import Column, read_column
-from glmclf.data.table.sample import Part, Rows, Sample, read_extras, weigh
+from glmclf.data.table.sample import ReadTable, Rows, read_extras, weigh
 
 SEVERAL = 20  # parts of which rows are evaluated one by one, to see whether code looks across rows
 
@@ -229,7 +230,7 @@ class Reader:
         groups = [frame[name] if keep is None else frame[name][keep] for name in self.beside]
         return (*self._rows(Settled(reading, values)), *groups, digests)
 
-    def _rows(self, settled: Settled) -> Part:
+    def _rows(self, settled: Settled) -> Observations:
         """The rows of a model."""
         reading, values = settled.reading, settled.values
         frame, keep = reading.frame, reading.rows.selection
@@ -238,7 +239,7 @@ class Reader:
         index = frame.index if keep is None else frame.index[keep]
         y, trials = self.response.code(self.left, left, index)
         kept = {name: v if keep is None else v[keep] for name, v in reading.beside.items()}
-        return Part(X, y, trials, kept.get("offset"), kept.get("freq_weights", kept.get("weights")))
+        return Observations(X, y, trials, kept.get("offset"), kept.get("freq_weights", kept.get("weights")))
 
     def _regressors(self, settled: Settled) -> Any:
         """The columns of the rows that stay."""
@@ -249,9 +250,9 @@ class Reader:
         assert self.design is not None
         return self.design.pieces({code: f.values(settled.values[code]) for code, f in self.design.factors.items()})
 
-    def sample(self, settled: Settled, notes: list[str]) -> Sample:
+    def sample(self, settled: Settled, notes: list[str]) -> ReadTable:
         """The rows of a table in memory."""
-        return Sample(
+        return ReadTable(
             design=self.design,
             response=self.response,
             pieces=self._pieces(settled),

@@ -49,7 +49,7 @@ class Reading:
     table: dict[str, Column]
 
     def finish(self) -> dict[str, Any]:
-        """The fields of a `Sample` that describe rows."""
+        """The fields of a `ReadTable` that describe rows."""
         taken = {code: described(code, e.columns, e.borrowed) for code, e in self.bound.items() if e.borrowed}
         return {**finish(self.rows, self.beside, self.given_index, self.cut), "borrowed": taken}
 

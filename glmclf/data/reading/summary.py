@@ -5,14 +5,14 @@ A `TableSummary` is all that a design and a response need to know of the rows, w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.rows.summed import joined
+from glmclf.core.rows.summed import Summed, added_by, joined
 from glmclf.data.formula.factors import Value
 from glmclf.data.formula.terms import Variable
 from glmclf.data.response.response import SHOWN
@@ -216,7 +216,7 @@ class ResponseSummary:
 
 
 @dataclass
-class TableSummary:
+class TableSummary(Summed):
     """What the parts of a source add up to before anything is fitted.
 
     Attributes
@@ -242,23 +242,9 @@ class TableSummary:
     masks: dict[str, int]
     factors: dict[str, FactorSummary]
     columns: dict[str, ColumnSummary]
-    left: ResponseSummary | None
-    shown: ResponseSummary | None
+    left: ResponseSummary | None = field(metadata=added_by(joined))
+    shown: ResponseSummary | None = field(metadata=added_by(joined))
     digests: Digests
-
-    def __add__(self, other: TableSummary) -> TableSummary:
-        names = ("given", "cut", "used", "dropped", "absent", "no_trials")
-        counts = {n: getattr(self, n) + getattr(other, n) for n in names}
-        masks = {n: self.masks.get(n, 0) + other.masks.get(n, 0) for n in {**self.masks, **other.masks}}
-        return TableSummary(
-            **counts,
-            masks=masks,
-            factors=_merged(self.factors, other.factors),
-            columns=_merged(self.columns, other.columns),
-            left=joined(self.left, other.left),
-            shown=joined(self.shown, other.shown),
-            digests=self.digests + other.digests,
-        )
 
     @property
     def labels(self) -> list[Any]:
@@ -268,5 +254,3 @@ class TableSummary:
         return [] if column is None or isinstance(column.dtype, pd.CategoricalDtype) else column.tolist()
 
 
-def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
-    return {**a, **b, **{name: a[name] + b[name] for name in a if name in b}}

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Columns, Piece
+from glmclf.core.design.columns import Piece
 from glmclf.data.table.frame import align, quoted, row_labels
 from glmclf.errors import DataError, MissingDataError
 
 Respond = Callable[[list[str], list[Any]], Any]  # names and values of the left side -> a response
 
 
-class Part(NamedTuple):
-    """Rows of one part of a source, as a model uses them; see `models.rows.Rows`."""
-
-    X: Columns
-    y: ndarray
-    trials: ndarray | None
-    offset: ndarray | None
-    weights: ndarray | None
-
-
 @dataclass(frozen=True)
-class Sample:
-    """What reading a table, or arrays, gives a model.
+class ReadTable:
+    """What reading a table in memory, or arrays, gives a model.
 
     Attributes
     ----------
@@ -84,6 +74,29 @@ class Sample:
     frame: pd.DataFrame | None
     values: list[ndarray] | None = None
     borrowed: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> list[Any]:
+        """Values of the response's column, those of rows that are not used included; none of several columns, of all
+        rows, and of categories, which the response knows."""
+        frame, name = self.frame, self.response.name
+        if frame is None or name not in frame or len(frame) == len(self):
+            return []
+        if isinstance(frame[name].dtype, pd.CategoricalDtype):
+            return []
+        return list(frame[name].dropna().unique())
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a summary says of the rows."""
+        return {
+            "n_before": len(self.given_index),
+            "n_given": self.n_given,
+            "n_dropped": self.n_dropped,
+            "dropped": dict(self.dropped),
+            "n_absent": self.n_absent,
+            "borrowed": self.borrowed,
+        }
 
     @property
     def rows(self) -> ndarray:
@@ -271,7 +284,7 @@ def respond(response: Respond, names: list[str], values: list[Any], rows: Rows |
 
 
 def finish(rows: Rows, extras: Mapping[str, ndarray], given_index: pd.Index, cut: ndarray | None) -> dict[str, Any]:
-    """The fields of a `Sample` that describe rows."""
+    """The fields of a `ReadTable` that describe rows."""
     keep = rows.selection
     return {
         "extras": {name: values if keep is None else values[keep] for name, values in extras.items()},

@@ -115,16 +115,7 @@ def _pair(model: Any, j: int) -> tuple[Any, ndarray]:
         trials=y[rows].sum(axis=1),
         kind="counts",
     )
-    other._rows_ = replace(
-        r,
-        X=r.X[rows],
-        y=y[rows],
-        trials=y[rows].sum(axis=1),
-        offset=None,
-        weights=None if r.weights is None else r.weights[rows],
-        index=r.index[rows],
-        positions=rows if isinstance(r.positions, slice) else r.positions[rows],
-    )
+    other._rows_ = replace(r.take(rows), X=r.X[rows], y=y[rows], trials=y[rows].sum(axis=1), offset=None)
     other.nobs = other._count(other._rows_.weights)
     if not other._frequency:
         other._weight_sum = float(other._rows_.weights.sum())
