@@ -17,9 +17,10 @@ from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian
 from glmclf.core.gaussian.moments import ClassMoments, class_ends, class_moments
 from glmclf.core.gaussian.singular import least_variances
 from glmclf.core.rows.blocks import Blocks
-from glmclf.data.design.arrays import of_one_float, read_arrays, rows_by_place
+from glmclf.data.design.arrays import of_one_float, rows_by_place
+from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.response.priors import numbers
-from glmclf.data.table.sample import ReadTable
+from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.generative.discriminant import DiscriminantResults, GaussianFit

@@ -14,7 +14,7 @@ from glmclf.core.gaussian.moments import class_sizes
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.response.response import MultinomialResponse
-from glmclf.data.table.sample import ReadTable
+from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.covariance.wording import documents_covariances, names
 from glmclf.models.inputs import Inputs

@@ -15,12 +15,13 @@ from numpy import ndarray
 from glmclf import registry
 from glmclf.core.design.columns import Dense, Sparse, from_pieces
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
-from glmclf.data.design.arrays import is_sparse, read_arrays
+from glmclf.data.design.arrays import is_sparse
+from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.response.response import packed
 from glmclf.data.table.frame import labels, read_column
 from glmclf.data.table.groups import label
-from glmclf.data.table.sample import ReadTable
+from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED, REFITS, check
 from glmclf.inference.covariance.wording import enumerated, for_generative, names

@@ -23,9 +23,10 @@ from glmclf.core.naive_bayes.fit import (
 )
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.feature_design import FeatureValues
-from glmclf.data.reading.features import Feature, FeatureDesign, read_feature_arrays, read_features
+from glmclf.data.reading.feature_arrays import read_feature_arrays
+from glmclf.data.reading.features import Feature, FeatureDesign, read_features
 from glmclf.data.table.frame import quoted, row_labels
-from glmclf.data.table.sample import ReadTable
+from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
 from glmclf.models.discriminant import LEAST_SD
 from glmclf.models.generative import LARGEST_SMOOTHING, GenerativeModel, _number

@@ -17,7 +17,7 @@ from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.observations import Observations
 from glmclf.core.rows.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
 from glmclf.core.rows.summed import Summed, added_by
-from glmclf.data.design.arrays import constant
+from glmclf.data.design.constant import constant
 from glmclf.data.table.groups import Groups
 from glmclf.models.clusters import N_ARRAYS, clusters_of, group_names
 from glmclf.models.stream import Stream

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.design.feature_design import MISSING_LEVEL, FeatureValues
-from glmclf.data.design.feature_terms import Families, Found, Term
+from glmclf.data.design.feature_terms import FactorRows, Families, Term
 from glmclf.data.formula.evaluate import raw_missing, scattered
 from glmclf.data.formula.factors import Expression, Value
 from glmclf.data.reading.feature_builder import Builder, raw_numbers
@@ -24,7 +24,7 @@ from glmclf.data.reading.summary import FactorSummary, TableSummary
 from glmclf.data.source.base import Place, Source
 from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import Column, of_one_type
-from glmclf.data.table.sample import Rows
+from glmclf.data.table.rows import RowMask
 from glmclf.errors import MissingDataError
 
 ALONE = ("skip", "level")  # missing values leave out their feature, not their row
@@ -55,7 +55,7 @@ class FeatureSummary:
     every: bool
 
     @classmethod
-    def of(cls, found: Found, raw: Callable[[], Any], code: str, place: Place, every: bool) -> FeatureSummary:
+    def of(cls, found: FactorRows, raw: Callable[[], Any], code: str, place: Place, every: bool) -> FeatureSummary:
         """Of one part."""
         value, missing = found.value, int((~found.keep).sum())
         seen = FactorSummary.of(value, code, place)
@@ -76,7 +76,7 @@ class FeatureSummary:
             raw = np.unique(np.concatenate(of_one_type(seen.code, self.raw, other.raw)))
         return FeatureSummary(seen, few, raw if self.every or (few == few[0]).all() else None, missing, self.every)
 
-    def found(self) -> Found:
+    def found(self) -> FactorRows:
         """A value that shows all of this, and whether it is anywhere missing."""
         assert self.seen is not None
         if not self.seen.width:
@@ -84,7 +84,7 @@ class FeatureSummary:
         else:
             value = Value(self.few if self.raw is None else np.asarray(self.raw, dtype=float)[:, None])
         there = np.ones(len(value.data), dtype=bool)
-        return Found(value, np.append(there, False) if self.missing else there)
+        return FactorRows(value, np.append(there, False) if self.missing else there)
 
 
 def _few(numbers: ndarray) -> ndarray:
@@ -100,7 +100,7 @@ class CellSummary:
     found: set[tuple[Any, ...]]
 
     @classmethod
-    def of(cls, some: Sequence[Found]) -> CellSummary:
+    def of(cls, some: Sequence[FactorRows]) -> CellSummary:
         """Of one part; nothing of numbers, which have no joint table."""
         if not len(some[0].keep) or not all(f.value.labelled for f in some):
             return cls(set())
@@ -144,7 +144,7 @@ class FeatureReader(Reader):
         found = super().memories()
         return [[e] for some in found for e in some] if self.how in ALONE else found
 
-    def _remembered(self, reading: Reading, some: list[Expression]) -> Rows:
+    def _remembered(self, reading: Reading, some: list[Expression]) -> RowMask:
         if self.how not in ALONE:
             return super()._remembered(reading, some)
         settle(self.together, reading.table, reading.rows, self.left, None, "before")
@@ -157,7 +157,7 @@ class FeatureReader(Reader):
         times = None if self.part else reading.beside.get("freq_weights")
         values = settle(self.together, _used(self.together, table), rows, self.left, times, stage)
         every = np.ones(int(np.count_nonzero(rows.keep)), dtype=bool)
-        found = {code: Found(value, every) for code, value in values.items()}
+        found = {code: FactorRows(value, every) for code, value in values.items()}
         for code, expression in self.bound.items():
             if code not in self.together and not (stage == "before" and expression.remembers):
                 found[code] = _alone(expression, table, rows, times, stage)
@@ -183,7 +183,7 @@ class FeatureReader(Reader):
         }
         return self._summary(reading, factors, left, place)
 
-    def _summary_of(self, code: str, found: Found, reading: Reading, place: Place) -> FeatureSummary:
+    def _summary_of(self, code: str, found: FactorRows, reading: Reading, place: Place) -> FeatureSummary:
         def raw() -> Any:
             return raw_numbers(found.value, self.bound[code].bare, reading, found.keep)
 
@@ -211,23 +211,23 @@ def _used(bound: Mapping[str, Expression], table: Mapping[str, Column]) -> dict[
 
 
 def _alone(
-    expression: Expression, table: Mapping[str, Column], rows: Rows, times: ndarray | None, stage: str
-) -> Found:
+    expression: Expression, table: Mapping[str, Column], rows: RowMask, times: ndarray | None, stage: str
+) -> FactorRows:
     """One factor on its own rows, of those that have a response and a weight."""
     try:
         own, values = _own_rows(expression, table, rows, times, stage)
         value = values.get(expression.code, Value(np.zeros((0, 1))))  # none in a part without such rows
     except MissingDataError:
         raise never_there(expression.code, int(np.count_nonzero(rows.keep))) from None
-    return Found(value, own.keep[rows.keep])
+    return FactorRows(value, own.keep[rows.keep])
 
 
 def _own_rows(
-    expression: Expression, table: Mapping[str, Column], rows: Rows, times: ndarray | None, stage: str
-) -> tuple[Rows, dict[str, Value]]:
+    expression: Expression, table: Mapping[str, Column], rows: RowMask, times: ndarray | None, stage: str
+) -> tuple[RowMask, dict[str, Value]]:
     """The rows that one factor has, of those that stay, and what `settle` finds there."""
     one = {expression.code: expression}
-    own = Rows(rows.index, "drop", rows.part)
+    own = RowMask(rows.index, "drop", rows.part)
     own.absent(~rows.keep)
     own.lose(raw_missing(one.values(), table))
     return own, settle(one, _used(one, table), own, [], times, stage)

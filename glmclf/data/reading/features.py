@@ -9,43 +9,24 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy import ndarray
 
-from glmclf.data.design.arrays import (
-    Dropped,
-    array_columns,
-    array_extras,
-    check_columns,
-    column_names,
-    common_index,
-    constant_columns,
-    is_frame,
-    of_one_float,
-    read_endog,
-    read_exog,
-    sums_up,
-    unmasked,
-)
 from glmclf.data.design.feature_design import MISSING_LEVEL, Feature, FeatureDesign
-from glmclf.data.design.feature_terms import FAMILIES, Families, Found, choose_terms
+from glmclf.data.design.feature_terms import FAMILIES, Families, choose_terms
 from glmclf.data.formula import expressions
-from glmclf.data.formula.evaluate import value_of, variable
-from glmclf.data.formula.factors import BUILTINS, Expression, not_finite, resolve
+from glmclf.data.formula.factors import BUILTINS, Expression
 from glmclf.data.formula.parse import no_features, parse_formula
 from glmclf.data.reading.bind import bind
 from glmclf.data.reading.feature_builder import Builder
 from glmclf.data.reading.feature_reader import ALONE, FeatureReader
 from glmclf.data.reading.read import ReadParts, responded, surveyed, variables
-from glmclf.data.reading.settle import Reading
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
-from glmclf.data.table.frame import Column, as_frame, close_to, quoted, read_column
-from glmclf.data.table.sample import ReadTable, Respond, Rows, check_missing_option, no_trials, respond, weigh
-from glmclf.errors import DataError, FormulaError, MissingDataError
+from glmclf.data.table.frame import close_to, quoted
+from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, no_trials
+from glmclf.errors import DataError, FormulaError
 
-__all__ = ["FAMILIES", "MISSING_LEVEL", "Feature", "FeatureDesign", "read_feature_arrays", "read_features"]
+__all__ = ["FAMILIES", "MISSING_LEVEL", "Feature", "FeatureDesign", "read_features"]
 
 MISSING = ("skip", "drop", "raise", "level", "none")
 
@@ -138,73 +119,9 @@ def read_features(
     check_names(design)
     notes += getattr(made, "notes", [])
     if isinstance(source, OneTable):
-        return _sample(design, builder, made, notes, builder.reading.frame)
+        return read_features_of(design, builder, made, notes, builder.reading.frame)
     reader = replace(reader, design=design, response=made)
     return ReadParts(design, made, reader, source, survey, reader.extras, notes)
-
-
-def read_feature_arrays(
-    endog: Any,
-    exog: Any,
-    *,
-    missing: str = "skip",
-    extras: Mapping[str, Any] | None = None,
-    response: Respond,
-    families: Mapping[str, str] | None = None,
-    multinomial: Sequence[str] | None = None,
-    pooled: bool = False,
-) -> ReadTable:
-    """Read features given as arrays: each column of `exog` is one.
-
-    Parameters
-    ----------
-    endog : (n,) array-like or Series
-        Response.
-    exog : (n, p) or (n,) array-like, Series or DataFrame
-        Features. A table may hold labels and categories; an array numbers. The first constant column is left out.
-    missing, extras, response, families, multinomial, pooled
-        As in `read_features`, with the names of columns (``x1, x2, ...`` where they have none).
-
-    Returns
-    -------
-    ReadTable
-        `design` is a FeatureDesign, `values` its features on the kept rows.
-
-    Raises
-    ------
-    MissingDataError, DataError, NotImplementedError
-        Naming what was found, where, and what to do.
-
-    Examples
-    --------
-    >>> X = np.array([[1, 0, 2.5], [1, 1, 3.0], [1, 1, np.nan]])
-    >>> sample = read_feature_arrays([0, 1, 0], X, response=lambda names, values: None)
-    >>> [(f.name, f.family) for f in sample.design.features], sample.design.dropped.name
-    ([('x1', 'bernoulli'), ('x2', 'gaussian')], 'const')
-    """
-    check_missing_option(missing, MISSING)
-    table, index, all_finite = _exog_columns(unmasked(exog))
-    left, left_index = read_endog(unmasked(endog))
-    index = common_index(left, left_index, next(iter(table.values())).values, index)
-    block = counts_of(multinomial, list(table), [code_of(name) for name in table])
-    reading, dropped = _bind_arrays(table, index, left, missing, extras)
-    notes: list[str] = []
-    words = {code: str(e.bare) for code, e in reading.bound.items()}
-    terms = choose_terms([(code,) for code in reading.bound], block, reading.bound, words, notes)
-    every = np.ones(int(np.count_nonzero(reading.rows.keep)), dtype=bool)
-    found = {code: _column(reading, code, every, all_finite) for code in reading.bound}
-    keep = reading.rows.selection
-    values = [series if keep is None else series[keep] for series in left.values()]
-    made = respond(response, list(left), values, reading.rows)
-    builder = Builder(reading, found, Families(families, pooled), missing, notes)
-    features = builder.features(terms)
-    if not features:
-        raise DataError("exog has no features: every column has one level in the rows used.")
-    design = FeatureDesign(features, None, " + ".join(left), builder.factors, {}, missing, dropped)
-    names = dict.fromkeys(name for f in builder.factors.values() for name in f.expression.columns)
-    design.columns = {name: variable(reading.table[name], design._only_labels(name)) for name in names}
-    check_names(design)
-    return _sample(design, builder, made, [*notes, *getattr(made, "notes", [])], None)
 
 
 def refuse_response(left: list[str], right: list[str], bound: Mapping[str, Expression]) -> None:
@@ -219,7 +136,7 @@ def refuse_response(left: list[str], right: list[str], bound: Mapping[str, Expre
             )
 
 
-def _sample(
+def read_features_of(
     design: FeatureDesign, builder: Builder, made: Any, notes: list[str], frame: pd.DataFrame | None
 ) -> ReadTable:
     """The design with the features of the kept rows."""
@@ -233,63 +150,6 @@ def check_names(design: FeatureDesign) -> None:
     repeated = [name for name, count in Counter(design.xnames).items() if count > 1]
     if repeated:
         raise DataError(f"columns of the implied logit would be called the same: {quoted(repeated)}. Rename a feature.")
-
-
-def _exog_columns(exog: Any) -> tuple[dict[str, Column], pd.Index | None, bool]:
-    """Columns of a table, which may hold labels, or of an array of numbers; whether these are known to be finite."""
-    if isinstance(exog, pd.Series):
-        exog = exog.to_frame("x1" if exog.name is None else exog.name)
-    if not is_frame(exog) or of_one_float(exog):
-        X, names, index = read_exog(exog)
-        finite = sums_up(X)
-        return array_columns(X, names, finite), index, finite
-    frame, index = as_frame(exog), exog.index if isinstance(exog, pd.DataFrame) else None
-    names = column_names(frame)
-    check_columns(frame.shape, names)
-    return {name: read_column(frame.iloc[:, j], name) for j, name in enumerate(names)}, index, False
-
-
-def _bind_arrays(
-    table: dict[str, Column],
-    index: pd.Index,
-    left: Mapping[str, pd.Series],
-    missing: str,
-    extras: Mapping[str, Any] | None,
-) -> tuple[Reading, Dropped | None]:
-    """Columns as factors, less the first that is constant on the rows that are kept."""
-    rows = Rows(index, "drop" if missing in ("skip", "level") else missing)
-    beside = array_extras(extras, index)
-    lost: dict[str, Any] = weigh(rows, beside, extras)
-    lost |= {name: read_column(series, name).missing for name, series in left.items()}
-    rows.lose(lost, {} if missing in ("skip", "level") else {name: c.missing for name, c in table.items()})
-    dropped = _constant(table, rows)
-    if dropped is not None and len(table) == 1:
-        raise DataError(f'exog has no features: its only column, "{dropped.name}", is constant.')
-    features = {name: column for name, column in table.items() if dropped is None or name != dropped.name}
-    bound = {code: resolve(code, features, {}) for code in map(code_of, features)}
-    return Reading(index, None, pd.DataFrame(index=index), rows, beside, bound, features), dropped
-
-
-def _column(reading: Reading, code: str, every: ndarray, all_finite: bool) -> Found:
-    """A column on those of the kept rows that have it."""
-    expression, rows = reading.bound[code], reading.rows
-    column = reading.table[str(expression.bare)].take(rows.selection)
-    keep = every if column.missing is None else ~column.missing
-    if not keep.any():
-        raise MissingDataError(f'"{expression.bare}" is missing in all {len(keep)} rows: leave it out.')
-    here = {str(expression.bare): column.take(None if keep.all() else keep)}
-    value = value_of(expression, here, int(np.count_nonzero(keep)))
-    if not all_finite and not value.labelled and not np.isfinite(value.data.sum()):
-        not_finite(value.data, str(expression.bare), rows.index[rows.keep][keep])
-    return Found(value, keep)
-
-
-def _constant(table: Mapping[str, Column], rows: Rows) -> Dropped | None:
-    for place, (name, column) in enumerate(table.items()):
-        column = column.take(rows.selection)
-        if column.kind in ("number", "bool") and column.missing is None and constant_columns(column.values[:, None]):
-            return Dropped(name, place, float(column.values[0]))
-    return None
 
 
 def counts_of(multinomial: Any, columns: Collection[str], codes: list[str]) -> list[str]:

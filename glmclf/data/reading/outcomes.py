@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.design.arrays import is_sparse, read_endog
+from glmclf.data.design.arrays import is_sparse
 from glmclf.data.design.design import table_of
+from glmclf.data.reading.arrays import read_endog
 from glmclf.data.reading.read import read_formula
 from glmclf.data.table.frame import matched, quoted
 from glmclf.errors import DataError, FormulaError

@@ -23,7 +23,7 @@ from glmclf.data.reading.summary import TableSummary
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import WHOLE, OneTable
 from glmclf.data.table.frame import quoted
-from glmclf.data.table.sample import ReadTable, Respond, check_missing_option, no_trials, respond
+from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, no_trials, respond
 from glmclf.data.transforms.memory import memorise_all
 from glmclf.errors import DataError, MissingDataError
 

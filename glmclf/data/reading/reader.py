@@ -26,7 +26,7 @@ from glmclf.data.response.response import counted
 from glmclf.data.source.base import Place
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import Column, read_column
-from glmclf.data.table.sample import ReadTable, Rows, read_extras, weigh
+from glmclf.data.table.rows import ReadTable, RowMask, read_extras, weigh
 
 SEVERAL = 20  # parts of which rows are evaluated one by one, to see whether code looks across rows
 
@@ -97,7 +97,7 @@ class Reader:
         known = {} if self.design is None else self.design._read(frame)
         names = dict.fromkeys(name for e in self.bound.values() for name in e.columns)
         table = {name: known[name] if name in known else read_column(frame[name], name) for name in names}
-        rows = Rows(frame.index, self.missing, part=self.part, digests=self._digests(frame, beside, table))
+        rows = RowMask(frame.index, self.missing, part=self.part, digests=self._digests(frame, beside, table))
         lost = weigh(rows, beside, self.extras)
         rows.lose(lost, raw_missing(self.together.values(), table))
         return Reading(given.index, cut, frame, rows, beside, self.bound, table)
@@ -188,7 +188,7 @@ class Reader:
         return ResponseSummary.of(self.left, values)
 
     def _all_outcomes(
-        self, used: ResponseSummary | None, frame: pd.DataFrame, rows: Rows
+        self, used: ResponseSummary | None, frame: pd.DataFrame, rows: RowMask
     ) -> ResponseSummary | None:
         """Values of the column that is the response, whichever rows are used."""
         name = self.bound[self.left[0]].bare if len(self.left) == 1 else None
@@ -210,7 +210,7 @@ class Reader:
         found = g(cut, None if times is None else times[rows.keep], place.number == 0)
         return Watched(found, reading.rows.digests.of_part(place.number))
 
-    def _remembered(self, reading: Reading, some: list[Expression]) -> Rows:
+    def _remembered(self, reading: Reading, some: list[Expression]) -> RowMask:
         settle(self.bound, reading.table, reading.rows, self.left, None, "before")
         return reading.rows
 

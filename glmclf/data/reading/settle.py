@@ -13,7 +13,7 @@ from glmclf.data.formula.borrowed import described
 from glmclf.data.formula.evaluate import value_of
 from glmclf.data.formula.factors import Expression, Value, as_value, not_finite
 from glmclf.data.table.frame import Column, quoted
-from glmclf.data.table.sample import Rows, finish, leave_out_no_trials
+from glmclf.data.table.rows import RowMask, finish, leave_out_no_trials
 from glmclf.data.transforms.memory import MOST_REPEATED, memorise
 from glmclf.errors import DataError
 
@@ -30,7 +30,7 @@ class Reading:
         What `subset` left of them.
     frame : DataFrame
         The table after `subset`; without columns for arrays.
-    rows : Rows
+    rows : RowMask
         Which of its rows stay; those of weight zero or without a value that every row needs are out already.
     beside : dict of ndarrays
         Offset and weights.
@@ -43,7 +43,7 @@ class Reading:
     given_index: pd.Index
     cut: ndarray | None
     frame: pd.DataFrame
-    rows: Rows
+    rows: RowMask
     beside: dict[str, ndarray]
     bound: dict[str, Expression]
     table: dict[str, Column]
@@ -62,7 +62,7 @@ class Settled:
     ----------
     reading : Reading
     values : dict
-        By the code of the factor: a Value on the rows that stay, or of a feature Found on those of them that have it.
+        By the code of the factor: a Value on the rows that stay; of features FactorRows, on those that have it.
     """
 
     reading: Reading
@@ -72,7 +72,7 @@ class Settled:
 def settle(
     bound: dict[str, Expression],
     table: dict[str, Column],
-    rows: Rows,
+    rows: RowMask,
     left: list[str],
     times: ndarray | None,
     stage: str = "whole",
@@ -136,7 +136,7 @@ def _whole_values(
     return whole
 
 
-def _scattered(value: Value, rows: Rows, code: str) -> ndarray:
+def _scattered(value: Value, rows: RowMask, code: str) -> ndarray:
     """A count of the left side in the table's rows; rows already gone hold NaN."""
     if value.labelled:
         raise DataError(
@@ -147,7 +147,7 @@ def _scattered(value: Value, rows: Rows, code: str) -> ndarray:
     return out
 
 
-def _lost(rows: Rows, masks: dict[str, ndarray]) -> bool:
+def _lost(rows: RowMask, masks: dict[str, ndarray]) -> bool:
     """Drop rows in which a factor came out as NaN; whether there were any."""
     found = {code: mask for code, mask in masks.items() if mask.any()}
     full = {}
@@ -159,7 +159,7 @@ def _lost(rows: Rows, masks: dict[str, ndarray]) -> bool:
     return bool(full)
 
 
-def _argument_missing(expression: Expression, cut: dict[str, Column], n: int, rows: Rows) -> ndarray:
+def _argument_missing(expression: Expression, cut: dict[str, Column], n: int, rows: RowMask) -> ndarray:
     """Rows in which an argument of a stateful transform is NaN: one of them would spoil what it remembers."""
     lost = np.zeros(n, dtype=bool)
     for code in expression.transform_arguments():

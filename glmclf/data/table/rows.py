@@ -179,7 +179,7 @@ def _refuse(mask: ndarray, label: str, what: str, index: pd.Index) -> None:
 
 # ---------------------------------------------------------------------------------------------------------- rows
 @dataclass
-class Rows:
+class RowMask:
     """Which rows stay, and the reasons of those that go.
 
     `masks` maps a variable to the rows (of the table) in which it is missing. A part of a larger table may be left with
@@ -250,7 +250,7 @@ class Rows:
         return int((~self.keep & ~self._absent).sum())
 
 
-def weigh(rows: Rows, extras: Mapping[str, ndarray], given: Mapping[str, Any] | None) -> dict[str, ndarray]:
+def weigh(rows: RowMask, extras: Mapping[str, ndarray], given: Mapping[str, Any] | None) -> dict[str, ndarray]:
     """Leave out rows of weight zero; returns where an offset or weight is missing, by column or keyword."""
     for name, values in extras.items():
         if name != "offset":
@@ -260,7 +260,7 @@ def weigh(rows: Rows, extras: Mapping[str, ndarray], given: Mapping[str, Any] | 
     return {named[name]: _in_rows(np.isnan(v)) for name, v in extras.items()}
 
 
-def leave_out_no_trials(rows: Rows, counts: list[ndarray]) -> None:
+def leave_out_no_trials(rows: RowMask, counts: list[ndarray]) -> None:
     """Leave out rows whose counts are all zero: no trial, no information."""
     rows.no_trials = rows.absent(np.logical_and.reduce([np.asarray(c) == 0 for c in counts]))
     rows.lose()
@@ -271,7 +271,7 @@ def no_trials(count: int) -> list[str]:
     return [f"{count} row{'s' if count > 1 else ''} with no trials left out"] if count else []
 
 
-def respond(response: Respond, names: list[str], values: list[Any], rows: Rows | None) -> Any:
+def respond(response: Respond, names: list[str], values: list[Any], rows: RowMask | None) -> Any:
     """The response of the rows that are left; its error says how many of a table in memory were not, and why."""
     try:
         return response(names, values)
@@ -283,7 +283,7 @@ def respond(response: Respond, names: list[str], values: list[Any], rows: Rows |
         raise type(error)(f"{error} {left_out}") from None
 
 
-def finish(rows: Rows, extras: Mapping[str, ndarray], given_index: pd.Index, cut: ndarray | None) -> dict[str, Any]:
+def finish(rows: RowMask, extras: Mapping[str, ndarray], given_index: pd.Index, cut: ndarray | None) -> dict[str, Any]:
     """The fields of a `ReadTable` that describe rows."""
     keep = rows.selection
     return {
