@@ -323,6 +323,10 @@ class RowsInParts(FitRows):
     def distinct(self, likelihood: Any, n_threads: int | None = None) -> None:
         """Repeated rows are not looked for."""
 
+    def take(self, rows: ndarray) -> NoReturn:
+        """Rows have no places of their own."""
+        raise RowsElsewhereError()
+
     @property
     def index(self) -> NoReturn:
         """Labels of rows are not kept."""

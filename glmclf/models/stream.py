@@ -66,9 +66,9 @@ def _watched(f: Callable, *arrays: Any) -> Watched:
 
 
 class Stream:
-    """What `core.streamed.Streamed` sums over: a source, read as rows of a model, which are the same in each pass.
+    """What `core.rows.streamed.Streamed` sums over: a source, read as rows of a model, which are the same in each pass.
 
-    Small ones stay in memory once a second pass has shown that they are the same: `data.kept`.
+    Small ones stay in memory once a second pass has shown that they are the same: `data.source.kept`.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ EVEN = 4  # few blocks are made a multiple of this, of one size, for the same re
 class Blocks:
     """Aligned arrays (or Columns), cut into blocks of rows.
 
-    Rows that do not fit in memory are `core.streamed.Streamed`.
+    Rows that do not fit in memory are `core.rows.streamed.Streamed`.
 
     Parameters
     ----------

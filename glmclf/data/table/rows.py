@@ -54,7 +54,7 @@ class ReadTable:
     values : list of ndarrays, or None
         The features of the kept rows, for a model that takes them one by one.
     borrowed : dict
-        What each factor of a formula, either side, takes from beside the table (`data.borrowed.described`).
+        What each factor of a formula, either side, takes from beside the table (`data.formula.borrowed.described`).
     """
 
     design: Any
