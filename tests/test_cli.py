@@ -135,6 +135,8 @@ def test_errors_by_leverage_time_and_resampling(shell):
     model = glmclf.Logit.from_formula(SPECTOR[2], datasets.load("spector"))
     for args, kwds in (
         (["HC3"], {}),
+        (["HC4m"], {}),
+        (["HC5"], {}),
         (["jackknife"], {}),
         (["HAC", "--maxlags", "2"], {"maxlags": 2}),
         (["bootstrap", "--reps", "20", "--seed", "3"], {"reps": 20, "seed": 3}),

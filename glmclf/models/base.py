@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import Columns, Dense, Sparse, some_columns
 from glmclf.core.fit.aliasing import (
+    Omitted,
     columns_kept,
     merged,
     narrow,
@@ -28,6 +29,7 @@ from glmclf.core.fit.rank import dependencies_in, roundings
 from glmclf.core.fit.solvers.sgd import RAW
 from glmclf.core.fit.unique_rows import of_counts
 from glmclf.core.likelihood.objective import Objective
+from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.observations import Observations
 from glmclf.core.rows.streamed import RowsElsewhereError
@@ -57,6 +59,7 @@ from glmclf.results.hypotheses.linear import respelled
 from glmclf.results.regression.omitted import SHOWN, check_new_rows, combination, empty_cell
 from glmclf.results.regression.separation import SHOWN as SHOWN_SIGNS
 from glmclf.results.regression.separation import Separation, separation_report
+from glmclf.results.regression.state import FitState
 
 if TYPE_CHECKING:
     from glmclf.core.separation.limit import LimitEstimate
@@ -86,11 +89,13 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         raise NotImplementedError
 
     @property
+    @named
     def df_model(self) -> int:
         """Parameters, the constant not counted."""
         return len(self.exog_names) - self.k_constant
 
     @property
+    @named
     def df_resid(self) -> float:
         """Observations less parameters."""
         return self.nobs - len(self._param_names)
@@ -134,6 +139,13 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """The rows without repetition where that pays, and the likelihood of what they hold."""
         found = self._rows.distinct(self._likelihood, n_threads)
         return (self._rows, self._likelihood) if found is None else (found, of_counts(self._likelihood))
+
+    def _offset_shift(self, omitted: Omitted) -> ndarray:
+        """What centring the offset adds to the parameters of the columns that are left; 0 where the rows are gone."""
+        columns = columns_kept(omitted, len(self.exog_names))
+        if not self._has_offset or self._rows_ is None:
+            return np.zeros(len(columns) * self._likelihood.n_eta)
+        return centred(self._objective(columns=columns))[1]
 
     def _without_regressors(self) -> tuple[Objective, ndarray]:
         """The log-likelihood of constants alone, its offset centred, and the shift of the constants."""
@@ -236,6 +248,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     def _weighted(self, values):
         return values if self._rows.weights is None else self._rows.weights * values
 
+    @named
     def loglike(self, params: Any) -> float:
         """Log-likelihood at `params`: sum of w_i l_i, with the binomial coefficients of counts.
 
@@ -246,38 +259,46 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             return float(np.sum(self.loglikeobs(params)))
         return float(self._objective().gradient(self._flat(params)).value + self._constant)
 
+    @named
     def loglikeobs(self, params: Any) -> ndarray:
         """Log-likelihood of each row at `params`, times its weight, (n,)."""
         return self._weighted(self._pointwise(params)[0] + self._constant_rows())
 
+    @named
     def score(self, params: Any) -> ndarray:
         """Derivative of `loglike`, (p,)."""
         if np.isinf(self._flat(params)).any():
             return self.score_obs(params).sum(axis=0)
         return self._objective().gradient(self._flat(params)).score
 
+    @named
     def score_factor(self, params: Any) -> ndarray:
         """Derivative of `loglikeobs` in the linear predictor, (n,)."""
         return self._weighted(self._pointwise(params)[1])
 
+    @named
     def score_obs(self, params: Any) -> ndarray:
         """Derivative of `loglikeobs` in the parameters, (n, p)."""
         return self.score_factor(params)[:, None] * self._rows.X[:].toarray()
 
+    @named
     def hessian_factor(self, params: Any) -> ndarray:
         """Second derivative of `loglikeobs` in the linear predictor, (n,)."""
         return -self._weighted(self._pointwise(params)[2])
 
+    @named
     def hessian(self, params: Any) -> ndarray:
         """Second derivative of `loglike`, (p, p)."""
         return -self.information(params)
 
+    @named
     def information(self, params: Any, expected: bool = False) -> ndarray:
         """Observed information, minus the Hessian, or the expected (Fisher) information, (p, p)."""
         return self._objective()(self._flat(params), expected).information
 
     # --------------------------------------------------------------------------------------------------- fit
     @documents_covariances
+    @named
     def fit(
         self,
         method: str = "irls",
@@ -443,7 +464,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         basis = narrow_basis(found)
         objective = objective if basis is None else objective.rotated(basis, found.exact)
         V = self._covariance(found, objective, cov_type, keywords)
-        results = self._results_class(self, found, V, method, shift)
+        size = len(self.exog_names), self._likelihood.n_eta
+        results = self._results_class(self, FitState.of_centred(found, V, *size, shift), method)
         if basis is not None:
             results._warn_of_no_digits()
         return results

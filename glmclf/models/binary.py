@@ -13,6 +13,7 @@ from glmclf.core.fit.estimate import scalar_maximum
 from glmclf.core.fit.offsets import typical
 from glmclf.core.likelihood import links
 from glmclf.core.likelihood.pointwise import Binomial
+from glmclf.core.rows.asked import named
 from glmclf.data.response.response import BinaryResponse
 from glmclf.models.base import Model
 from glmclf.results.regression.binary import BinaryResults
@@ -127,6 +128,7 @@ class BinaryModel(Model[BinaryResults]):
         return objective.gradient(self._null_intercept + shift).value
 
     # ----------------------------------------------------------------------------------------------- predict
+    @named
     def predict(self, params: Any, exog: Any = None, which: str = "mean", offset: Any = None) -> ndarray:
         """Predictions at any parameters.
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
+from glmclf.core.rows.asked import named
+
 Fitted = TypeVar("Fitted")
 
 
 class ConstrainedFits(Generic[Fitted]):
     """The part of a model that fits it under constraints."""
 
+    @named
     def fit_constrained(
         self: Any,
         constraints: Any,

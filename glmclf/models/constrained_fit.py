@@ -25,6 +25,7 @@ from glmclf.models.fit_options import check_converged, check_options
 from glmclf.results.hypotheses.linear import constraints
 from glmclf.results.regression.constrained import said
 from glmclf.results.regression.omitted import combination
+from glmclf.results.regression.state import FitState
 
 METHODS = ("irls", "newton", "bfgs", "lbfgs")
 
@@ -65,7 +66,8 @@ def fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_t
         fewer = objective
     fewer = fewer if basis is None else fewer.rotated(basis)
     V = constrained_covariance(model, found, fewer, cov_type, keywords)
-    results = model._results_class(model, found, V, method, shift)
+    size = len(model.exog_names), model._likelihood.n_eta
+    results = model._results_class(model, FitState.of_centred(found, V, *size, shift), method)
     results.__dict__["_keywords"] = keywords
     return results
 

@@ -16,6 +16,7 @@ from glmclf.core.gaussian import fit as gaussian
 from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian
 from glmclf.core.gaussian.moments import ClassMoments, class_ends, class_moments
 from glmclf.core.gaussian.singular import least_variances
+from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import of_one_float, rows_by_place
 from glmclf.data.reading.arrays import read_arrays
@@ -181,6 +182,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         return 1
 
     @property
+    @named
     def exog(self) -> ndarray:
         """The features, (n, p)."""
         return self._rows.X.toarray()

@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from glmclf import registry
 from glmclf.core.gaussian.moments import class_sizes
+from glmclf.core.rows.asked import named
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.response.response import MultinomialResponse
@@ -126,6 +127,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
         return self._response.reference
 
     @property
+    @named
     def endog(self) -> ndarray:
         """The response: codes of the levels in their order, (n,)."""
         return self._as_endog(self._rows.y)
@@ -157,6 +159,7 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
 
     # --------------------------------------------------------------------------------------------------- fit
     @documents_covariances
+    @named
     def fit(
         self,
         cov_type: str | None = None,

@@ -14,6 +14,7 @@ from numpy import ndarray
 
 from glmclf import registry
 from glmclf.core.design.columns import Dense, Sparse, from_pieces
+from glmclf.core.rows.asked import named
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.reading.arrays import read_arrays
@@ -268,6 +269,7 @@ class Inputs:
         return labels(self.exog_names)
 
     @property
+    @named
     def endog(self) -> ndarray:
         """The response as coded, (n,): 1 for the event, successes, or a fraction."""
         return self._as_endog(self._rows.y)
@@ -277,16 +279,19 @@ class Inputs:
         return np.asarray(y, dtype=np.float64)
 
     @property
+    @named
     def exog(self) -> ndarray:
         """The design, (n, k)."""
         return self._rows.X.toarray()
 
     @property
+    @named
     def offset(self) -> ndarray | None:
         """The offset, (n,), or None."""
         return self._rows.offset
 
     @cached_property
+    @named
     def k_constant(self) -> int:
         """1 if the columns hold or span a constant, else 0."""
         if self._design.k_constant or self.formula is None:

@@ -15,6 +15,7 @@ from glmclf.core.fit.estimate import estimate
 from glmclf.core.fit.offsets import typical
 from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.rows.asked import named
 from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError
 from glmclf.models.base import Model
@@ -112,6 +113,7 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
             self._notes.append(f"level{'s' if len(lost) > 1 else ''} {words} of {name}: no rows used, left out")
 
     @property
+    @named
     def endog(self) -> ndarray:
         """The response: codes of the levels in their order, (n,), or counts, (n, J)."""
         return self._as_endog(self._rows.y)
@@ -148,6 +150,7 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
         return self._design.terms
 
     @property
+    @named
     def wendog(self) -> ndarray:
         """The response as counts of each level, (n, J), in the order of `levels`."""
         return self._level_counts(self._rows.y)
@@ -289,11 +292,13 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
         w = self._rows.weights
         return values if w is None else (w[:, None] * values if np.ndim(values) == 2 else w * values)
 
+    @named
     def score_obs(self, params: Any) -> ndarray:
         """Derivative of `loglikeobs` in the parameters, (n, p), equation by equation."""
         X = self._rows.X[:].toarray()
         return np.hstack([X * u[:, None] for u in self.score_factor(params).T])
 
+    @named
     def hessian_factor(self, params: Any) -> ndarray:
         """Second derivatives of `loglikeobs` in the linear predictors, (n, J-1, J-1)."""
         r = self._rows
@@ -336,6 +341,7 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
         return objective.gradient(b + shift).value
 
     # ----------------------------------------------------------------------------------------------- predict
+    @named
     def predict(self, params: Any, exog: Any = None, which: str = "mean", offset: Any = None) -> ndarray:
         """Predictions at any parameters.
 

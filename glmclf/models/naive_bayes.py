@@ -21,6 +21,7 @@ from glmclf.core.naive_bayes.fit import (
     grouped,
     packed,
 )
+from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.feature_design import FeatureValues
 from glmclf.data.reading.feature_arrays import read_feature_arrays
@@ -187,6 +188,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         return 1
 
     @property
+    @named
     def exog(self) -> ndarray:
         """The features side by side, (n, p): codes for levels, NaN where missing."""
         return self._rows.X.toarray()

@@ -17,6 +17,7 @@ from glmclf.core.fit.offsets import centred, restored
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.unique_rows import distinct_rows, of_counts
 from glmclf.core.likelihood.objective import Deferred
+from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.errors import (
@@ -79,6 +80,7 @@ class Regularization(Inputs):
         _weighted: Any
         _beside_the_rows: Any
 
+    @named
     def fit_regularized(
         self,
         alpha: Any = None,
@@ -199,6 +201,7 @@ class Regularization(Inputs):
             return self._path(wanted, alphas, self._given_start(start_params, wanted))
         return self._penalised(wanted, self._given_start(start_params, wanted), refit)
 
+    @named
     def fit_regularized_cv(
         self,
         folds: Any = 10,
@@ -435,6 +438,7 @@ class Regularization(Inputs):
         """The result of one fit; `start` in the model's parameters."""
         from glmclf.core.penalised.problem import widened as widened_coefficients
         from glmclf.results.regression.penalized import REFIT, WORDS
+        from glmclf.results.regression.state import FitState
 
         k, q = len(self.exog_names), self._likelihood.n_eta
         found: Any
@@ -447,7 +451,8 @@ class Regularization(Inputs):
         if refit:
             warn(WORDS[REFIT], InferenceWarning)
         method = "limited-memory BFGS" if isinstance(found.inner, Deferred) else "proximal Newton"
-        return self._penalized_results_class(self, found, (cov, []), method)
+        state = FitState.of(found, (cov, []), k, q, self._offset_shift(omitted))  # type: ignore[attr-defined]
+        return self._penalized_results_class(self, state, method)
 
     def _finished(self, problem: Problem, fit) -> PenalisedEstimate:
         try:

@@ -17,7 +17,7 @@ from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, FormulaError
 from glmclf.inference.hypotheses import pooling, wald
 from glmclf.inference.hypotheses.pooling import Pooled, PooledWald
-from glmclf.results.requires import Needs, check_needs
+from glmclf.results.requires import Needs, check_needs, requires
 from glmclf.results.tables.frames import notebook
 from glmclf.results.wald import WaldInference
 
@@ -104,16 +104,19 @@ class PooledResults(WaldInference):
         self._theta = self._own.estimate
 
     @property
+    @requires()
     def nobs(self) -> float:
         """Observations of each data set."""
         return self.results[0].nobs
 
     @property
+    @requires()
     def df_resid(self) -> float:
         """Degrees of freedom if no value were missing."""
         return self.df_complete
 
     @property
+    @requires()
     def cov_type(self) -> str:
         """Name of the covariance type of the fits."""
         return self.results[0].cov_type
@@ -131,21 +134,25 @@ class PooledResults(WaldInference):
         return np.sqrt(self._own.total)
 
     @property
+    @requires()
     def df(self) -> Any:
         """Barnard and Rubin's degrees of freedom of each parameter."""
         return self._labelled(self._own.df)
 
     @property
+    @requires()
     def fmi(self) -> Any:
         """Fraction of missing information of each parameter."""
         return self._labelled(self._own.fmi)
 
     @property
+    @requires()
     def riv(self) -> Any:
         """Relative increase in variance due to the missing values, (1 + 1/m) B / U."""
         return self._labelled(self._own.riv)
 
     @property
+    @requires()
     def variances(self) -> pd.DataFrame:
         """The parts of each parameter's variance: within, between, total, and lambda, the share of the missing."""
         p = self._own
@@ -153,6 +160,7 @@ class PooledResults(WaldInference):
         return pd.DataFrame(columns, index=self._param_index)
 
     @property
+    @requires()
     def pvalues(self) -> Any:
         """Two-sided p-values of the hypotheses that a parameter is 0, from Student's t with `df`."""
         return self._labelled(wald.z_pvalues(self._z, self._own.df))
@@ -162,6 +170,7 @@ class PooledResults(WaldInference):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self._se > 0, self._theta / self._se, np.nan)
 
+    @requires()
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
         """Intervals estimate -/+ t se, Student's t with `df`: columns 0 and 1.
 
@@ -182,6 +191,7 @@ class PooledResults(WaldInference):
         return pd.DataFrame(ends, index=self._param_index, columns=[0, 1])
 
     # ------------------------------------------------------------------------------------------------------- tests
+    @requires()
     def t_test(self, r_matrix, *, use_t: bool | None = None) -> PooledTests:
         """Test of each row of R theta = q, pooled as a scalar, with Student's t.
 
@@ -208,6 +218,7 @@ class PooledResults(WaldInference):
         )
         return PooledTests(found, q, pd.Index([f"c{i}" for i in range(len(R))], dtype=object))
 
+    @requires()
     def wald_test(self, r_matrix, *, use_f: bool | None = None, scalar: bool = True) -> PooledWald:
         """Joint test D1 of R theta = q (Li, Raghunathan & Rubin 1991), F.
 
@@ -234,6 +245,7 @@ class PooledResults(WaldInference):
             raise NotImplementedError("wald_test(use_f=False) and scalar=False of pooled fits: D1 is one F statistic")
         return self._joint(*wald.linear_restrictions(*self._constraints(r_matrix)))
 
+    @requires()
     def f_test(self, r_matrix) -> PooledWald:
         """The same as `wald_test`."""
         return self.wald_test(r_matrix)
@@ -244,6 +256,7 @@ class PooledResults(WaldInference):
         d = np.array([r._contrasts(R)[0] - q for r in self.results])
         return pooling.joint_test(d, np.array([r.cov_params(R) for r in self.results]), self.df_complete)
 
+    @requires()
     def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = True) -> Any:
         """Joint test D1 of each term.
 
@@ -275,15 +288,18 @@ class PooledResults(WaldInference):
         table = pd.DataFrame(list(rows.values()), columns=columns, index=pd.Index(rows, dtype=object))
         return WaldTestResults(None, "F", None, table=table)
 
+    @requires()
     def nonlinear_test(self, hypothesis: Any, *, use_t: Any = None) -> Any:
         """Not of pooled fits; see `pool`."""
         raise NotImplementedError("nonlinear_test() of pooled fits: use t_test, or pool estimates of each fit by hand")
 
+    @requires()
     def t_test_pairwise(self, term_name: Any, method: Any = "holm", alpha: Any = 0.05, **options: Any) -> Any:
         """Not of pooled fits; see `pool`."""
         raise NotImplementedError("t_test_pairwise() of pooled fits: use t_test of the differences")
 
     # ------------------------------------------------------------------------------------------------ presentation
+    @requires()
     def summary(self, alpha: float = 0.05, exponentiate: bool = False) -> Summary:
         """The pooled estimates in one table, with degrees of freedom and fractions of missing information.
 

@@ -1,10 +1,12 @@
-"""Covariances by leverage, time and resampling: HC2, HC3, HAC, bootstrap, jackknife, few clusters.
+"""Covariances by leverage, time and resampling: HC2 to HC5, HAC, bootstrap, jackknife, few clusters.
 
 Numbers are R's, direct formulas in numpy, or identities. R's glm keeps the weights of the iteration before its last, so
 that its sandwiches have about ten digits; its jackknife, of fits, has more.
 """
 
+import functools
 import io
+import json
 import pickle
 import warnings
 
@@ -13,14 +15,18 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from properties.toys import MODELS, close, fit, make, shared, text, toy
-from references import digits, fitted, reference
+from references import ROOT, digits, fitted, model_keywords, reference
 
 import glmclf
 from glmclf import Logit, MNLogit, datasets
 from glmclf.errors import CollinearityWarning, EstimationError, InferenceWarning, SeparationWarning
 from glmclf.inference.covariance.resampling import drawn
 
-TYPES = {"HC2": {}, "HC3": {}, "HAC": {"maxlags": 3}, "bootstrap": {"reps": 12, "seed": 5}, "jackknife": {}}
+LEVERAGE = ("HC2", "HC3", "HC4", "HC4m", "HC5")
+TYPES = {
+    **{kind: {} for kind in LEVERAGE},
+    **{"HAC": {"maxlags": 3}, "bootstrap": {"reps": 12, "seed": 5}, "jackknife": {}},
+}
 BOOTSTRAP = {"reps": 12, "seed": 5}
 
 types = pytest.mark.parametrize("cov_type", TYPES)
@@ -71,6 +77,44 @@ R = {
 }
 
 
+@functools.cache
+def stored(file):
+    """HC2 to HC5 by mpmath, written out row by row, and by R's sandwich; see tests/reference/make."""
+    return json.loads((ROOT / f"leverage/{file}.json").read_text(encoding="utf-8"))["values"]
+
+
+@functools.cache
+def of_reference(name):
+    case, data = reference(name)
+    return getattr(glmclf, case["model"]).from_formula(case["formula"], data, **model_keywords(case)).fit()
+
+
+@pytest.mark.parametrize("kind", LEVERAGE)
+@pytest.mark.parametrize("name", stored("mpmath"))
+def test_of_multi_precision(name, kind):
+    expected = stored("mpmath")[name]
+    found = of_reference(name).with_cov(kind)
+    assert digits(np.ravel(found.bse, order="F"), expected[kind]["bse"]).min() > 11.5
+    size = np.sqrt(np.diag(expected[kind]["cov_params"]))
+    assert_allclose(found.cov_params() / np.outer(size, size), expected[kind]["cov_params"] / np.outer(size, size),
+                    rtol=0, atol=1e-11)  # fmt: skip
+    largest = expected["largest_leverage"]
+    assert largest < 0.99 and (kind != "HC5" or name != "wine__mnlogit" or largest > 9 * expected["mean_leverage"])
+
+
+@pytest.mark.parametrize("kind", LEVERAGE)
+@pytest.mark.parametrize("name", stored("sandwich"))
+def test_of_sandwich(name, kind):
+    """R's glm keeps the weights of the iteration before its last, and its bread is of the expected information."""
+    expected = stored("sandwich")[name][kind]
+    res = of_reference(name)
+    found = res.with_cov(kind)
+    A = res.model.information(res.params)
+    assert digits(A @ found.cov_params().to_numpy() @ A, expected["meat"]).min() > 7
+    if "bse" in expected:
+        assert digits(found.bse, expected["bse"]).min() > 7
+
+
 @pytest.mark.parametrize("name, kind", [(name, kind) for name, kinds in R.items() for kind in kinds])
 def test_of_r(name, kind):
     bse = fitted(name).with_cov(kind).bse
@@ -117,8 +161,20 @@ def test_hac():
 
 
 # ------------------------------------------------------------------------------------------------- direct formulas
+def delta(h, kind):
+    """Powers of 1 - h under squared scores, h the leverages of all rows."""
+    r = h / h.mean()
+    return {
+        "HC2": np.ones(len(h)),
+        "HC3": np.full(len(h), 2.0),
+        "HC4": np.minimum(4, r),
+        "HC4m": np.minimum(1, r) + np.minimum(1.5, r),
+        "HC5": np.minimum(r, max(4, 0.7 * r.max())) / 2,
+    }[kind]
+
+
 def direct(X, P, y, kind):
-    """Sandwich of scores D (I - W G)^-c u of a multinomial logit, written out row by row."""
+    """Sandwich of scores D (I - W G)^(-delta/2) u of a multinomial logit, written out row by row."""
     n, k = X.shape
     q = P.shape[1] - 1
     Y = (y[:, None] == np.arange(1, q + 1)).astype(float)
@@ -126,15 +182,17 @@ def direct(X, P, y, kind):
     D = [np.kron(np.eye(q), x[:, None]) for x in X]
     A = sum(d @ w @ d.T for d, w in zip(D, W, strict=True))
     meat = np.zeros((k * q, k * q))
-    for d, w, u in zip(D, W, Y - P[:, 1:], strict=True):
-        values, vectors = np.linalg.eig(np.eye(q) - w @ d.T @ np.linalg.solve(A, d))
-        power = (vectors * values ** (-0.5 if kind == "HC2" else -1.0)) @ np.linalg.inv(vectors)
+    WG = [w @ d.T @ np.linalg.solve(A, d) for d, w in zip(D, W, strict=True)]
+    c = delta(np.array([np.trace(m) for m in WG]), kind) / 2
+    for d, m, u, ci in zip(D, WG, Y - P[:, 1:], c, strict=True):
+        values, vectors = np.linalg.eig(np.eye(q) - m)
+        power = (vectors * values**-ci) @ np.linalg.inv(vectors)
         s = d @ (power @ u).real
         meat += np.outer(s, s)
     return np.linalg.solve(A, np.linalg.solve(A, meat).T)
 
 
-@pytest.mark.parametrize("kind", ["HC2", "HC3"])
+@pytest.mark.parametrize("kind", LEVERAGE)
 def test_several_equations(kind):
     res = of_levels("MNLogit")
     V = direct(res.model.exog, res.predict().to_numpy(), res.model.endog, kind)
@@ -153,11 +211,11 @@ def test_two_levels_are_a_logit(cov_type):
 
 
 def test_a_mean_in_closed_form():
-    """One proportion of n: h = 1/n, so HC2 and HC3 of the probability are S2 n/(n-1) and that squared over HC0."""
+    """One proportion of n: h = 1/n in all rows, their mean, so that powers of n/(n-1) stand over HC0."""
     res = fit("Logit", "y01 ~ 1")
     n, hc0 = 160, res.with_cov("HC0").bse["Intercept"]
-    assert_allclose(res.with_cov("HC2").bse, hc0 * np.sqrt(n / (n - 1)), rtol=1e-12)
-    assert_allclose(res.with_cov("HC3").bse, hc0 * n / (n - 1), rtol=1e-12)
+    for kind, power in {"HC2": 0.5, "HC3": 1.0, "HC4": 0.5, "HC4m": 1.0, "HC5": 0.25}.items():
+        assert_allclose(res.with_cov(kind).bse, hc0 * (n / (n - 1)) ** power, rtol=1e-12)
     k, N = toy().y01.sum(), n
     b = [np.log(s / (N - 1 - s)) for s in [k - 1] * k + [k] * (N - k)]
     assert_allclose(res.with_cov("jackknife").bse, np.sqrt((N - 1) * np.var(b)), rtol=1e-11)
@@ -239,7 +297,7 @@ def test_sampling_weights(model, cov_type):
     close(with_cov(c, cov_type).cov_params(), with_cov(fit(model, formula, t), cov_type).cov_params(), 1e-7, 1e-11)
 
 
-@pytest.mark.parametrize("kind", ["HC2", "HC3"])
+@pytest.mark.parametrize("kind", LEVERAGE)
 def test_leverage_of_a_weighted_row(kind):
     """Weighted leverage w_i v_i x'A^-1 x, scores times w_i."""
     res = make("Logit", "y ~ x1 + x2", toy(), weights="sw").fit()
@@ -247,7 +305,7 @@ def test_leverage_of_a_weighted_row(kind):
     v = w * p * (1 - p)
     A = np.linalg.inv(X.T * v @ X)
     h = v * np.einsum("ij,jk,ik->i", X, A, X)
-    S = X * (w * (y - p) / (1 - h) ** (0.5 if kind == "HC2" else 1))[:, None]
+    S = X * (w * (y - p) / (1 - h) ** (delta(h, kind) / 2))[:, None]
     assert_allclose(res.with_cov(kind).cov_params(), A @ S.T @ S @ A, rtol=1e-9)
 
 
@@ -269,7 +327,7 @@ def test_fractions(model, cov_type):
     assert np.isfinite(res.bse).all() and 0.5 < (res.bse / fit(model, "share ~ x1", small()).bse).median() < 2
 
 
-@pytest.mark.parametrize("cov_type", ["HC2", "HC3", "bootstrap", "jackknife"])
+@pytest.mark.parametrize("cov_type", [*LEVERAGE, "bootstrap", "jackknife"])
 @models
 def test_order_of_rows_does_not_matter(model, cov_type):
     t = small()
@@ -436,10 +494,10 @@ def separated(kind="Logit"):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_finite_coefficients_of_a_separated_fit(model):
-    """HC2 and HC3 are those of the rows that are not decided; these count for HAC, in their places."""
+    """HC2 to HC5 are those of the rows that are not decided; these count for HAC, in their places."""
     res = separated(model)
     rest = fit(model, "y ~ x1", res.model.data.frame.query("z == 0"))
-    for kind in ("HC2", "HC3"):
+    for kind in LEVERAGE:
         close(res.with_cov(kind).bse["x1"], rest.with_cov(kind).bse["x1"], 1e-8)
     close(res.with_cov("HAC", maxlags=0).bse["x1"], res.with_cov("HC0").bse["x1"], 1e-10)
     S = rest.model.score_obs(rest.params)
@@ -469,8 +527,9 @@ def test_bias_reduced_fits(model):
         X, p, y = res.model.exog, res.fittedvalues.to_numpy(), toy().y01.to_numpy()
         A = np.linalg.inv(X.T * (p * (1 - p)) @ X)
         h = p * (1 - p) * np.einsum("ij,jk,ik->i", X, A, X)
-        S = X * ((y - p) / (1 - h))[:, None]
-        assert_allclose(res.with_cov("HC3").cov_params(), A @ S.T @ S @ A, rtol=1e-9)
+        for kind in LEVERAGE:
+            S = X * ((y - p) / (1 - h) ** (delta(h, kind) / 2))[:, None]
+            assert_allclose(res.with_cov(kind).cov_params(), A @ S.T @ S @ A, rtol=1e-9)
 
 
 # ------------------------------------------------------------------------------------------------- leverage of one
@@ -478,7 +537,7 @@ def test_a_row_of_leverage_one_is_named():
     t = pd.DataFrame({"won": [4, 3, 7, 2], "lost": [5, 6, 2, 8], "x": [0.0, 1, 2, 0], "g": list("aaab")})
     t.index = ["p", "q", "r", "s"]
     res = fit("Logit", "won + lost ~ x + g", t)
-    for kind in ("HC2", "HC3"):
+    for kind in LEVERAGE:
         with pytest.raises(EstimationError, match=f"\"{kind}\" divides by 1 - leverage, which is 0 for row 's'") as e:
             res.with_cov(kind)
         assert '"HC1"' in str(e.value)
@@ -576,8 +635,9 @@ def test_blocks_do_not_matter():
     u = res.model.endog - p
     A = np.linalg.inv(X.T * (p * (1 - p)) @ X)
     h = p * (1 - p) * np.einsum("ij,jk,ik->i", X, A, X)
-    S = X * (u / (1 - h))[:, None]
-    assert_allclose(res.with_cov("HC3").bse, np.sqrt(np.diag(A @ S.T @ S @ A)), rtol=1e-9)
+    for kind in LEVERAGE:
+        S = X * (u / (1 - h) ** (delta(h, kind) / 2))[:, None]
+        assert_allclose(res.with_cov(kind).bse, np.sqrt(np.diag(A @ S.T @ S @ A)), rtol=1e-9)
     S = X * u[:, None]
     G = S[1:].T @ S[:-1]
     V = A @ (S.T @ S + 0.5 * (G + G.T)) @ A
@@ -621,7 +681,7 @@ def test_perfectly_fitted_rows_are_warned_of(model):
 
 
 @pytest.mark.parametrize("cov_type, kwds", [
-    ("HC1", {}), ("HC2", {}), ("HC3", {}), ("HAC", {}), ("jackknife", {}), ("bootstrap", BOOTSTRAP)
+    ("HC1", {}), *((kind, {}) for kind in LEVERAGE), ("HAC", {}), ("jackknife", {}), ("bootstrap", BOOTSTRAP)
 ])
 def test_perfectly_fitted_rows_in_every_type(cov_type, kwds):
     res = make("Logit", "s + f ~ x", counts(2), freq_weights=np.array([20, 30])).fit()
@@ -634,7 +694,7 @@ def test_rows_with_residuals_are_not_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         res = make("Logit", "s + f ~ x", table).fit()
-        for cov_type in ("HC0", "HC3", "HAC", "jackknife"):
+        for cov_type in ("HC0", "HC3", "HC4", "HC4m", "HC5", "HAC", "jackknife"):
             res.with_cov(cov_type)
         res.with_cov("cluster", groups="k")
     with pytest.warns(InferenceWarning, match=ALONE):
@@ -647,7 +707,7 @@ def test_as_many_rows_as_parameters():
         with pytest.raises(ValueError, match="more observations than parameters"):
             two.with_cov(cov_type)
     for res in (two, make("Logit", "s + f ~ 1", counts(1)).fit()):
-        for cov_type in ("HC2", "HC3", "jackknife"):
+        for cov_type in (*LEVERAGE, "jackknife"):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 with pytest.raises(EstimationError, match='Use "nonrobust"'):  # others are refused here

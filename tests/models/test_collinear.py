@@ -100,7 +100,9 @@ def test_as_the_fit_without_them(model, kind):
 
 
 @every
-@pytest.mark.parametrize("cov", ["expected", "HC0", "HC1", "HC2", "HC3", "HAC", "cluster", "jackknife"])
+@pytest.mark.parametrize(
+    "cov", ["expected", "HC0", "HC1", "HC2", "HC3", "HC4", "HC4m", "HC5", "HAC", "cluster", "jackknife"]
+)
 def test_covariances(model, cov):
     if cov == "jackknife" and model != "Logit":
         pytest.skip("one model is enough for 160 fits")

@@ -60,7 +60,7 @@ def test_equal_coefficients_are_one_of_the_sum(model):
 
 
 @models
-@pytest.mark.parametrize("cov", ["expected", "HC0", "HC1", "HC2", "HC3", "HAC", "cluster"])
+@pytest.mark.parametrize("cov", ["expected", "HC0", "HC1", "HC2", "HC3", "HC4", "HC4m", "HC5", "HAC", "cluster"])
 def test_covariances_of_what_is_free(model, cov):
     keywords = {"groups": "firm"} if cov == "cluster" else {}
     res = make(model, "y ~ x1 + x2", toy()).fit_constrained("x1 = x2", cov_type=cov, cov_kwds=keywords)
@@ -308,7 +308,8 @@ def test_augment_has_the_leverage_of_what_is_free(model):
 
 
 @pytest.mark.parametrize(
-    ("cov", "keywords"), [("HC0", {}), ("HC3", {}), ("HAC", {"maxlags": 3}), ("cluster", {"groups": "firm"})]
+    ("cov", "keywords"),
+    [("HC0", {}), ("HC3", {}), ("HC4", {}), ("HC5", {}), ("HAC", {"maxlags": 3}), ("cluster", {"groups": "firm"})],
 )
 def test_wald_test_has_the_covariance_of_the_fit(cov, keywords):
     m = model("Probit")
@@ -318,7 +319,7 @@ def test_wald_test_has_the_covariance_of_the_fit(cov, keywords):
     for again in (m.fit_constrained("x1 = x2").with_cov(cov, **by_value), pickle.loads(pickle.dumps(res))):
         assert again.constraint_test("wald") == pytest.approx(res.constraint_test("wald"))
     assert res.constraint_test() == m.fit_constrained("x1 = x2").constraint_test()
-    if cov in ("HC0", "HC3"):
+    if cov.startswith("HC"):
         assert res.constraint_test("score") == res.constraint_test("score", cov_type="HC0")
     else:
         with pytest.raises(NotImplementedError, match=f"score.*{cov}"):

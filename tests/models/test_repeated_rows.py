@@ -99,7 +99,7 @@ def test_weights_offset_counts(model, keywords, counts, both, form):
 
 
 @every
-@pytest.mark.parametrize("cov", ["expected", "HC0", "HC1", "HC3", "cluster"])
+@pytest.mark.parametrize("cov", ["expected", "HC0", "HC1", "HC3", "HC4", "HC5", "cluster"])
 @pytest.mark.parametrize("keywords", [{}, {"freq_weights": "k"}])
 def test_covariances_are_of_rows(model, cov, keywords, both):
     options = {"cov_type": cov, "cov_kwds": {"groups": "cluster"} if cov == "cluster" else None}

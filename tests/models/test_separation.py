@@ -248,7 +248,7 @@ def test_hc2_hc3_and_influence_of_the_rows_left():
     t = toy().assign(d=(np.arange(160) % 9 == 0).astype(int))
     t.loc[t.d == 1, "y01"] = 1
     res, left = fitted(make("Logit", "y01 ~ x1 + d", t)), make("Logit", "y01 ~ x1", t[t.d == 0]).fit()
-    for kind in ("HC2", "HC3"):
+    for kind in ("HC2", "HC3", "HC4", "HC4m", "HC5"):
         close(res.with_cov(kind).bse[["Intercept", "x1"]], left.with_cov(kind).bse, 1e-8)
     a, b = res.get_influence(), left.get_influence()
     close(a.hat_matrix_diag[t.d == 0], b.hat_matrix_diag, 1e-8)
@@ -262,8 +262,9 @@ def test_hc2_hc3_and_influence_of_the_rows_left():
     multi = fitted(reference_model("sep_mnlogit__mnlogit_separation"))
     with pytest.raises(NotImplementedError, match="separated"):
         multi.get_influence()
-    with pytest.raises(NotImplementedError, match="HC3"):
-        multi.with_cov("HC3")
+    for kind in ("HC3", "HC4", "HC5"):
+        with pytest.raises(NotImplementedError, match=kind):
+            multi.with_cov(kind)
 
 
 @pytest.mark.parametrize("name", ["sep_mnlogit__mnlogit_separation", "iris__mnlogit_separation"])

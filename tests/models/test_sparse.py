@@ -81,7 +81,9 @@ def test_methods(model, method):
 
 
 @every
-@pytest.mark.parametrize("cov", ["expected", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC", "bootstrap"])
+@pytest.mark.parametrize(
+    "cov", ["expected", "HC0", "HC1", "HC2", "HC3", "HC4", "HC4m", "HC5", "cluster", "HAC", "bootstrap"]
+)
 def test_covariances(model, cov):
     kwds = {"cluster": {"groups": np.arange(N) % 50}, "HAC": {"maxlags": 3}, "bootstrap": {"reps": 20, "seed": 1}}
     a, b = fits(model, options={"cov_type": cov, "cov_kwds": kwds.get(cov)})

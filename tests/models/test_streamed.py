@@ -98,6 +98,10 @@ CASES = {
     "subset": (Logit, "y ~ x + g", {"subset": "z > 0.2 and g != 'c'"}, {}),
     "HC1": (Logit, "y ~ x + g", {}, {"cov_type": "HC1"}),
     "HC3": (Logit, "y ~ x + g", {"freq_weights": "f"}, {"cov_type": "HC3"}),
+    "HC4": (Probit, "y ~ x + g", {"freq_weights": "f"}, {"cov_type": "HC4"}),
+    "HC4m": (CLogLog, "y ~ x + g", {}, {"cov_type": "HC4m"}),
+    "HC5": (Logit, "y ~ x + g", {"freq_weights": "f"}, {"cov_type": "HC5"}),
+    "HC5 of weights": (Logit, "y ~ x + g", {"weights": "w"}, {"cov_type": "HC5"}),
     "clusters": (Logit, "y ~ x + g", {}, {"cov_type": "cluster", "cov_kwds": {"groups": "firm"}}),
     "two groupings": (Logit, "y ~ x + g", {}, {"cov_type": "cluster", "cov_kwds": {"groups": ["firm", "year"]}}),
     "firth": (Logit, "y ~ x + g", {}, {"bias_reduction": "firth"}),
@@ -820,7 +824,7 @@ def test_passes_of_results_are_those_of_the_guide(model, read_anew):
     took = counted.passes(res.summary)[1]
     assert took == summary or (model is Logit and took == 0)  # of small effects nothing is to be said
     assert counted.passes(res.summary)[1] == 0
-    for name, cost in {"HC0": HC0, "HC3": HC3}.items():
+    for name, cost in {"HC0": HC0, "HC3": HC3, "HC4": HC3, "HC4m": HC3, "HC5": HC3 and HC3 + 1}.items():
         assert cost is None or counted.passes(lambda name=name: made.fit(cov_type=name))[1] == own + cost
     assert counted.passes(lambda: made.fit(cov_type="cluster", cov_kwds={"groups": "firm"}))[1] == own + cluster
     for one in (res.pred_table, res.calibration, res.classification_report, res.gof_test, res.pseudo_rsquared):

@@ -73,7 +73,7 @@ def test_fit(name, columns):
     def law(c):
         res = model(name, columns, c).fit()
         parts = [numbers(res, c), np.ravel(res.bse), [res.llr]]
-        parts += [np.ravel(res.with_cov(kind).bse) for kind in ("expected", "HC0", "HC3")]
+        parts += [np.ravel(res.with_cov(kind).bse) for kind in ("expected", "HC0", "HC3", "HC4", "HC5")]
         parts += [statistics(res, columns), np.ravel(res.get_influence().cooks_distance)]
         extra = DATA.x**2
         return np.concatenate([*parts, [res.score_test(exog_extra=extra).statistic]])

@@ -1,5 +1,6 @@
 """What methods of results need of a fit is said of each of them, and refused for every kind of fit that lacks it."""
 
+import contextlib
 import functools
 import inspect
 import warnings
@@ -9,9 +10,12 @@ import pandas as pd
 import pytest
 
 from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
+from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.errors import DataError
 from glmclf.results.generative.discriminant import DiscriminantResults
+from glmclf.results.generative.implied_logit import ImpliedLogit
 from glmclf.results.generative.naive_bayes import NaiveBayesResults
+from glmclf.results.pooling import PooledResults
 from glmclf.results.regression.binary import BinaryResults
 from glmclf.results.regression.multinomial import MultinomialResults
 from glmclf.results.regression.penalized import RegularizedBinaryResults, RegularizedMultinomialResults
@@ -19,7 +23,7 @@ from glmclf.results.requires import REFUSALS, SPECIAL, Kind, Needs, is_of, needs
 
 RESULTS = (
     *(BinaryResults, MultinomialResults, RegularizedBinaryResults, RegularizedMultinomialResults),
-    *(DiscriminantResults, NaiveBayesResults),
+    *(DiscriminantResults, NaiveBayesResults, ImpliedLogit, PooledResults),
 )
 
 
@@ -84,6 +88,8 @@ FITS = {
     "pseudo-likelihood": (lambda: of(MNLogit, "m", weights="w").fit(), {Kind.PSEUDO}),
     "not converged": (lambda: of(Logit).fit(maxiter=1), {Kind.UNCONVERGED}),
     "stream": (lambda: stream(Logit).fit(), {Kind.STREAMED}),
+    "several classes": (lambda: stream(MNLogit, "m").fit(), {Kind.STREAMED}),
+    "stream, ridge": (lambda: stream(Logit).fit_regularized(0.1), {Kind.STREAMED, Kind.PENALISED, Kind.NOT_REFIT}),
     "generative stream": (lambda: stream(LDA).fit(), {Kind.STREAMED}),
     "without rows": (lambda: without_rows(of(QDA).fit()), {Kind.WITHOUT_ROWS}),
     "generative": (lambda: of(NaiveBayes, "m").fit(), set()),
@@ -102,6 +108,7 @@ def fit(name):
 @pytest.mark.parametrize("name", FITS)
 def test_kinds(name):
     assert {kind for kind in Kind if is_of(fit(name), kind)} == FITS[name][1]
+    assert {kind for _, kinds in FITS.values() for kind in kinds} == {*Kind} - {Kind.OF_SHRUNK}
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -115,8 +122,17 @@ def test_what_a_fit_lacks_is_refused_whatever_else_is_given(name):
             if is_of(res, refusal.kind) and (not refusal.only or asked in refusal.only)
         ]
         if lacking:
-            with pytest.raises(lacking[0].error, match=rf"^{asked}\b"):
+            error = lacking[0].error if inspect.isclass(lacking[0].error) else DataError
+            with pytest.raises(error, match=rf"^{asked}\b"):
                 getattr(res, asked)()
+
+
+def test_the_logit_of_a_shrunk_fit_has_no_tests():
+    res = fit("shrunk").discriminant
+    assert is_of(res, Kind.OF_SHRUNK)
+    for name in [n for n in public(ImpliedLogit) if Needs.TESTS in needs_of(ImpliedLogit, n)]:
+        with pytest.raises(ValueError, match="regularised discriminant is biased"):
+            getattr(res, name)()
 
 
 def test_a_new_method_is_refused_to_all_that_lack_what_it_needs():
@@ -134,6 +150,28 @@ def test_a_new_method_is_refused_to_all_that_lack_what_it_needs():
     for name in ("pseudo-likelihood", "not converged", "generative pseudo-likelihood"):
         with pytest.raises(ValueError, match="^osius_rojek_test"):
             osius_rojek_test(fit(name))
+
+
+def takes_rows(results, name):
+    """Whether a method takes other rows than those of the fit, which it needs only without them."""
+    found = inspect.getattr_static(results, name)
+    return inspect.isfunction(found) and "newdata" in inspect.signature(found).parameters
+
+
+@pytest.mark.parametrize("name", ["stream", "several classes", "stream, ridge", "generative stream"])
+def test_all_else_is_answered_from_sums_over_parts(name):
+    res = fit(name)
+    for asked in {*public(type(res))} - {"remove_data"}:
+        if Needs.ROWS in needs_of(type(res), asked) or takes_rows(type(res), asked):
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with contextlib.suppress(TypeError, ValueError, AttributeError, NotImplementedError):  # for other reasons
+                try:
+                    found = getattr(res, asked)
+                    _ = found() if inspect.ismethod(found) else found
+                except RowsElsewhereError:
+                    pytest.fail(f"{asked} needs the rows, which @requires(Needs.ROWS) should say")
 
 
 def test_rows_one_by_one():

@@ -55,6 +55,11 @@ class Reduction:
     penalised: float | None = None
     flic: bool = False
 
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Reduction:
+        """The reduction that a file has."""
+        return cls(stored["kind"], stored["penalised"], stored["flic"])
+
 
 @dataclass(frozen=True)
 class ReducedEstimate(Estimate):
@@ -66,6 +71,10 @@ class ReducedEstimate(Estimate):
     """
 
     reduction: Reduction | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a file keeps of the reduction."""
+        return {"reduction": vars(self.reduction).copy()}
 
 
 def has_penalised_likelihood(kind: str, objective: Objective) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy import ndarray
@@ -100,6 +100,16 @@ class Constraint:
     def __str__(self) -> str:
         return ", ".join(self.words)
 
+    def to_dict(self) -> dict[str, Any]:
+        """What a file keeps."""
+        return {**vars(self), "words": list(self.words)}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Constraint:
+        """The constraint that a file has."""
+        R, q, Q, origin = (np.array(stored[name], dtype=float) for name in ("R", "q", "Q", "origin"))
+        return cls(R, q, Q.reshape(len(origin), -1), origin, tuple(stored["words"]), bool(stored["null"]))
+
     def mapped(self, A: ndarray, inverse: ndarray) -> Constraint:
         """The same of A theta, in names of its own."""
         return replace(self, R=self.R @ inverse, Q=A @ self.Q, origin=A @ self.origin)
@@ -131,6 +141,31 @@ class ConstrainedEstimate(Estimate):
     """
 
     constraint: Constraint | None = None
+
+    def free_count(self, lost: int) -> float:
+        """How many parameters are free, each constraint one less."""
+        assert self.constraint is not None
+        return len(self.fit.theta) - len(self.constraint.q) - lost
+
+    def fixed(self, R: ndarray) -> tuple[ndarray, ndarray]:
+        """Which combinations the constraints fix, and at which values."""
+        assert self.constraint is not None
+        return self.constraint.fixed(R)
+
+    @property
+    def fixed_parameters(self) -> ndarray:
+        """Which parameters the constraints fix, (p,)."""
+        return self.fixed(np.eye(len(self.fit.theta)))[0]
+
+    def mapped(self, A: ndarray, inverse: ndarray, order: list[int]) -> Self:
+        """The estimate of A theta, whose constraints keep their words."""
+        assert self.constraint is not None
+        return replace(super().mapped(A, inverse, order), constraint=self.constraint.mapped(A, inverse))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a file keeps of the constraints."""
+        assert self.constraint is not None
+        return {"constraint": self.constraint.to_dict()}
 
 
 def free_parameters(R: ndarray, q: ndarray, size: ndarray) -> tuple[ndarray, ndarray, ndarray]:

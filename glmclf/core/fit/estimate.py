@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy import ndarray
@@ -62,7 +63,63 @@ class Estimate:
     @property
     def theta(self) -> ndarray:
         """The estimate in the coordinates of X."""
-        return from_basis(self.basis, self.fit.theta)
+        return self.reported(from_basis(self.basis, self.fit.theta))
+
+    # what kinds of estimates answer in their own way
+    def reported(self, theta: ndarray) -> ndarray:
+        """Parameters as they are reported, from finite ones in the coordinates of X."""
+        return theta
+
+    @property
+    def reported_size(self) -> int:
+        """How many parameters are reported."""
+        return len(self.fit.theta)
+
+    def free_count(self, lost: int) -> float:
+        """How many parameters are free, where `lost` are of columns that were left out."""
+        return len(self.fit.theta) - lost
+
+    @property
+    def infinite(self) -> ndarray:
+        """Signs of the infinite parameters, NaN where they have none, and 0 of finite ones, (p,)."""
+        return np.zeros(len(self.fit.theta))
+
+    def signs(self, R: ndarray) -> ndarray:
+        """Signs of infinite combinations, rows of R (., p), NaN where they have none, and 0 of finite ones."""
+        return np.zeros(len(R))
+
+    def fixed(self, R: ndarray) -> tuple[ndarray, ndarray]:
+        """Which combinations, rows of R (., p), have one value whatever the data are; and these values, else NaN."""
+        return np.zeros(len(R), dtype=bool), np.full(len(R), np.nan)
+
+    @property
+    def fixed_parameters(self) -> ndarray:
+        """Which parameters have one value whatever the data are, (p,)."""
+        return np.zeros(len(self.fit.theta), dtype=bool)
+
+    def coordinates(self, R: ndarray) -> ndarray:
+        """Combinations of the parameters of X, rows of R (., p), as such of those of `fit`."""
+        if self.basis is None:
+            return R
+        k, T = len(self.basis), triangular_inverse(self.basis)
+        return np.hstack([product(R[:, i : i + k], T) for i in range(0, R.shape[1], k)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a file keeps of this kind of estimate alone."""
+        return {}
+
+    def mapped(self, A: ndarray, inverse: ndarray, order: list[int]) -> Self:
+        """The estimate of A theta: against another base, whose classes are in the `order` given.
+
+        Its basis is that of each equation, which A mixes without changing it.
+        """
+        e = self.fit.evaluation
+        evaluation = Evaluation(e.value, inverse.T @ e.score, inverse.T @ e.information @ inverse)
+        return replace(self, fit=replace(self.fit, theta=A @ self.fit.theta, evaluation=evaluation))
+
+    def without_rows(self) -> Self:
+        """The estimate without what has an entry a row."""
+        return self
 
 
 def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:

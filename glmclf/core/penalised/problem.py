@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from glmclf.core.fit.aliasing import places_kept, wide
 from glmclf.core.fit.constraints import Within
-from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
+from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, from_basis
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers.kronecker import Kronecker, Part, lbfgs
 from glmclf.core.fit.solvers.loop import Fit
@@ -331,6 +331,26 @@ class PenalisedEstimate(Estimate):
     constant: int | None = None
 
     @property
+    def theta(self) -> ndarray:
+        """The model's parameters."""
+        return from_basis(self.basis, self.fit.theta)
+
+    def reported(self, theta: ndarray) -> ndarray:
+        """The coefficients, whatever parameters they make."""
+        assert self.b is not None
+        return self.b
+
+    @property
+    def reported_size(self) -> int:
+        """How many coefficients there are."""
+        assert self.b is not None
+        return len(self.b)
+
+    def free_count(self, lost: int) -> float:
+        """Effective degrees of freedom."""
+        return float(self.shares.sum())
+
+    @property
     def V(self) -> ndarray:
         """Covariance of b, (d, d)."""
         assert self.spread is not None
@@ -341,6 +361,23 @@ class PenalisedEstimate(Estimate):
         """Effective degrees of freedom of each coefficient, (d,)."""
         assert self.spread is not None
         return self.spread.shares
+
+    def penalty_to_dict(self) -> dict[str, Any]:
+        """What a file keeps of the penalty and of what follows from it."""
+        p = self.penalty
+        assert p is not None
+        return {
+            **{"alpha": p.alpha, "L1_wt": p.L1_wt, "n": p.n, "b": self.b, "V": self.V, "shares": self.shares},
+            **{"kkt": self.kkt, "symmetric": self.symmetric, "constant": self.constant},
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any], found: Estimate) -> PenalisedEstimate:
+        """The estimate that a file has, of which `found` is the part that others have, too."""
+        p: dict[str, Any] = {name: np.array(v) if isinstance(v, list) else v for name, v in stored.items()}
+        parts: dict[str, Any] = {name: p[name] for name in ("b", "kkt", "symmetric", "constant")}
+        parts |= {"penalty": Penalty(p["alpha"], p["L1_wt"], p["n"]), "spread": Spread.of(p["V"], p["shares"])}
+        return cls(found.fit, found.basis, omitted=found.omitted, exact=found.exact, **parts)
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,11 @@ def asked_for() -> str:
     return "this" if found is None else spelled(*found)
 
 
-def method_asked_for() -> Any:
-    """What the user asked for, itself."""
+def takes_rows() -> bool:
+    """Whether what the user asked for takes other rows in place of those of the fit."""
     found = _asked.get()
-    return None if found is None else inspect.getattr_static(type(found[0]), found[1], None)
+    method = None if found is None else inspect.getattr_static(type(found[0]), found[1], None)
+    return inspect.isfunction(method) and not {"newdata", "exog"}.isdisjoint(inspect.signature(method).parameters)
 
 
 def spelled(owner: Any, name: str) -> str:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from glmclf.core.design.columns import Dense
-from glmclf.core.rows import asked
+from glmclf.core.rows.asked import asked_for, takes_rows
 from glmclf.core.rows.blocks import RUN, Blocks
 from glmclf.errors import DataError
 
 MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say
 FEW = 16  # rows that show what the arrays of others are like
-LAYERS = ("glmclf.results.", "glmclf.models.")  # of what a user asks for
 
 
 class RowsElsewhereError(NotImplementedError, AttributeError):
@@ -35,36 +32,17 @@ class RowsElsewhereError(NotImplementedError, AttributeError):
 
 
 def _needs_rows() -> str:
-    name, method = asked_for()
-    new = "give it new data, or " if _takes_rows(method) else ""
+    new = "give it new data, or " if takes_rows() else ""
     return (
-        f"{name} needs the rows of the fit one by one, which are in a stream: {new}use a fit to a sample in memory. "
-        "augment(source) has predictions of all rows, part by part"
+        f"{asked_for()} needs the rows of the fit one by one, which are in a stream: {new}use a fit to a sample in "
+        "memory. augment(source) has predictions of all rows, part by part"
     )
-
-
-def _takes_rows(method: Any) -> bool:
-    return inspect.isfunction(method) and not {"newdata", "exog"}.isdisjoint(inspect.signature(method).parameters)
-
-
-def asked_for() -> tuple[str, Any]:
-    """What was called first of what is public: its name, for a message, and itself."""
-    frame: Any = sys._getframe(1)
-    found: tuple[str, Any] = "this", None
-    while frame is not None:
-        word, owner = frame.f_code.co_name, frame.f_locals.get("self")
-        public = not word.startswith("_") and frame.f_globals.get("__name__", "").startswith(LAYERS)
-        if public and hasattr(type(owner), word):
-            method = getattr(type(owner), word)
-            found = f"{word}()" if inspect.isfunction(method) else word, method
-        frame = frame.f_back
-    return found if found[1] is not None else (asked.asked_for(), asked.method_asked_for())
 
 
 def rows_removed() -> DataError:
     """What is asked for needs rows that nobody has any more."""
     return DataError(
-        f"{asked_for()[0]} needs the rows of the fit, which were removed or not saved, or are in a stream, "
+        f"{asked_for()} needs the rows of the fit, which were removed or not saved, or are in a stream, "
         "which a pickle does not keep: pass new data, or fit again"
     )
 
@@ -347,8 +325,8 @@ def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) 
 
 def too_many(n: int) -> str:
     """Why numbers of n rows are not gathered."""
-    name, method = asked_for()
-    instead = "give it some of them as newdata=" if _takes_rows(method) else "use a fit to a sample in memory"
+    instead = "give it some of them as newdata=" if takes_rows() else "use a fit to a sample in memory"
+    name = asked_for()
     return f"{name} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: {instead}"
 
 

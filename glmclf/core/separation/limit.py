@@ -37,7 +37,7 @@ class LimitEstimate(Estimate):
     Attributes
     ----------
     cone : Cone
-        Directions along which the likelihood never falls.
+        Directions along which the likelihood never falls. Where the rows are gone it is all that is left of the limit.
     kept : (p - r,) integer ndarray
         Parameters of the limit.
     rows : integer ndarray or Elsewhere
@@ -57,10 +57,34 @@ class LimitEstimate(Estimate):
     inner: Any = None
     objective: Any = None
 
+    def reported(self, theta: ndarray) -> ndarray:
+        """Parameters: inf, -inf, or NaN for those that directions of both signs change."""
+        return at_infinity(theta, self.cone.signs)
+
     @property
-    def theta(self) -> ndarray:
-        """The estimate: inf, -inf, or NaN for parameters that directions of both signs change."""
-        return at_infinity(self.fit.theta, self.cone.signs)
+    def infinite(self) -> ndarray:
+        """Signs of the infinite parameters, NaN where directions of both signs change them, and 0 of finite ones."""
+        return self.cone.signs
+
+    def signs(self, R: ndarray) -> ndarray:
+        """Signs of infinite combinations, NaN where directions of both signs change them, and 0 of finite ones."""
+        return self.cone.sign_of(R)
+
+    def mapped(self, A: ndarray, inverse: ndarray, order: list[int]) -> LimitEstimate:
+        """The estimate of A theta, without its limit, which is in the coordinates of the fit."""
+        gone = self.ruled_out
+        if isinstance(gone, ndarray):
+            gone = gone[:, order]
+        found = replace(super().mapped(A, inverse, order), cone=self.cone.mapped(A)).without_rows()
+        return replace(found, ruled_out=gone)
+
+    def without_rows(self) -> LimitEstimate:
+        """The estimate without its limit, which is one of rows."""
+        return replace(self, kept=None, rows=None, ruled_out=None, inner=None, objective=None)
+
+    def with_fewest_facets(self) -> LimitEstimate:
+        """The estimate with those facets of its cone alone that others do not imply, and no row that it decides."""
+        return replace(self, cone=replace(self.cone, facets=self.cone.extreme, decided=np.zeros(0, dtype=bool)))
 
     def with_columns(self, Z: ndarray) -> tuple[Any, ndarray, ndarray]:
         """The limit with more columns Z of all rows, its estimate with zeros for them, and the places of these."""

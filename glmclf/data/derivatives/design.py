@@ -2,7 +2,7 @@
 
 The code of each factor runs once more with a dual number in place of the variable; a transform that remembers its
 training rows has a derivative of its own. Where the code cannot take a dual number (a function of the caller's),
-differences are extrapolated to a step of 0 (Richardson 1911; Ridders 1982), and what does not converge is refused.
+differences of smaller and smaller steps are taken (scipy.differentiate), and what does not converge is refused.
 The factors' derivatives make those of X by the product rule, term by term.
 """
 

@@ -1,17 +1,17 @@
-"""Derivatives of functions that are known by their values only: differences, extrapolated to a step of 0.
-
-Ridders, C. J. F. (1982), Accurate computation of F'(x) and F'(x) F''(x), Advances in Engineering Software 4, 75-76.
-"""
+"""Derivatives of functions that are known by their values only: scipy's differences, from both sides or one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-LEVELS = 10  # halvings of the step
-TOLERANCE = 1e-6
+TOLERANCE = 1e-6  # largest error, relative to the slopes about the place, of a derivative that is used
+PROMISED = 1e-10  # relative error above which steps of another scale are tried, too
+ROUNDING = 1e-14  # of a function's values, relative
+REFINED_TO = {"rtol": 1e-13, "atol": 0.0}  # relative error at which steps are not halved further
 
 
 def sizes(x: ndarray, spread: float) -> tuple[ndarray, ndarray]:
@@ -40,18 +40,19 @@ def settled(
     (n, c) ndarray, (n,) bool ndarray
         NaN where no scale served. At a kink the derivative to the right.
     """
-    out, sure = np.full((len(x), 1), np.nan), np.zeros(len(x), dtype=bool)
+    out, error = np.full((len(x), 1), np.nan), np.full(len(x), np.inf)
     for size in scales:
-        todo = rows & ~sure
+        todo = rows & (error > PROMISED)
         if todo.any():
-            found, good = _extrapolated(at, x, 0.1 * np.where(todo & np.isfinite(size), size, 1.0))
-            good &= todo
-            out, sure = np.where(good[:, None], found, out), sure | good
-    return out, sure
+            found, found_error = _differentiated(at, x, 0.1 * np.where(todo & np.isfinite(size), size, 1.0))
+            better = todo & (found_error < error)
+            out, error = np.where(better[:, None], found, out), np.where(better, found_error, error)
+    sure = error <= TOLERANCE
+    return np.where(sure[:, None], out, np.nan), sure
 
 
-def _extrapolated(at: Callable[[ndarray], ndarray], x: ndarray, step: ndarray) -> tuple[ndarray, ndarray]:
-    """Derivative at x by Ridders' table, from both sides or, at a kink, from the right; and where it is sure."""
+def _differentiated(at: Callable[[ndarray], ndarray], x: ndarray, step: ndarray) -> tuple[ndarray, ndarray]:
+    """Derivative at x from both sides or, at a kink, from the right; and its error, relative to the slopes about x."""
     here = at(x)
 
     def tried(moved: ndarray) -> ndarray:
@@ -60,36 +61,35 @@ def _extrapolated(at: Callable[[ndarray], ndarray], x: ndarray, step: ndarray) -
         except Exception:  # a function of the caller's may end where the data do
             return np.full(here.shape, np.nan)
 
-    both, right = _Table(4.0, here.shape), _Table(2.0, here.shape)
-    size = np.zeros(here.shape)
-    for level in range(LEVELS):
-        h = step / 2.0**level
-        above, below = x + h, x - h
-        up, down = tried(above), tried(below)
-        both.add((up - down) / (above - below)[:, None])
-        right.add((up - here) / (above - x)[:, None])
-        if level == 0:
-            size = np.fmax(np.abs(up - here), np.abs(here - down)) / h[:, None]
-    enough = TOLERANCE * np.fmax(np.fmax(size, np.abs(both.best)), np.abs(right.best))
-    smooth = (both.error <= enough) & (np.abs(both.best - right.best) <= 10 * enough + 2 * right.error)
-    smooth &= right.error <= 100 * enough
-    found = np.where(smooth, both.best, right.best)
-    return found, (smooth | (right.error <= enough)).all(axis=1)
+    both, error_of_both = _best(tried, x, step, 0)
+    right, error_of_right = _best(tried, x, step, 1)
+    steepest = np.fmax(np.abs(tried(x + step) - here), np.abs(here - tried(x - step))) / step[:, None]
+    size = np.fmax(np.fmax(steepest, np.abs(both)), np.abs(right))
+    size = np.fmax(size, ROUNDING / TOLERANCE * np.abs(here) / step[:, None])  # of a slope that is rounding alone
+    smooth = (error_of_both <= TOLERANCE * size) & (error_of_right <= 100 * TOLERANCE * size)
+    smooth &= np.abs(both - right) <= 10 * TOLERANCE * size + 2 * error_of_right
+    error = np.where(smooth, error_of_both, error_of_right)
+    relative = np.divide(error, size, out=np.where(error == 0, 0.0, np.inf), where=size > 0)
+    return np.where(smooth, both, right), relative.max(axis=1)
 
 
-class _Table:
-    """Extrapolation to a step of 0, entry by entry, and the best value with its error so far."""
+def _best(at: Callable[[ndarray], ndarray], x: ndarray, step: ndarray, direction: int) -> tuple[ndarray, ndarray]:
+    """The derivative of the smallest error among those of smaller and smaller steps, with that error; (n, c) each."""
+    from scipy.differentiate import derivative
 
-    def __init__(self, factor: float, shape: tuple[int, ...]):
-        self.factor, self.last = factor, list[ndarray]()
-        self.best, self.error = np.full(shape, np.nan), np.full(shape, np.inf)
+    def columns_first(points: ndarray) -> ndarray:
+        """(n,) -> (c, n), and (n, m) -> (c, n, m)."""
+        values = [at(moved).T for moved in points.reshape(len(x), -1).T]
+        return values[0] if points.ndim == 1 else np.stack(values, axis=-1)
 
-    def add(self, quotient: ndarray) -> None:
-        """The difference quotient of half the last step."""
-        row = [quotient]
-        for m, before in enumerate(self.last):
-            row.append(row[m] + (row[m] - before) / (self.factor ** (m + 1) - 1.0))
-            error = np.maximum(np.abs(row[m + 1] - row[m]), np.abs(row[m + 1] - before))
-            better = error < self.error
-            self.best, self.error = np.where(better, row[m + 1], self.best), np.where(better, error, self.error)
-        self.last = row
+    found: list[tuple[ndarray, ndarray]] = []
+
+    def noted(result: Any) -> None:
+        error = np.where(np.isfinite(result.error), result.error, np.inf)
+        found.append((np.array(result.df), error))
+
+    options = {"initial_step": step, "step_direction": direction, "tolerances": REFINED_TO}
+    derivative(columns_first, x, preserve_shape=True, callback=noted, **options)
+    values, errors = (np.stack(each) for each in zip(*found, strict=True))
+    best = errors.argmin(axis=0)[None]
+    return np.take_along_axis(values, best, axis=0)[0].T, np.take_along_axis(errors, best, axis=0)[0].T

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.rows.summed import Summed, added_by, joined
 from glmclf.data.table.frame import EXACT, Column, read_column
 from glmclf.errors import DataError
 
@@ -48,7 +49,8 @@ class Digest:
 
     def of_part(self, number: int) -> Digest:
         """Of rows that are a part of this number."""
-        return Digest(self.n, self.alike, self.placed * int(_odd(np.array([number], dtype=np.uint64))[0]) % WRAP)
+        odd = int(pd.util.hash_array(np.array([number], dtype=np.uint64))[0]) | 1
+        return Digest(self.n, self.alike, self.placed * odd % WRAP)
 
     def __add__(self, other: Digest) -> Digest:
         return Digest(self.n + other.n, (self.alike + other.alike) % WRAP, (self.placed + other.placed) % WRAP)
@@ -84,20 +86,18 @@ def _of_numbers(values: ndarray, missing: ndarray | None) -> ndarray:
     numbers += 0.0  # which makes 0 of -0
     bits: ndarray = numbers.view(np.uint64)
     if values.dtype.kind in "iu" and len(values) and (np.abs(numbers) >= EXACT).any():
-        bits = bits + _digits(values, numbers) * ODD
-    codes = _mixed(bits)
-    lost = np.isnan(numbers) if missing is None else missing
+        bits = bits + ODD * _below_floats(values, numbers)
+    codes = pd.util.hash_array(bits)
+    lost = np.isnan(numbers) if missing is None else missing | np.isnan(numbers)
     if lost.any():
-        codes[lost if missing is None else lost | np.isnan(numbers)] = MISSING
+        codes[lost] = MISSING
     return codes
 
 
-def _digits(values: ndarray, numbers: ndarray) -> ndarray:
-    """What floats do not hold of whole numbers: nothing of those that they hold."""
-    size: ndarray = np.where(values < 0, np.uint64(0) - values.astype(np.uint64), values.astype(np.uint64))
-    held: ndarray = np.abs(numbers)
-    held[held >= WRAP] = 0.0
-    return size - held.astype(np.uint64)
+def _below_floats(values: ndarray, numbers: ndarray) -> ndarray:
+    """What floats do not hold of whole numbers, modulo 2**64: 0 of those that they hold."""
+    held: ndarray = np.where(numbers >= 2.0**63, numbers - 2.0**64, numbers).astype(np.int64)
+    return values.astype(np.uint64) - held.astype(np.uint64)
 
 
 def _of_labels(codes: ndarray, labels: Iterable[Any]) -> ndarray:
@@ -105,23 +105,10 @@ def _of_labels(codes: ndarray, labels: Iterable[Any]) -> ndarray:
     return np.append(pd.util.hash_array(words, categorize=False), MISSING)[codes]  # the last one is of code -1
 
 
-def _mixed(bits: ndarray) -> ndarray:
-    """A hash of 64 bits, whichever of these differ (two rounds of multiplication and shift)."""
-    mixed = bits >> np.uint64(32)
-    mixed ^= bits
-    mixed *= ODD
-    mixed ^= mixed >> np.uint64(29)
-    return mixed
-
-
 @functools.lru_cache(maxsize=4)
 def _places(n: int) -> ndarray:
-    return _odd(np.arange(1, n + 1, dtype=np.uint64))
-
-
-def _odd(numbers: ndarray) -> ndarray:
-    """Odd numbers of 64 bits, unlike for each of these."""
-    return _mixed(numbers) * np.uint64(2) + np.uint64(1)
+    """An odd number for each of n places: products with it are as unlike as what is multiplied."""
+    return pd.util.hash_array(np.arange(n, dtype=np.uint64)) | np.uint64(1)
 
 
 class Digests(dict[str, Digest]):
@@ -142,15 +129,11 @@ class Digests(dict[str, Digest]):
 
 
 @dataclass(frozen=True)
-class Watched:
+class Watched(Summed):
     """A sum over parts, and digests of what was read for it."""
 
-    value: Any
+    value: Any = field(metadata=added_by(joined))
     digests: Digests
-
-    def __add__(self, other: Watched) -> Watched:
-        a, b = self.value, other.value
-        return Watched(b if a is None else a if b is None else a + b, self.digests + other.digests)
 
 
 class Ledger:

@@ -367,6 +367,22 @@ def _hc3(leverages: Leverages) -> Callable[[ndarray], ndarray]:
     return lambda h: np.full_like(h, 2.0)
 
 
+def _hc4(leverages: Leverages) -> Callable[[ndarray], ndarray]:
+    """Squared scores over (1 - h)^delta, delta = min(4, h/mean h) (Cribari-Neto 2004)."""
+    return lambda h: np.minimum(h / leverages.mean, 4.0)
+
+
+def _hc4m(leverages: Leverages) -> Callable[[ndarray], ndarray]:
+    """delta = min(1, h/mean h) + min(1.5, h/mean h) (Cribari-Neto & da Silva 2011)."""
+    return lambda h: np.minimum(h / leverages.mean, 1.0) + np.minimum(h / leverages.mean, 1.5)
+
+
+def _hc5(leverages: Leverages) -> Callable[[ndarray], ndarray]:
+    """delta = min(h/mean h, max(4, 0.7 max h/mean h))/2 (Cribari-Neto, Souza & Vasconcellos 2007)."""
+    most = max(4.0, 0.7 * leverages.largest / leverages.mean)
+    return lambda h: 0.5 * np.minimum(h / leverages.mean, most)
+
+
 # ------------------------------------------------------------------------------------------ clusters, time, resampling
 def _cluster(ctx: Context | InfluenceContext, groups: list[ndarray]) -> Covariance:
     """Sandwich of cluster sums; two groupings: V_a + V_b - V_ab, each with its own factor (Cameron, Gelbach & Miller
@@ -515,6 +531,33 @@ COVARIANCES = {
             '"HC0" of s_i / (1 - h_i)',
             leverage=_hc3,
             source="MacKinnon & White (1985)",
+        ),
+        CovarianceType(
+            "HC4",
+            "rows",
+            "Standard errors are robust to heteroscedasticity (HC4: scores over a power of 1 - leverage, of high "
+            "ones the second).",
+            '"HC0" of s_i / (1 - h_i)^(d_i/2), d_i = min(4, n h_i/p) with the trace of a matrix for h_i',
+            leverage=_hc4,
+            source="Cribari-Neto (2004)",
+        ),
+        CovarianceType(
+            "HC4m",
+            "rows",
+            "Standard errors are robust to heteroscedasticity (HC4m: scores over a power of 1 - leverage, up to "
+            "1.25).",
+            '"HC0" of s_i / (1 - h_i)^(d_i/2), d_i = min(1, n h_i/p) + min(1.5, n h_i/p)',
+            leverage=_hc4m,
+            source="Cribari-Neto & da Silva (2011)",
+        ),
+        CovarianceType(
+            "HC5",
+            "rows",
+            "Standard errors are robust to heteroscedasticity (HC5: scores over a power of 1 - leverage that grows "
+            "with the largest one).",
+            '"HC0" of s_i / (1 - h_i)^(d_i/4), d_i = min(n h_i/p, max(4, 0.7 n h_max/p))',
+            leverage=_hc5,
+            source="Cribari-Neto, Souza & Vasconcellos (2007)",
         ),
         CovarianceType(
             "cluster",

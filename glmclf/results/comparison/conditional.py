@@ -209,7 +209,8 @@ def with_rows(res: Any) -> Any:
     if getattr(res, "_cone", None) is not None:
         from glmclf.core.separation.outcomes import outcomes_ruled_out
 
-        found._ruled_out = outcomes_ruled_out(res._cone, model._likelihood.n_eta + 1, model._rows.X)
+        gone = outcomes_ruled_out(res._cone, model._likelihood.n_eta + 1, model._rows.X)
+        found._state = res._state.with_estimate(ruled_out=gone)
     return found
 
 

@@ -87,7 +87,7 @@ def expected_covariance(res: Any) -> ndarray:
     if res.model._likelihood.canonical and res.cov_type in MODEL_BASED:
         return res._cov.matrix
     keywords = res.model._cov_keywords("expected", None)
-    found = res._limit or res._centred(res._found)
+    found = res._state.centred
     return res.model._covariance(found, res._objective(), "expected", keywords)[0].matrix
 
 

@@ -12,6 +12,7 @@ from scipy.special import fdtrc
 
 from glmclf.core.fit.estimate import from_basis
 from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.influence import SINGLE, first_rows
 from glmclf.inference.residuals import binomial as residuals
@@ -49,6 +50,7 @@ class Influence:
         return isinstance(self.results.model._likelihood, Multinomial)
 
     @property
+    @named
     def hat_matrix_diag(self) -> pd.Series:
         """Leverage, in [0, 1] for one equation; these add up to the number of parameters.
 
@@ -57,6 +59,7 @@ class Influence:
         return self._series(self._found.leverage)
 
     @property
+    @named
     def cooks_distance(self) -> tuple[pd.Series, pd.Series]:
         """Cook's distances, d' A d / p with d = `d_params` and A the expected information, and their p-values.
 
@@ -66,6 +69,7 @@ class Influence:
         return self._series(cooks), self._series(fdtrc(self.results._size, self.results.df_resid, cooks))
 
     @property
+    @named
     def d_params(self) -> pd.DataFrame:
         """Estimate less the one-step estimate without the row, a column a parameter."""
         change = self._found.change
@@ -76,11 +80,13 @@ class Influence:
         return pd.DataFrame(change, index=self._index, columns=self.results.model._param_index)
 
     @property
+    @named
     def dfbetas(self) -> pd.DataFrame:
         """`d_params` in standard errors of the fit."""
         return self.d_params / self.results._se
 
     @property
+    @named
     def d_fittedvalues(self) -> Any:
         """What the row changes in its own fitted probability, to first order in `d_params`; of several classes a column
         a level."""
@@ -103,18 +109,21 @@ class Influence:
         return out if self._several else out[:, 0]
 
     @property
+    @named
     def resid_studentized(self) -> pd.Series:
         """Pearson residuals over sqrt(1 - leverage), R's rstandard(type="pearson"); binary models only."""
         self._need_one_equation("resid_studentized")
         return self._series(self._pearson / self._root_of_the_rest)
 
     @property
+    @named
     def resid_studentized_dev(self) -> pd.Series:
         """Deviance residuals over sqrt(1 - leverage), R's rstandard; binary models only."""
         self._need_one_equation("resid_studentized_dev")
         return self._series(self._deviance / self._root_of_the_rest)
 
     @property
+    @named
     def resid_deleted(self) -> pd.Series:
         """Signed square roots of `delta_deviance`, R's rstudent (Williams 1987); binary models only."""
         self._need_one_equation("resid_deleted")
@@ -134,6 +143,7 @@ class Influence:
             )
 
     @property
+    @named
     def delta_chi2(self) -> pd.Series:
         """How much Pearson's chi-squared falls without the row, to first order: its own part and what the others gain.
 
@@ -143,6 +153,7 @@ class Influence:
         return self._series((own.sum(axis=1) if self._several else own) + self._found.gain)
 
     @property
+    @named
     def delta_deviance(self) -> pd.Series:
         """How much the deviance falls without the row, to first order: d^2 + r^2 h / (1 - h) of one equation.
 
@@ -193,6 +204,7 @@ class Influence:
     def _eta(self) -> ndarray:
         return self.results._eta
 
+    @named
     def summary_frame(self) -> pd.DataFrame:
         """dfb_<parameter> (`dfbetas`), cooks_d, standard_resid (binary models), hat_diag, delta_chi2 and
         delta_deviance, by row or by pattern."""
@@ -234,6 +246,7 @@ class PatternInfluence(Influence):
         return np.column_stack([np.bincount(self._pattern, c, n) for c in cells.T])
 
     @property
+    @named
     def patterns(self) -> pd.DataFrame:
         """The patterns: columns of the design, the offset, `n` observations and, for each level,
         ``observed_<level>`` and ``expected_<level>``.

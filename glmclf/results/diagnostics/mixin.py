@@ -232,7 +232,7 @@ class Diagnostics:
         return linktest(self, cov_type, cov_kwds)
 
     # --------------------------------------------------------------------------------- influence and residuals
-    @requires(Needs.MAXIMUM)
+    @requires(Needs.MAXIMUM, Needs.ROWS)
     def get_influence(self, by: str = "row") -> Influence:
         """Leverage, residuals, Cook's distance and the change of the estimate without each row or covariate pattern.
 
@@ -274,7 +274,7 @@ class Diagnostics:
 
         return get_influence(self, by)
 
-    @requires()
+    @requires(Needs.ROWS)
     def resid_quantile(self, seed=None) -> Any:
         """Randomised quantile residuals: independent standard normal numbers if the fitted probabilities are right.
 
@@ -323,7 +323,7 @@ class Diagnostics:
 
         return resid_quantile(self, seed)
 
-    @requires()
+    @requires(Needs.ROWS)
     def components(self) -> pd.DataFrame:
         """What each term adds to the linear predictor of each row, less its mean over the rows.
 
@@ -351,7 +351,7 @@ class Diagnostics:
 
         return components(self)
 
-    @requires()
+    @requires(Needs.ROWS)
     def resid_partial(self) -> pd.DataFrame:
         """Partial residuals: what each term adds, plus the working residual.
 

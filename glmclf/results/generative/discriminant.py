@@ -632,7 +632,7 @@ class DiscriminantResults(GenerativeResults):
         )
         return tables.error_facts(found)
 
-    @requires()
+    @requires(Needs.ROWS)
     def leave_one_out(self) -> pd.DataFrame:
         """Posterior probabilities of each row of the fit under the classes estimated from all others.
 

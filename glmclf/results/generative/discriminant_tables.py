@@ -19,6 +19,7 @@ from glmclf.core.gaussian.fit import (
     n_parameters,
 )
 from glmclf.core.gaussian.moments import ClassMoments
+from glmclf.core.rows.asked import named
 from glmclf.errors import DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference.generative import discriminant as diagnostics
 from glmclf.inference.generative import manova
@@ -226,6 +227,7 @@ class CanonicalTables:
         columns = ["statistic", "df", "pvalue"]
         self.tests = pd.DataFrame(list(found.tests), columns=columns, index=functions[: len(found.tests)])
 
+    @named
     def scores(self, newdata=None) -> pd.DataFrame:
         """Values of the functions, (x - mean)' raw, by row; NaN for a row with a missing feature.
 

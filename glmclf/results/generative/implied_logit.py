@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from glmclf.inference.covariance.types import Covariance
 from glmclf.results.regression.levels import LevelEstimates, LevelLabels
-from glmclf.results.requires import Needs, check_needs
+from glmclf.results.requires import Needs, check_needs, requires
 
 FORMED = 2_000  # coefficients of which the whole covariance matrix is formed without being asked for
 
@@ -114,6 +114,7 @@ class ImpliedLogit(LevelEstimates):
 
     # ------------------------------------------------------------------------------------------------- numbers
     @property
+    @requires()
     def tvalues(self) -> Any:
         """Estimates over their standard errors; NaN for a regularised fit, whose bias they would ignore."""
         if self._parent._regularised:
@@ -121,6 +122,7 @@ class ImpliedLogit(LevelEstimates):
         return super().tvalues
 
     @property
+    @requires()
     def pvalues(self) -> Any:
         """Two-sided p-values from the normal distribution; NaN for a regularised fit."""
         if self._parent._regularised:
@@ -134,41 +136,49 @@ class ImpliedLogit(LevelEstimates):
         return np.eye(len(self.model.exog_names))[1:]
 
     @property
+    @requires()
     def cov_type(self) -> str:
         """Name of the covariance type."""
         return self._cov.name
 
     @property
+    @requires()
     def nobs(self) -> float:
         """Rows, or the sum of the frequency weights."""
         return self._parent.nobs
 
     @property
+    @requires()
     def llf(self) -> float:
         """Conditional log-likelihood at these coefficients."""
         return self._parent.llf_conditional
 
     @property
+    @requires()
     def prsquared(self) -> float:
         """McFadden's pseudo-R-squared of the conditional likelihood."""
         return self._parent.prsquared
 
     @property
+    @requires()
     def aic(self) -> float:
         """NaN: these coefficients do not maximise the conditional likelihood."""
         return np.nan
 
     @property
+    @requires()
     def bic(self) -> float:
         """NaN, as `aic`."""
         return np.nan
 
     @property
+    @requires()
     def df_model(self) -> int:
         """Slopes of all equations."""
         return len(self._theta) - len(self.model._equations)
 
     @property
+    @requires()
     def df_resid(self) -> float:
         """Observations less coefficients."""
         return self.nobs - len(self._theta)

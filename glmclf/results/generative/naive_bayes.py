@@ -394,7 +394,7 @@ class NaiveBayesResults(GenerativeResults):
         blocks = blocks.rechunk(int(np.clip(200_000 // width, 128, 16_384)))
         return discriminant_tables.error_facts(tables.error_rates(self._fit, blocks, self.model._frequency))
 
-    @requires()
+    @requires(Needs.ROWS)
     def leave_one_out(self) -> pd.DataFrame:
         """Posterior probabilities of each row of the fit under the classes estimated from all others.
 

@@ -485,7 +485,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         return LevelPredictions._of_probabilities(log_p, p, q, S, order, index, self.levels, lacking)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def fittedvalues(self) -> pd.DataFrame:
         """Posterior probabilities of the rows of the fit, a column a level."""
         return self.predict()
@@ -552,7 +552,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         return np.argsort(self.model._order)[self.model._rows.y], None
 
     # -------------------------------------------------------------------------------------------------- drawing
-    @requires()
+    @requires(Needs.ROWS)
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the posterior of each row of the fit.
 

@@ -73,10 +73,10 @@ class Calibration:
         )
 
     def __repr__(self) -> str:
-        return f"Calibration of {self.levels}\n{self.summary_frame().to_string(float_format='{:.4f}'.format)}"
+        return f"Calibration of {self.levels}\n{self.summary_frame().to_string(float_format='{:z.4f}'.format)}"
 
     def _repr_html_(self) -> str:
-        return notebook(f"Calibration of {self.levels}", self.summary_frame(), digits=".4f")
+        return notebook(f"Calibration of {self.levels}", self.summary_frame(), digits="z.4f")
 
     def _of(self, k: int) -> Outcomes:
         return self._outcomes.one_against_rest(k)

@@ -406,7 +406,7 @@ class Performance:
         options = RowOptions(newdata, endog, freq_weights, weights, offset)
         return calibrated(self, bins, method, options)
 
-    @requires(Needs.REPEATABLE)
+    @requires(Needs.REPEATABLE, Needs.ROWS)
     def validate(
         self, method: str = "bootstrap", *, seed=None, reps: int | None = None, folds: int | None = None, groups=None
     ) -> Validation:

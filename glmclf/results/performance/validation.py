@@ -56,7 +56,7 @@ class Validation:
         self.table = pd.DataFrame(columns, index=pd.Index(found.names, name="measure"))
 
     def __repr__(self) -> str:
-        return f"{self._head}\n{self.table.to_string(float_format='{:.4f}'.format)}"
+        return f"{self._head}\n{self.table.to_string(float_format='{:z.4f}'.format)}"
 
     @property
     def _head(self) -> str:
@@ -64,7 +64,7 @@ class Validation:
         return f"Validation: {self.method}, {self.n_used} of {self.n_replications} fits used{lost}"
 
     def _repr_html_(self) -> str:
-        return notebook(self._head, self.table, digits=".4f")
+        return notebook(self._head, self.table, digits="z.4f")
 
     def __getitem__(self, measure: str) -> float:
         """The corrected value of a measure; KeyError, with the names there are, for another."""

@@ -10,47 +10,25 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import Dense
 from glmclf.core.fit.aliasing import narrow_basis
-from glmclf.core.fit.estimate import Estimate, from_basis
+from glmclf.core.fit.estimate import from_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
+from glmclf.results.regression.state import StateViews
 from glmclf.results.requires import requires
 
 if TYPE_CHECKING:
-    from glmclf.core.fit.bias import PenalisedLikelihood, Reduction
+    from glmclf.core.fit.bias import PenalisedLikelihood
 
 SPANNED = 1e-9  # share of a shift that is rounding
 METHODS = {None: "MLE", "firth": "Mean BR (Firth)", "median": "Median BR"}
 
 
-class BiasReduction:
+class BiasReduction(StateViews):
     """The part of a result that knows whether, and how, its estimate was bias-reduced."""
 
     model: Any
-    _reduction: Reduction | None = None
-    _fit: Any
-    _exact: bool | None
-    _basis: ndarray | None
-    _shift: Any
-    _narrow_centred: Any
-    _theta: ndarray
-    _combinations: Any
-
-    @property
-    def _columns(self) -> ndarray:
-        """Columns of the design that are no combinations of others."""
-        raise NotImplementedError
-
-    @property
-    def _places(self) -> ndarray:
-        """Places of their parameters in all equations."""
-        raise NotImplementedError
-
-    @property
-    def _finite_theta(self) -> ndarray:
-        """The estimate, with zeros for columns that were left out."""
-        raise NotImplementedError
 
     @property
     @requires()
@@ -77,14 +55,6 @@ class BiasReduction:
         """What the summary calls the method of estimation."""
         return METHODS[self.bias_reduction] + (", FLIC" if self._reduction is not None and self._reduction.flic else "")
 
-    @property
-    def _found(self) -> Estimate:
-        """The estimate in the coordinates of the fit."""
-        if self._reduction is None:
-            return Estimate(self._fit, self._basis, omitted=self._combinations, exact=self._exact)
-        from glmclf.core.fit.bias import ReducedEstimate
-
-        return ReducedEstimate(self._fit, self._basis, omitted=self._combinations, reduction=self._reduction)
 
     # --------------------------------------------------------------------------------- the penalised likelihood
     def _penalised_objective(self) -> PenalisedLikelihood:
@@ -169,20 +139,6 @@ class BiasReduction:
         if r.flic:
             notes.append("The intercept is corrected so that fitted probabilities add up to the events (FLIC).")
         return notes
-
-    def _reduction_as_dict(self) -> dict[str, Any] | None:
-        r = self._reduction
-        if r is None:
-            return None
-        null = self._null_penalised
-        return {"kind": r.kind, "penalised": r.penalised, "flic": r.flic, "null": None if np.isnan(null) else null}
-
-    def _restore_reduction(self, stored: dict[str, Any] | None) -> None:
-        if stored is not None:
-            from glmclf.core.fit.bias import Reduction
-
-            self._reduction = Reduction(stored["kind"], stored["penalised"], stored["flic"])
-            self.__dict__["_null_penalised"] = np.nan if stored["null"] is None else stored["null"]
 
 
 def _without(directions: ndarray, shift: ndarray) -> ndarray:

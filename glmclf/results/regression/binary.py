@@ -28,7 +28,7 @@ from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
-from glmclf.results.requires import requires
+from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
 
 
@@ -114,7 +114,7 @@ class BinaryResults(
 
     def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
-        eta, shift = linear(X, self._inner), self._wide(self._shift)
+        eta, shift = linear(X, self._inner), self._state.wide_shift
         if shift.any():
             offset = (0.0 if offset is None else offset) - linear(raw, shift)
         return eta if offset is None else eta + offset
@@ -137,7 +137,7 @@ class BinaryResults(
         return at_infinity(eta, signs)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def fittedvalues(self) -> pd.Series:
         """Fitted probabilities of the event, by row."""
         return self._row_series(self.model.link.cdf(self._eta))
@@ -151,32 +151,32 @@ class BinaryResults(
         return self._row_series(values)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_response(self) -> pd.Series:
         """y/m - p."""
         return self._residual(residuals.response)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_pearson(self) -> pd.Series:
         """(y - m p) / sqrt(m p (1 - p)), times the square root of a sampling weight in units of their mean."""
         return self._residual(residuals.pearson, scaled=True)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_dev(self) -> pd.Series:
         """Signed square roots of the rows' deviances, times those of sampling weights in units of their mean: their
         squares add up to the deviance, over that mean."""
         return self._residual(residuals.deviance, scaled=True)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_generalized(self) -> pd.Series:
         """Derivative of the log-likelihood in the linear predictor: the residuals that are orthogonal to X."""
         return self._residual(residuals.generalized)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_working(self) -> pd.Series:
         """(y/m - p) / f(eta): the residuals of the weighted least squares fit at convergence."""
         return self._residual(residuals.working)
@@ -436,7 +436,7 @@ class BinaryResults(
         root = evaluation.factor.root
         return w * np.concatenate([((x.toarray() @ root) ** 2).sum(axis=1) for x, *_ in expandable(objective.blocks)])
 
-    @requires()
+    @requires(Needs.ROWS)
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the fitted model.
 

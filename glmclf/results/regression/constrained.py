@@ -5,12 +5,11 @@ from __future__ import annotations
 import copy
 import warnings
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.estimate import Estimate
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning
 from glmclf.inference.covariance.constrained import free_form
 from glmclf.inference.covariance.influence import Influences
@@ -18,24 +17,16 @@ from glmclf.inference.covariance.types import COVARIANCES, Context
 from glmclf.inference.hypotheses import score, wald
 from glmclf.results.base import row_property
 from glmclf.results.regression.omitted import combination
+from glmclf.results.regression.state import StateViews
 from glmclf.results.requires import Needs, check_needs, requires
-
-if TYPE_CHECKING:
-    from glmclf.core.fit.constraints import Constraint
 
 TESTS = ("lr", "score", "wald")
 
 
-class Constrained:
+class Constrained(StateViews):
     """The part of a result that knows the constraints of its estimate."""
 
     model: Any
-    _constraint: Constraint | None = None
-    _fit: Any
-    _basis: ndarray | None
-    _theta: ndarray
-    _value: float
-    method: str
 
     @property
     @requires()
@@ -97,7 +88,7 @@ class Constrained:
         if test == "lr" and cov_type is not None:
             raise NotImplementedError(f'constraint_test("lr") with cov_type={cov_type!r}: use test="wald"')
         robust = test == "score" and self._score_is_robust(cov_type)
-        if self._unconstrained._size == self._size:  # type: ignore[attr-defined]
+        if self._unconstrained._size == self._size:
             raise ValueError(
                 f"constraint_test: the constraints {self._constraint} restrict nothing. They tell collinear columns "
                 "apart, and the fit without them has the same likelihood"
@@ -207,15 +198,6 @@ class Constrained:
             )
 
     @property
-    def _found(self) -> Estimate:
-        """The estimate in the coordinates of the fit."""
-        if self._constraint is None:
-            return super()._found  # type: ignore[misc]
-        from glmclf.core.fit.constraints import ConstrainedEstimate
-
-        return ConstrainedEstimate(self._fit, self._basis, constraint=self._constraint)
-
-    @property
     def _z(self) -> ndarray:
         """Estimates over their standard errors; NaN for parameters that the constraints fix."""
         z = super()._z  # type: ignore[misc]
@@ -257,20 +239,6 @@ class Constrained:
     def _constraint_notes(self) -> list[str]:
         """A line under the summary."""
         return [] if self._constraint is None else [f"Estimated under the constraints {self._constraint}."]
-
-    def _constraint_as_dict(self) -> dict[str, Any] | None:
-        c = self._constraint
-        return None if c is None else {**vars(c), "words": list(c.words)}
-
-    def _restore_constraint(self, stored: dict[str, Any] | None) -> None:
-        if stored is None:
-            return
-        from glmclf.core.fit.constraints import Constraint
-
-        p = len(self._theta)
-        arrays = {n: np.array(stored[n], dtype=float) for n in ("R", "q", "Q", "origin")}
-        arrays["Q"] = arrays["Q"].reshape(p, -1)
-        self._constraint = Constraint(**arrays, words=tuple(stored["words"]), null=bool(stored["null"]))
 
 
 def said(R: ndarray, q: ndarray, names: list[str]) -> tuple[str, ...]:

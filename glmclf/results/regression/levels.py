@@ -374,10 +374,12 @@ class Equation(StatsmodelsStyle):
         self.nobs, self.llf, self.aic, self.bic = res.nobs, res.llf, res.aic, res.bic
         self.df_model, self.df_resid, self.prsquared = res.df_model, res.df_resid, res.prsquared
 
+    @requires()
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Intervals of the equation's parameters: columns 0 and 1."""
         return self._res.conf_int(alpha).iloc[self._part].set_axis(self._names)
 
+    @requires()
     def cov_params(self) -> pd.DataFrame:
         """Covariance of the equation's parameters."""
         block = self._res._V[self._part, self._part].copy()

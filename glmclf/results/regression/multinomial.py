@@ -14,7 +14,6 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import rows_at_once, triangular_inverse
 from glmclf.core.fit.offsets import centred
-from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics import seeds
 from glmclf.core.numerics.double_double import product
@@ -96,29 +95,19 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         order = [self.model._response.classes.index(c) for c in model._response.classes]
         _ = self._fingerprint  # the data compared are those of the fit
         other = copy.copy(self)
-        dropped = ("_V", "_digits", "_flagged", "_wald_derivatives", "_shift", "_inner")
+        dropped = ("_digits", "_flagged", "_wald_derivatives")
         rows = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, row_property)}
         other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in dropped and n not in rows}
-        e = self._fit.evaluation
-        evaluation = Evaluation(e.value, inverse.T @ e.score, inverse.T @ e.information @ inverse)
         other.model = model
-        other._fit = replace(self._fit, theta=A @ self._fit.theta, evaluation=evaluation)
-        other._cov = replace(self._cov, matrix=A @ self._cov.matrix @ A.T)
-        other._theta = A @ (self._theta if self._cone is None and not self._combinations else self._finite_theta)
-        if self._cone is not None and self.separation is not None:
-            from glmclf.core.separation.limit import at_infinity
-
-            cone = other._cone = self._cone.mapped(A)
-            other._theta = at_infinity(other._theta, cone.signs)
-            other.separation = renamed(self.separation, model, cone)
-            gone = self._ruled_out
-            other._ruled_out = gone if gone is None or model._rows.streamed else gone[:, order]
-            other._limit, other._origin = None, self._origin or self
+        found: Any = self._state.estimate.mapped(A, inverse, order)
         if self._constraint is not None:
-            constraint = self._constraint.mapped(A, inverse)
+            constraint = found.constraint
             words = said(constraint.R, constraint.q, model._param_names)
-            other._constraint = replace(constraint, words=words)
-        other._mark_omitted()
+            found = replace(found, constraint=replace(constraint, words=words))
+        other._state = self._state.mapped(found, A, model._offset_shift(found.omitted))
+        if self.separation is not None:
+            other.separation = renamed(self.separation, model, found.cone)
+            other._origin = self._origin or self
         return other
 
     def _set_covariance(self, cov_type: str, keywords) -> None:
@@ -127,8 +116,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         origin: Any = copy.copy(self._origin)  # the limit estimate is in the coordinates of the fit
         origin._set_covariance(cov_type, keywords)
         rebased = origin.rebase(self.model.reference)
-        self.__dict__.pop("_V", None)
-        self._cov, self._group_names = rebased._cov, rebased._group_names
+        self._state = self._state.with_covariance(rebased._cov, rebased._group_names)
 
     def _change_of_base(self, model, back: bool = False) -> ndarray:
         """A with params' = A params, from this model's reference to another's (or back)."""
@@ -181,7 +169,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     def _predictor(self, raw, X, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
-        shift = self._wide(self._shift)
+        shift = self._state.wide_shift
         if shift.any():
             offset = -self.model._eta(shift, raw, None if offset is None else -np.asarray(offset, dtype=float))
         return self.model._eta(self._inner, X, offset)
@@ -212,7 +200,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return np.where(lost, -np.inf, np.where(unsure[:, None], np.nan, z))
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def fittedvalues(self) -> pd.DataFrame:
         """Fitted probabilities, a column a level."""
         return self._by_level(self.model._transform(self._eta, "mean"), self.model._rows.index)
@@ -226,20 +214,20 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return self._by_level(values, r.index)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_response(self) -> pd.DataFrame:
         """y/m - p, a column a level."""
         return self._residual(level_residuals.response)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_pearson(self) -> pd.DataFrame:
         """(y - m p) / sqrt(m p (1 - p)), a column a level, times the square root of a sampling weight in units of their
         mean."""
         return self._residual(level_residuals.pearson, scaled=True)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_generalized(self) -> pd.DataFrame:
         """y - m p of each level that has an equation: the derivative of the log-likelihood in its linear predictor.
 
@@ -250,7 +238,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return pd.DataFrame(u, index=r.index, columns=pd.Index(model._equations, dtype=object))
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_dev(self) -> pd.DataFrame:
         """sign(y - m p) sqrt(2 (y log(y / (m p)) - (y - m p))), a column a level, times the square root of a sampling
         weight in units of their mean: their squares add up to the deviance of each row, and of the fit over that mean.
@@ -258,7 +246,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return self._residual(level_residuals.deviance_by_level, scaled=True)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_misclassified(self) -> pd.Series:
         """1 where the most probable level is not the observed one, else 0; of counts the share of the other levels."""
         r, model = self.model._rows, self.model
@@ -267,7 +255,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return pd.Series(no[np.arange(len(r)), best], index=r.index)
 
     @row_property
-    @requires()
+    @requires(Needs.ROWS)
     def resid_working(self) -> pd.DataFrame:
         """y_j/(m p_j) - y_0/(m p_0) of each level j that has an equation, 0 the reference: the residuals of the
         weighted least squares fit at convergence, W^-1 (y - m p)."""
@@ -304,7 +292,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     def _class_names(self) -> list[Any]:
         return self.model._classes
 
-    @requires(Needs.MLE, Needs.UNCONSTRAINED, Needs.FINITE, Needs.LIKELIHOOD)
+    @requires(Needs.MLE, Needs.UNCONSTRAINED, Needs.FINITE, Needs.LIKELIHOOD, Needs.ROWS)
     def iia_test(self, method: str = "hausman-mcfadden", seed=None) -> pd.DataFrame:
         """Independence of irrelevant alternatives: does leaving a level out change how the others compare?
 
@@ -611,7 +599,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         new |= {".resid": signed, ".hat": found.leverage + 0.0 * signed, ".cooksd": found.cooks + 0.0 * signed}
         return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
 
-    @requires()
+    @requires(Needs.ROWS)
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the fitted model.
 

@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from glmclf.core.fit.aliasing import places_kept
 from glmclf.core.penalised.problem import PenalisedEstimate
+from glmclf.core.rows.asked import named
 from glmclf.results.tables.frames import notebook
 
 
@@ -63,6 +64,7 @@ class RegularizationPath:
             raise KeyError(f"alpha = {alpha!r} is not on the path; at() fits any other")
         return self.at(float(self.alphas[near[0]]))
 
+    @named
     def at(self, alpha: float) -> Any:
         """The result at any alpha: a fit that starts at the nearest one of the path.
 
@@ -146,10 +148,12 @@ class RegularizationCV:
         return self.alpha_1se if self.rule == "1se" else self.alpha_min
 
     @cached_property
+    @named
     def result(self) -> Any:
         """The fit to all rows at `alpha`."""
         return self.path.at(self.alpha)
 
+    @named
     def at(self, alpha: float) -> Any:
         """The fit to all rows at another alpha; see `RegularizationPath.at`."""
         return self.path.at(alpha)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -12,11 +13,9 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import beside as side_by_side
 from glmclf.core.design.columns import some_columns
-from glmclf.core.fit.aliasing import columns_kept, places_kept, wide
+from glmclf.core.fit.aliasing import columns_kept, wide
 from glmclf.core.fit.estimate import into_basis
 from glmclf.core.fit.rank import triangular_factor
-from glmclf.core.fit.solvers.loop import Fit
-from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, Spread
 from glmclf.data.reading.open_source import by_part
 from glmclf.data.table.frame import as_frame
@@ -27,6 +26,7 @@ from glmclf.results.regression.binary import BinaryResults
 from glmclf.results.regression.levels import beside, spelled
 from glmclf.results.regression.multinomial import MultinomialResults
 from glmclf.results.regression.results import RegressionResults
+from glmclf.results.regression.state import FitState
 from glmclf.results.requires import Needs, check_needs, requires
 from glmclf.results.tables import frames
 from glmclf.results.tables.summary import count, number
@@ -77,28 +77,30 @@ class RegularizedResults(RegressionResults):
     `cov_params`, `df_model` or what rests on them is first asked for.
     """
 
-    _penalised: PenalisedEstimate
     _again = False  # fitted again by maximum likelihood
     _regularised: ClassVar[bool] = True
     _has_bic: ClassVar[bool] = True  # with effective degrees of freedom
 
-    def __init__(self, model, found: PenalisedEstimate, cov: tuple[Covariance, list[str]], method: str):
-        assert found.b is not None and found.penalty is not None
-        self._penalised, self._again = found, cov[0].name == REFIT
-        self._b, self._penalty = found.b, found.penalty
-        super().__init__(model, found, cov, method)
-        self._theta = self._b if self._omitted is None else np.where(self._omitted, np.nan, self._b)
+    def __init__(self, model, state: FitState, method: str):
+        super().__init__(model, state, method)
+        self._again = state.covariance.name == REFIT
         del self.mle_retvals["gradient_norm"]  # of the likelihood, which is not 0
-        self.mle_retvals["kkt"] = found.kkt
+        self.mle_retvals["kkt"] = self._penalised.kkt
 
-    def _mark_omitted(self) -> None:
-        """NaN for what was left out; `_theta` is set by the constructor."""
-        self._omitted = None
-        if self._combinations:
-            k = len(self.model.exog_names)
-            d = len(self._b)
-            self._omitted = np.ones(d, dtype=bool)
-            self._omitted[places_kept(self._combinations, k, d // k)] = False
+    @property
+    def _penalised(self) -> PenalisedEstimate:
+        assert isinstance(self._state.estimate, PenalisedEstimate)
+        return self._state.estimate
+
+    @property
+    def _b(self) -> ndarray:
+        assert self._penalised.b is not None
+        return self._penalised.b
+
+    @property
+    def _penalty(self) -> Penalty:
+        assert self._penalised.penalty is not None
+        return self._penalised.penalty
 
     # ------------------------------------------------------------------------------------------- what was asked
     @property
@@ -478,33 +480,14 @@ class RegularizedResults(RegressionResults):
     # ---------------------------------------------------------------------------------------- keeping, moving
     def _as_dict(self) -> dict[str, Any]:
         _ = self._cov.matrix
-        e, stored = self._penalised, super()._as_dict()
-        p = self._penalty
-        return {
-            **stored,
-            "results": "regularized",
-            "penalty": {
-                **{"alpha": p.alpha, "L1_wt": p.L1_wt, "n": p.n, "b": e.b, "V": e.V, "shares": e.shares},
-                **{"kkt": e.kkt, "symmetric": e.symmetric, "constant": e.constant},
-            },
-        }
+        return {**super()._as_dict(), "results": "regularized", "penalty": self._penalised.penalty_to_dict()}
 
     @classmethod
     def _from_dict(cls, model, stored: dict[str, Any]) -> RegularizedResults:
-        f: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["fit"].items()}
-        evaluation = Evaluation(f["value"], f["score"], f["information"])
-        fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
-        omitted = {int(j): {int(i): v for i, v in terms} for j, terms in stored["fit"].get("omitted", {}).items()}
-        p: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["penalty"].items()}
-        penalty = Penalty(p["alpha"], p["L1_wt"], p["n"])
-        parts: dict[str, Any] = {k: p[k] for k in ("b", "kkt", "symmetric", "constant")}
-        parts["spread"] = Spread.of(p["V"], p["shares"])
-        found = PenalisedEstimate(
-            fit, f["basis"], omitted=omitted, exact=f.get("exact"), penalty=penalty, **parts
-        )
-        self = cls(model, found, Covariance.of(stored["covariance"]), f["method"])
-        if "shift" in f:
-            self.__dict__ |= {"_shift": f["shift"], "_inner": f["inner"]}
+        size = len(model.exog_names), model._likelihood.n_eta
+        state = FitState.from_dict(stored["fit"], Covariance.of(stored["covariance"]), *size)
+        found = PenalisedEstimate.from_dict(stored["penalty"], state.estimate)
+        self = cls(model, replace(state, estimate=found), stored["fit"]["method"])
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self
 

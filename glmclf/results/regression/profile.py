@@ -16,6 +16,7 @@ from glmclf.core.numerics.double_double import product
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses.wald import check_alpha
+from glmclf.results.regression.state import StateViews
 from glmclf.results.requires import Needs, check_needs, requires
 
 if TYPE_CHECKING:
@@ -23,18 +24,11 @@ if TYPE_CHECKING:
 
 
 
-class Profiles:
+class Profiles(StateViews):
     """The part of a result that profiles its likelihood."""
 
     model: Any
-    _cone: Any
-    _limit: Any
     _origin: Any
-    _reduction: Any
-    _constraint: Any
-    _omitted: ndarray | None
-    _theta: ndarray
-    _value: float
 
     @requires()
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
@@ -133,7 +127,7 @@ class Profiles:
             return self._origin._profile_of(r @ self._origin._change_of_base(self.model))
         if self._constraint is not None:
             return self._profile_within(r), 0.0
-        back = -float(r @ res._wide(res._shift))
+        back = -float(r @ res._state.wide_shift)
         if self._reduction is not None:
             objective, value = res._penalised_objective(), self._reduction.penalised
             return PenalisedProfile(objective, res._narrow_centred.fit.theta, value, self._narrow_row(r), back), 0.0
@@ -168,7 +162,7 @@ class Profiles:
         from glmclf.inference.profile.likelihood import Profile
 
         res: Any = self
-        back = -float(r @ res._wide(res._shift))
+        back = -float(r @ res._state.wide_shift)
         inner, objective, r = self._limit.inner, self._limit.objective, r[self._limit.kept]
         if inner.basis is not None:
             objective, r = objective.rotated(inner.basis), _row_into(inner.basis, r)

@@ -6,22 +6,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.core.design.columns import Dense, beside, expandable, reordered, some_columns, triangular_inverse
-from glmclf.core.fit.aliasing import columns_kept, narrow, not_estimable, places_kept
-from glmclf.core.fit.estimate import Estimate, from_basis, into_basis
+from glmclf.core.design.columns import Dense, beside, expandable, reordered, some_columns
+from glmclf.core.fit.aliasing import not_estimable
+from glmclf.core.fit.estimate import from_basis, into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies_in, independent, roundings, triangular_factor
-from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
-from glmclf.core.likelihood.objective import Evaluation, Factor
-from glmclf.core.numerics.double_double import product
+from glmclf.core.likelihood.objective import Factor
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance.influence import Influences, influence, of_patterns
@@ -42,16 +40,23 @@ from glmclf.results.regression.bias_reduction import BiasReduction
 from glmclf.results.regression.constrained import Constrained
 from glmclf.results.regression.omitted import check_new_rows, combination, omitted_note
 from glmclf.results.regression.profile import Profiles
-from glmclf.results.regression.separation import Separation, as_dict, instead, renamed, separation_report
+from glmclf.results.regression.separation import Separation, as_dict, instead, renamed, separation_of
 from glmclf.results.regression.separation import from_dict as separation_from
+from glmclf.results.regression.state import FitState, StateViews
 from glmclf.results.requires import Needs, check_needs, requires
-
-if TYPE_CHECKING:
-    from glmclf.core.separation.cone import Cone
 
 
 class RegressionResults(
-    Performance, Margins, Diagnostics, Constrained, BiasReduction, Digits, Profiles, ModelComparison, Results
+    Performance,
+    Margins,
+    Diagnostics,
+    Constrained,
+    BiasReduction,
+    Digits,
+    Profiles,
+    ModelComparison,
+    StateViews,
+    Results,
 ):
     """What was estimated, with its inference. Made by `fit`, not by hand.
 
@@ -68,30 +73,13 @@ class RegressionResults(
         Always False: inference uses the normal distribution.
     """
 
-    def __init__(
-        self, model, found: Any, cov: tuple[Covariance, list[str]], method: str, shift: ndarray | None = None
-    ):
-        fit = found.fit
-        self.model, self.method = model, method
-        self._fit, self._basis, self._exact = fit, found.basis, found.exact
-        self._cone: Cone | None = getattr(found, "cone", None)
-        self._limit = None if self._cone is None else found
-        self._ruled_out: ndarray | None = None  # outcomes of the rows of the fit
-        self._constraint: Any = getattr(found, "constraint", None)
+    def __init__(self, model, state: FitState, method: str):
+        self.model, self.method, self._state = model, method, state
+        fit, omitted = state.estimate.fit, state.estimate.omitted
+        if omitted:
+            model._left_out = {**model._left_out, **omitted}
         self._origin: RegressionResults | None = None  # the fit that a separated one was re-expressed from
-        self.separation: Separation | None = None
-        if self._limit is not None:
-            self._ruled_out = self._limit.ruled_out
-            self.separation = separation_report(model, self._limit.cone, self._limit.cone.signs, self._limit.ruled_out)
-        self._combinations = dict(found.omitted)
-        if self._combinations:
-            model._left_out = {**model._left_out, **self._combinations}
-        self._reduction = getattr(found, "reduction", None)
-        self._theta, self._value = found.theta, fit.evaluation.value
-        if shift is not None and shift.any():
-            self._move_back(shift)
-        self._mark_omitted()
-        self._cov, self._group_names = cov  # in the coordinates of the fit, where it keeps its digits
+        self.separation: Separation | None = separation_of(model, state.estimate)
         self.converged = fit.converged
         self.mle_retvals = {
             "converged": fit.converged,
@@ -104,19 +92,9 @@ class RegressionResults(
         if fit.message == RAW:
             self.mle_retvals["remaining_error"] = self._remaining_error()
 
-    def _move_back(self, shift: ndarray) -> None:
-        """From an estimate with a centred offset to one with the offset given; the former, with more digits, stays."""
-        self.__dict__ |= {"_shift": shift, "_inner": self._fit.theta}
-        self._fit = replace(self._fit, theta=self._inner - self._moved)
-        if self._limit is None:
-            self._theta = self._finite_theta
-        else:
-            self._limit = replace(self._limit, fit=self._fit)
-            self._theta = self._limit.theta
-
     def _remaining_error(self) -> float:
         """Distance to the maximum in standard errors: of the information; of a pseudo-likelihood, those reported."""
-        if not self.model._pseudo or self._limit is not None:
+        if not self.model._pseudo:
             return remaining_error(self._fit, self.model._unit)
         e, at = self._narrow.fit.evaluation, np.ix_(self._places, self._places)
         try:
@@ -124,112 +102,19 @@ class RegressionResults(
         except (ValueError, np.linalg.LinAlgError):
             return np.inf
 
-    @property
-    def _finite_theta(self) -> ndarray:
-        """The estimate, with zeros for columns that were left out and finite values for what is infinite."""
-        if not self._shift.any():
-            return from_basis(self._basis, self._fit.theta)
-        return from_basis(self._basis, self._inner) - self._wide(self._shift)
-
-    # large offsets: computations are about the centred one, whose parameters are larger by a shift
-    @cached_property
-    def _shift(self) -> ndarray:
-        """What `core.offsets.centred` adds to the parameters of the columns that are left, in the coordinates of X."""
-        if not self.model._has_offset or self.model._rows_ is None:
-            return np.zeros(len(self._places))
-        return centred(self.model._objective(columns=self._columns))[1]
-
-    def _wide(self, shift: ndarray) -> ndarray:
-        out = np.zeros(len(self._fit.theta))
-        out[self._places] = shift
-        return out
-
-    @property
-    def _moved(self) -> ndarray:
-        """The same of all parameters, in the coordinates of the fit."""
-        basis = self._narrow.basis
-        return self._wide(self._shift if basis is None or not self._shift.any() else into_basis(basis, self._shift))
-
-    @cached_property
-    def _inner(self) -> ndarray:
-        """The estimate in the coordinates of the fit, the offset centred."""
-        return self._fit.theta + self._moved
-
-    def _centred(self, found: Estimate) -> Estimate:
-        """The estimate of the centred offset."""
-        return replace(found, fit=replace(found.fit, theta=self._inner)) if self._shift.any() else found
-
-    def _mark_omitted(self) -> None:
-        """NaN for the parameters of columns that were left out."""
-        self._omitted: ndarray | None = None
-        if self._combinations:
-            self._omitted = np.ones(len(self._fit.theta), dtype=bool)
-            self._omitted[self._places] = False
-            self._theta = np.where(self._omitted, np.nan, self._theta)
-
-    # ------------------------------------------------------------------------------------- what is in the fit
-    @property
-    def _size(self) -> int:
-        """How many parameters the model has, less those left out and the constraints."""
-        less = 0 if self._constraint is None else len(self._constraint.q)
-        return len(self._theta) - less - (0 if self._omitted is None else int(self._omitted.sum()))
-
-    @property
-    def _columns(self) -> ndarray:
-        """Columns of the design that are no combinations of others."""
-        return columns_kept(self._combinations, len(self.model.exog_names))
-
-    @property
-    def _places(self) -> ndarray:
-        """Places of their parameters in all equations."""
-        return places_kept(self._combinations, len(self.model.exog_names), self.model._likelihood.n_eta)
-
-    @property
-    def _narrow(self) -> Estimate:
-        """The estimate of these parameters alone."""
-        return narrow(self._found, len(self.model.exog_names), self.model._likelihood.n_eta)
-
-    @property
-    def _narrow_centred(self) -> Estimate:
-        """The same in the coordinates of `_objective`."""
-        return narrow(self._centred(self._found), len(self.model.exog_names), self.model._likelihood.n_eta)
-
     def _objective(self):
         """The objective of these columns in the coordinates of the fit, its offset centred."""
         objective, basis = centred(self.model._objective(columns=self._columns))[0], self._narrow.basis
         return objective if basis is None else objective.rotated(basis, self._exact)
 
     # ----------------------------------------------------------------------------------------------- numbers
-    @cached_property
-    def _V(self) -> ndarray:
-        """Covariance of the parameters; NaN for infinite ones and for those left out."""
-        V = self._cov.matrix
-        if self._basis is not None:
-            V = from_basis(self._basis, from_basis(self._basis, V).T)
-            V = 0.5 * (V + V.T)
-        lost = np.zeros(len(V), dtype=bool) if self._omitted is None else self._omitted.copy()
-        if self._cone is not None:
-            lost |= self._cone.signs != 0
-        if lost.any():
-            V = V.copy()
-            V[lost] = V[:, lost] = np.nan
-        if self._constraint is not None:
-            fixed = self._constraint.fixed(np.eye(len(V)))[0]
-            V = np.where(fixed | fixed[:, None], 0.0, V)
-        return V
-
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Estimate, covariance and R in the fit's coordinates, where an ill-conditioned design keeps its digits."""
         self._check_estimable(R)
         return self._in_coordinates(R)
 
     def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        if self._basis is not None:
-            k = len(self._basis)
-            parts = [R[:, i : i + k] for i in range(0, R.shape[1], k)]
-            T = triangular_inverse(self._basis)
-            R = np.hstack([product(p, T) for p in parts])
-        return self._fit.theta, self._cov.matrix, R
+        return self._state.coordinates(R)
 
     @property
     def _rank(self) -> float:
@@ -877,9 +762,10 @@ class RegressionResults(
 
     # ------------------------------------------------------------------------------------------- covariance
     def _set_covariance(self, cov_type: str, keywords) -> None:
-        self.__dict__.pop("_V", None)
-        found = self._limit or self._centred(self._found)
-        self._cov, self._group_names = self.model._covariance(found, self._objective(), cov_type, keywords)
+        found = self._state.centred
+        self._state = self._state.with_covariance(
+            *self.model._covariance(found, self._objective(), cov_type, keywords)
+        )
         if self._constraint is not None:
             self.__dict__["_keywords"] = keywords
 
@@ -939,65 +825,43 @@ class RegressionResults(
         state, rows = super().__getstate__(), self.model._rows_
         if rows is None or not rows.streamed:
             return state
-        return {**state, "_limit": None, "_ruled_out": None, "_origin": None}
+        return {**state, "_state": self._state.without_rows(), "_origin": None}
 
     def _drop_rows(self) -> None:
         super()._drop_rows()
-        self._limit = self._ruled_out = self._origin = None
+        self._state, self._origin = self._state.without_rows(), None
         if self.separation is not None and self._cone is not None:
-            self._cone = replace(self._cone, facets=self._cone.extreme, decided=np.zeros(0, dtype=bool))
-            self.separation = renamed(self.separation, self.model, self._cone)
+            cone = replace(self._cone, facets=self._cone.extreme, decided=np.zeros(0, dtype=bool))
+            self._state = self._state.with_estimate(cone=cone)
+            self.separation = renamed(self.separation, self.model, cone)
 
     def _as_dict(self) -> dict[str, Any]:
-        e = self._fit.evaluation
+        fit = self._state.to_dict(self.method)
+        if self.separation is not None:
+            fit["separation"] = as_dict(self.separation, self._cone)
+        if fit["reduction"] is not None:
+            null = self._null_penalised
+            fit["reduction"]["null"] = None if np.isnan(null) else null
         return {
             "format": "glmclf",
             "version": saving.FORMAT,
             "model": self.model._as_dict(),
-            "fit": {
-                "theta": self._finite_theta,
-                "gamma": self._fit.theta,
-                "shift": self._shift,
-                "inner": self._inner,
-                "basis": self._basis,
-                "value": self._value,
-                "score": e.score,
-                "information": e.information,
-                **{k: getattr(self._fit, k) for k in ("iterations", "converged", "message", "decrement")},
-                "method": self.method,
-                "exact": self._exact,
-                "omitted": {str(j): [list(t) for t in terms.items()] for j, terms in self._combinations.items()},
-                "separation": self._separation_as_dict(),
-                "reduction": self._reduction_as_dict(),
-                "constraint": self._constraint_as_dict(),
-            },
+            "fit": fit,
             "covariance": {**vars(self._cov), "groups": self._group_names},
             "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._facts},
         }
 
-    def _separation_as_dict(self) -> dict[str, Any] | None:
-        return None if self.separation is None or self._cone is None else as_dict(self.separation, self._cone)
-
     @classmethod
     def _from_dict(cls, model, stored: dict[str, Any]) -> RegressionResults:
-        f: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in stored["fit"].items()}
-        evaluation = Evaluation(f["value"], f["score"], f["information"])
-        fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
-        cov, groups = Covariance.of(stored["covariance"])
-        omitted = {int(j): {int(i): v for i, v in terms} for j, terms in stored["fit"].get("omitted", {}).items()}
-        found = Estimate(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
-        self = cls(model, found, (cov, groups), f["method"])
-        self._theta = f["theta"]
-        if "shift" in f:
-            self.__dict__ |= {"_shift": f["shift"], "_inner": f["inner"]}
+        f, separation, cone = stored["fit"], None, None
         if f.get("separation") is not None:
-            from glmclf.core.separation.limit import at_infinity
-
-            self.separation, self._cone = separation_from(f["separation"], model)
-            self._theta = at_infinity(self._theta, self._cone.signs)
-        self._mark_omitted()
-        self._restore_reduction(stored["fit"].get("reduction"))
-        self._restore_constraint(stored["fit"].get("constraint"))
+            separation, cone = separation_from(f["separation"], model)
+        size = len(model.exog_names), model._likelihood.n_eta
+        self = cls(model, FitState.from_dict(f, Covariance.of(stored["covariance"]), *size, cone), f["method"])
+        self.separation = separation
+        if f.get("reduction") is not None:
+            null = f["reduction"]["null"]
+            self.__dict__["_null_penalised"] = np.nan if null is None else null
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self
 

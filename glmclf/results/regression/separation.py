@@ -157,6 +157,12 @@ def separation_report(model: Any, cone: Cone, signs: ndarray, gone: Any) -> Sepa
     return Separation(kind, *_by_name(model, cone, signs), rows, len(rows), n, model.endog_names)
 
 
+def separation_of(model: Any, found: Any) -> Separation | None:
+    """The separation of an estimate that knows which outcomes are ruled out; None of others."""
+    gone = getattr(found, "ruled_out", None)
+    return None if gone is None else separation_report(model, found.cone, found.cone.signs, gone)
+
+
 def renamed(found: Separation, model: Any, cone: Cone) -> Separation:
     """The same separation in the terms of another model of the same response, without labels of rows if it has none."""
     directions, direction = _by_name(model, cone, cone.signs)

@@ -341,6 +341,14 @@ def test_cross_validation_written_out(model):
     assert found.n_used == 4 and found.method == "cv"
 
 
+def test_what_rounds_to_zero_is_printed_without_a_sign():
+    res = fit("Logit")
+    found = res.validate(seed=5, reps=2)
+    found.table.loc["intercept", "training"] = -1e-17
+    for printed in (repr(found), found._repr_html_(), repr(res.calibration()), res.calibration()._repr_html_()):
+        assert "-0.0000" not in printed and "0.0000" in printed
+
+
 @pytest.mark.parametrize("labels", ["text", "category", "bool"])
 def test_folds_do_not_depend_on_the_event(labels):
     """Measures that are of no event are the same; so are those of the MNLogit, whatever its reference."""
