@@ -83,7 +83,8 @@ def test_features_are_evaluated_once(data):
 def test_what_only_a_table_in_memory_may_have(data):
     mask = (data["x"] > 0).to_numpy()
     values = np.arange(len(data), dtype=float)
-    found = read("y ~ x + values + x.shift(1)", data, namespace={"values": values}, subset=mask, extras={"offset": values})
+    beside = {"namespace": {"values": values}, "subset": mask, "extras": {"offset": values}}
+    found = read("y ~ x + values + x.shift(1)", data, **beside)
     assert "values" in found.frame and "values" not in data
     assert found.extras["offset"].tolist() == values[mask][found.keep].tolist()
     assert found.index.equals(data.index[mask][found.keep])
