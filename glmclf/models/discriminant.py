@@ -109,10 +109,10 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _read_arrays(self, endog, exog, coding, **options) -> ReadTable:
         return read_arrays(endog, exog, response=self._coder(coding), drop_constant=True, **options)
 
-    def _columns(self, sample: ReadTable) -> Dense:
-        if sample.pieces is None:
-            return Dense(np.asarray(sample.X))
-        return Dense(dense(sample.pieces[1:], len(sample)))  # the first piece is the intercept
+    def _columns(self, read: ReadTable) -> Dense:
+        if read.pieces is None:
+            return Dense(np.asarray(read.X))
+        return Dense(dense(read.pieces[1:], len(read)))  # the first piece is the intercept
 
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         super()._settle(keywords, lost)

@@ -215,11 +215,11 @@ class Inputs:
         """The sums over all rows."""
         return self._rows.total(self._summed)
 
-    def _columns(self, sample: ReadTable) -> Any:
+    def _columns(self, read: ReadTable) -> Any:
         """What the rows hold besides the response."""
-        if sample.pieces is not None:
-            return from_pieces(sample.pieces, len(sample))
-        return Sparse(sample.X) if is_sparse(sample.X) else Dense(np.asarray(sample.X))
+        if read.pieces is not None:
+            return from_pieces(read.pieces, len(read))
+        return Sparse(read.X) if is_sparse(read.X) else Dense(np.asarray(read.X))
 
     def _reweighted(self, weights: ndarray):
         """The same model of the rows that have a weight, with these weights in place of its own."""

@@ -150,9 +150,9 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         _check_words({**self._coding, **keywords})
         return super()._split(keywords)
 
-    def _columns(self, sample: ReadTable) -> FeatureValues:
-        assert sample.values is not None
-        return FeatureValues(sample.values)
+    def _columns(self, read: ReadTable) -> FeatureValues:
+        assert read.values is not None
+        return FeatureValues(read.values)
 
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         super()._settle(keywords, lost)

@@ -206,15 +206,15 @@ class RowsInParts(FitRows):
 
     Parameters
     ----------
-    sample : ReadParts
+    read : ReadParts
     outcomes : callable
         ``outcomes(y, trials, weights)``: what a model wants summed of its response.
     """
 
     streamed = True
 
-    def __init__(self, sample: ReadParts, outcomes: Callable):
-        self.stream = Stream(sample.source, sample.reader, len(sample))
+    def __init__(self, read: ReadParts, outcomes: Callable):
+        self.stream = Stream(read.source, read.reader, len(read))
 
         def facts(X, y, trials, offset, weights, number) -> Facts:
             return replace(_facts(X, offset, weights, number), outcomes=outcomes(y, trials, weights))

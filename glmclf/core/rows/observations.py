@@ -46,3 +46,11 @@ class Observations(NamedTuple):
     def blocks(self, size: int | None = None, n_threads: int | None = None) -> Blocks:
         """The rows as blocks."""
         return Blocks(*self, size=size, n_threads=n_threads)
+
+
+def linear_predictors(X: Any, B: ndarray, offset: ndarray | None) -> ndarray:
+    """X B and the offset, (n,) of one equation or (n, q) of several, which share the offset or have one each."""
+    eta: ndarray = X @ B
+    if offset is None:
+        return eta
+    return eta + (offset if offset.ndim == eta.ndim else offset[:, None])

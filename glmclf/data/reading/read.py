@@ -152,7 +152,7 @@ def read_formula(
     notes = [*no_trials(survey.no_trials), *notes, *getattr(made, "notes", [])]
     reader = replace(reader, design=design, response=made, constant=not intercept)
     if isinstance(source, OneTable):
-        return reader.sample(source.settled(reader), notes)
+        return reader.table_read(source.settled(reader), notes)
     return ReadParts(design, made, reader, source, survey, reader.extras, notes)
 
 

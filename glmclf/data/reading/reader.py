@@ -250,7 +250,7 @@ class Reader:
         assert self.design is not None
         return self.design.pieces({code: f.values(settled.values[code]) for code, f in self.design.factors.items()})
 
-    def sample(self, settled: Settled, notes: list[str]) -> ReadTable:
+    def table_read(self, settled: Settled, notes: list[str]) -> ReadTable:
         """The rows of a table in memory."""
         return ReadTable(
             design=self.design,

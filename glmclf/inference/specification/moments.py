@@ -16,6 +16,7 @@ from scipy.special import chdtrc
 
 from glmclf.core.design.columns import triangular_inverse
 from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.rows.observations import linear_predictors
 
 ENTRIES = 2**20  # of the largest temporary array
 NOTHING = 1e-8  # of a moment's standard deviation: what estimation may leave of it and still be rounding
@@ -189,13 +190,11 @@ def counted(y: ndarray, m: ndarray | None, K: int) -> ndarray:
 def outcomes(likelihood: Any, X: ndarray, offset: ndarray | None, theta: ndarray) -> Outcomes:
     """Outcomes of some rows of a design at a parameter."""
     if isinstance(likelihood, Multinomial):
-        eta = X @ theta.reshape(X.shape[1], -1, order="F")
-        if offset is not None and offset.ndim == 2 and offset.shape[1] > eta.shape[1]:  # of all classes, some -inf
-            return _of_predictors(X, np.column_stack([offset[:, :1], offset[:, 1:] + eta]))
-        if offset is not None:
-            eta = eta + (offset if offset.ndim == 2 else offset[:, None])
-        return of_levels(X, eta)
-    eta = X @ theta if offset is None else X @ theta + offset
+        B = theta.reshape(X.shape[1], -1, order="F")
+        if offset is not None and offset.ndim == 2 and offset.shape[1] > B.shape[1]:  # of all classes, some -inf
+            return _of_predictors(X, np.column_stack([offset[:, :1], offset[:, 1:] + X @ B]))
+        return of_levels(X, linear_predictors(X, B, offset))
+    eta = linear_predictors(X, theta, offset)
     link, t = likelihood.link, likelihood.link.terms(eta)
     p, rest = np.column_stack([link.sf(eta), link.cdf(eta)]), np.column_stack([link.cdf(eta), link.sf(eta)])
     score = np.column_stack([-t.r0, t.r1])
