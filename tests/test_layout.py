@@ -230,7 +230,7 @@ def test_a_fit_and_its_summary_load_no_scipy_stats(loaded):
 def test_an_ordinary_fit_loads_what_it_needs(loaded, fit):
     others = ["core.gaussian", "core.naive_bayes", "core.penalised", "core.fit.bias", "core.separation",
               "core.fit.constraints", "data.design.codec", "data.reading.features", "inference.generative",
-              "inference.profile", "inference.covariance.resampling", "models.constrained_fit", "models.discriminant",
+              "inference.profile", "inference.covariance.resampling", "models.discriminant",
               "models.naive_bayes", "results.generative", "results.regression.path", "results.regression.penalized"]
     found = loaded(fit)
     assert "glmclf.core.fit.solvers" in found

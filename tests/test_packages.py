@@ -23,15 +23,14 @@ UPWARDS = {  # what is left to mend; both lists only shrink
     "data/formula imports data/reading",
     "data/transforms imports data/formula",
     "results/diagnostics imports results/regression",
-    "results/margins imports results/generative",
     "results/margins imports results/regression",
     "results/regression imports results/generative",
     "results/tables imports results/",
     "results/tables imports results/comparison",
 }
 TWICE = {
-    "CLogLog", "Cells", "Comparison", "Covariance", "Digits", "Dual", "Factor", "Gaussian",
-    "Groups", "Logit", "Moments", "Multinomial", "Outcomes", "Part", "Place", "Probit", "Rows",
+    "Cells", "Comparison", "Covariance", "Digits", "Dual", "Factor", "Gaussian",
+    "Groups", "Moments", "Multinomial", "Outcomes", "Part", "Place", "Rows",
     "Sent", "Shown", "Source", "Spread", "Streamed", "Sums", "_Line", "_Sums",
 }
 SIZE = 20  # files of a folder that one takes in at a glance

@@ -47,10 +47,18 @@ from glmclf.errors import (
 )
 from glmclf.inference.covariance.types import MODEL_BASED, REFITS, Context, Covariance
 from glmclf.inference.covariance.wording import documents_covariances
-from glmclf.models.bias_reduction import check_covariance, check_reduction, with_flic
-from glmclf.models.constrained import ConstrainedFits, Fitted
+from glmclf.models.constrained import ConstrainedFits, Fitted, constrained_covariance
 from glmclf.models.cov_keywords import Keywords, row_covariance
-from glmclf.models.fit_options import check_converged, check_options, check_refine, solver_options
+from glmclf.models.fit_options import (
+    check_choices,
+    check_converged,
+    check_covariance,
+    check_options,
+    check_reduction,
+    check_refine,
+    solver_options,
+    with_flic,
+)
 from glmclf.models.inputs import Inputs
 from glmclf.models.penalized import Regularization
 from glmclf.models.progress import reporter_of, shown
@@ -417,7 +425,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         ConvergenceWarning
             No maximum within `maxiter` iterations.
         """
-        _check_choices(bias_reduction, separation, collinear)
+        check_choices(bias_reduction, separation, collinear)
         solving = solver_options(method, seed=seed, batch_size=batch_size, polish=polish)
         if method == "sgd" and self._rows.streamed:
             raise NotImplementedError('method="sgd" of data in a stream is not available: use "irls" or "lbfgs"')
@@ -629,8 +637,6 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         if getattr(found, "cone", None) is not None:
             return self._limit_covariance(found, cov_type, keywords)
         if getattr(found, "constraint", None) is not None:
-            from glmclf.models.constrained_fit import constrained_covariance
-
             return constrained_covariance(self, found, objective, cov_type, keywords)
         k, q = len(self.exog_names), self._likelihood.n_eta
         fit = narrow(found, k, q).fit
@@ -779,17 +785,6 @@ def _outcome_sums(likelihood: Any, y: ndarray, trials: ndarray | None, weights: 
 def _alone(X: Columns, *rest: Any) -> tuple:
     """Rows with a constant alone."""
     return Dense(np.broadcast_to(1.0, (X.shape[0], 1))), *rest
-
-
-def _check_choices(bias_reduction, separation, collinear) -> None:
-    choices = {
-        "bias_reduction": (bias_reduction, (None, "firth", "median")),
-        "separation": (separation, ("raise", "warn")),
-        "collinear": (collinear, ("raise", "drop")),
-    }
-    for name, (value, known) in choices.items():
-        if value not in known:
-            raise ValueError(f"{name}={value!r} is unknown; choose one of {', '.join(repr(v) for v in known if v)}")
 
 
 def _as_table(values, what: str) -> pd.DataFrame:

@@ -188,7 +188,7 @@ class Logit(BinaryModel):
     PSI           2.3787
     dtype: float64
     """
-    link = links.Logit()
+    link = links.LogitLink()
 
 
 class Probit(BinaryModel):
@@ -215,7 +215,7 @@ class Probit(BinaryModel):
     PSI          1.4263
     dtype: float64
     """
-    link = links.Probit()
+    link = links.ProbitLink()
 
 
 class CLogLog(BinaryModel):
@@ -240,7 +240,7 @@ class CLogLog(BinaryModel):
     dose         22.041
     dtype: float64
     """
-    link = links.CLogLog()
+    link = links.CLogLogLink()
 
 
 _PARAMETERS = str(BinaryModel.__doc__).split("\n", 2)[2].strip()

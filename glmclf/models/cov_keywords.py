@@ -60,7 +60,7 @@ class Keywords:
         return replace(found, description=f"{found.description} {self.doubt}".strip())
 
     def doubting(self, cov_type: str, doubt: str) -> Keywords:
-        """These with one more doubt, which is warned of."""
+        """A copy with another warning added."""
         warn(f'cov_type="{cov_type}": {doubt}', InferenceWarning)
         return replace(self, doubt=f"{self.doubt} {doubt}".strip())
 

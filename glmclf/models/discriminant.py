@@ -373,7 +373,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     @staticmethod
     def _all_constant(s: SingularDispersion, moments: ClassMoments) -> SingularDispersion:
-        """The same with all classes in which these features are constant: the first alone was met."""
+        """The error with all classes in which these features are constant: the first alone was met."""
         at = list(s.columns)
         floors = least_variances(moments.total, moments.n, moments.means)[at]
         variances = np.diagonal(moments.scatter, axis1=1, axis2=2)[:, at] / moments.counts[:, None]

@@ -19,9 +19,9 @@ from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.covariance.wording import documents_covariances, names
 from glmclf.models.inputs import Inputs
+from glmclf.models.levelled import LevelledModel
 from glmclf.models.progress import shown
 from glmclf.results.generative.results import GenerativeResults
-from glmclf.results.regression.levels import Levels
 
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
@@ -32,7 +32,7 @@ LARGEST_SMOOTHING = 1e100
 Fitted = TypeVar("Fitted", bound=GenerativeResults)
 
 
-class GenerativeModel(Levels, Inputs, Generic[Fitted]):
+class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
     """What LDA, QDA and NaiveBayes share: classes, their priors, and how a fit is asked for."""
 
     _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_options")
@@ -115,26 +115,6 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
             )
         return p
 
-    # -------------------------------------------------------------------------------------------------- names
-    @property
-    def levels(self) -> list[Any]:
-        """All levels of the response, in their order."""
-        return self._response.levels
-
-    @property
-    def reference(self) -> Any:
-        """The base level."""
-        return self._response.reference
-
-    @property
-    @named
-    def endog(self) -> ndarray:
-        """The response: codes of the levels in their order, (n,)."""
-        return self._as_endog(self._rows.y)
-
-    def _as_endog(self, y: ndarray) -> ndarray:
-        return np.argsort(self._order)[y]
-
     @property
     def _pseudo(self) -> bool:
         return not self._frequency
@@ -152,10 +132,6 @@ class GenerativeModel(Levels, Inputs, Generic[Fitted]):
     def _row_counts(self) -> ndarray:
         """Rows of each class, whatever their sampling weights."""
         return self._class_sizes
-
-    def _modelled(self) -> list[tuple[str, str]]:
-        levels = ", ".join(str(level) for level in self.levels)
-        return [("Levels:", levels), ("Reference:", f"{self.reference}")]
 
     # --------------------------------------------------------------------------------------------------- fit
     @documents_covariances

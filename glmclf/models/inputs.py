@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -222,15 +222,23 @@ class Inputs:
         return Sparse(read.X) if is_sparse(read.X) else Dense(np.asarray(read.X))
 
     def _reweighted(self, weights: ndarray):
-        """The same model of the rows that have a weight, with these weights in place of its own."""
-        r, rows = self._rows, np.flatnonzero(weights)
+        """A copy of the model with other weights, of the rows that have one."""
+        rows = np.flatnonzero(weights)
+        part = replace(self._rows.take(rows), weights=weights[rows])
+        other = self._copy_with(
+            keep=("k_constant",),
+            _response=replace(self._response, y=part.y, trials=part.trials),
+            _rows_=part,
+            _weight_sum=float(part.weights.sum()),
+        )
+        other.nobs = other._count(part.weights)
+        return other
+
+    def _copy_with(self, keep: Collection[str] = (), **changes: Any) -> Any:
+        """A copy with other attributes; of what was computed and cached it has the names in `keep` alone."""
         cached = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, cached_property)}
         other = object.__new__(type(self))
-        other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in cached - {"k_constant"}}
-        w = weights[rows]
-        other._rows_ = some = replace(r.take(rows), weights=w)
-        other._response = replace(self._response, y=some.y, trials=some.trials)
-        other._weight_sum, other.nobs = float(w.sum()), other._count(w)
+        other.__dict__ = {n: v for n, v in vars(self).items() if n not in cached.difference(keep)} | changes
         return other
 
     def _count(self, weights) -> int | float:

@@ -19,13 +19,14 @@ from glmclf.core.rows.asked import named
 from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError
 from glmclf.models.base import Model
+from glmclf.models.levelled import LevelledModel
 from glmclf.results.regression.levels import LevelLabels
 from glmclf.results.regression.multinomial import MultinomialResults
 
 __all__ = ["MNLogit"]
 
 
-class MNLogit(LevelLabels, Model[MultinomialResults]):
+class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
     """Multinomial logit: log(p_j / p_0) = x'b_j + offset_j for each class j but the reference.
 
     `fit` maximises the multinomial log-likelihood sum_i w_i sum_j y_ij log p_ij; the default standard errors assume
@@ -112,15 +113,6 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
             words = ", ".join(f'"{v}"' for v in lost)
             self._notes.append(f"level{'s' if len(lost) > 1 else ''} {words} of {name}: no rows used, left out")
 
-    @property
-    @named
-    def endog(self) -> ndarray:
-        """The response: codes of the levels in their order, (n,), or counts, (n, J)."""
-        return self._as_endog(self._rows.y)
-
-    def _as_endog(self, y: ndarray) -> ndarray:
-        return self._level_counts(y) if y.ndim == 2 else np.argsort(self._order)[y]
-
     def _in_order(self, params):
         if isinstance(params, pd.DataFrame) and not isinstance(params.columns, pd.RangeIndex):
             rows, columns = self.exog_names, self._equations
@@ -135,16 +127,6 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
         return functools.partial(MultinomialResponse.build, reference=coding["reference"])
 
     # ------------------------------------------------------------------------------------------------- names
-    @property
-    def levels(self) -> list[Any]:
-        """All levels of the response, in their order."""
-        return self._response.levels
-
-    @property
-    def reference(self) -> Any:
-        """The base level."""
-        return self._response.reference
-
     @property
     def _regressor_terms(self) -> dict[str, Any]:
         return self._design.terms
@@ -162,10 +144,6 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
     def df_model(self) -> int:
         """Slopes of all equations."""
         return (self.K - self.k_constant) * (self.J - 1)
-
-    def _modelled(self) -> list[tuple[str, str]]:
-        levels = ", ".join(str(level) for level in self.levels)
-        return [("Levels:", levels), ("Reference:", f"{self.reference}")]
 
     def _check_offset(self, offset: ndarray | None) -> None:
         if offset is not None and offset.ndim == 2 and offset.shape[1] != self.J - 1:
@@ -200,13 +178,12 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
         return offset[equations]
 
     def _rebased(self, level) -> MNLogit:
-        """The same model against another reference."""
+        """A copy of the model against another reference."""
         old = self._response
         if level not in old.levels:
             raise ValueError(f"{level!r} is not a level of {self.endog_names}, which has {old.levels}")
-        other = object.__new__(type(self))
-        other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in ("_null_intercepts", "_sums")}
-        new = other._response = replace(old, reference=old.levels[old.levels.index(level)])
+        new = replace(old, reference=old.levels[old.levels.index(level)])
+        other = self._copy_with(keep=("_constant", "k_constant", "_ranges"), _response=new)
         if self._rows_ is None:
             return other
         order = np.array([old.classes.index(c) for c in new.classes])
@@ -236,20 +213,19 @@ class MNLogit(LevelLabels, Model[MultinomialResults]):
         offset = r.offset
         if offset is not None and offset.ndim == 2:
             offset = offset[:, [j - 1 for j in kept if j > 0]]
-        gone = ("_null_intercepts", "_constant", "_sums")
-        other.__dict__ = {n: v for n, v in other.__dict__.items() if n not in gone}
-        other._response = replace(
-            mine, levels=[c for c in mine.levels if c != level], y=y[rows], trials=y[rows].sum(axis=1), kind="counts"
-        )
-        other._rows_ = replace(
+        y = y[rows]
+        levels = [c for c in mine.levels if c != level]
+        response = replace(mine, levels=levels, y=y, trials=y.sum(axis=1), kind="counts")
+        part = replace(
             r.take(rows),
             X=r.X[rows],
-            y=y[rows],
-            trials=y[rows].sum(axis=1),
+            y=y,
+            trials=response.trials,
             offset=None if offset is None else offset[rows],
             weights=None if weights is None else weights[rows],
         )
-        other.nobs = other._count(other._rows_.weights)
+        other = other._copy_with(keep=("k_constant", "_ranges"), _response=response, _rows_=part)
+        other.nobs = other._count(part.weights)
         return other
 
     @property

@@ -270,7 +270,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         _check_domains(self._options["pooled"], self.features, values, index, new)
 
     def _check_domain(self, feature: int, values: ndarray, index: pd.Index) -> None:
-        """The same of one feature of new rows."""
+        """Refuse values of one feature of new rows that its family cannot have."""
         _check_domains(self._options["pooled"], [self.features[feature]], [values], index, True)
 
     def _check_units(self, record: Record) -> None:

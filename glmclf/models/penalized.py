@@ -1,9 +1,8 @@
-"""Penalised fits: what `fit_regularized` and `fit_regularized_cv` are told, and how a model makes a problem of it."""
+"""Penalised fits: `fit_regularized`, `fit_regularized_cv`, and how a model makes a problem of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,48 +21,31 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.errors import (
     ConvergenceWarning,
-    DataWarning,
     EstimationError,
     InferenceWarning,
     PerfectSeparationError,
     warn,
 )
 from glmclf.inference.covariance.types import Covariance
-from glmclf.models.fit_options import check_options, check_seed
+from glmclf.models.folds import dealt
 from glmclf.models.inputs import Inputs
-from glmclf.models.progress import reporter_of
+from glmclf.models.penalty_options import (
+    PenaltyOptions,
+    check_method,
+    check_penalised_converged,
+    check_refit,
+    penalty_options,
+    read_grid,
+    start_given,
+    warn_of_spanned,
+)
 
 if TYPE_CHECKING:
     from glmclf.core.penalised.problem import Coding, PenalisedEstimate, Problem
     from glmclf.results.regression.path import RegularizationCV, RegularizationPath
 
-METHODS = ("elastic_net",)
 STEPS, FINEST, FINEST_WIDE = 100, 1e-4, 1e-2  # glmnet's grid: how many, and the least share of the largest
 LOST = 1e-10  # share of the information that a ridge needs along what the data say nothing about
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a penalised fit is told.
-
-    Attributes
-    ----------
-    alpha : (k, m) ndarray
-        Of each column and equation, or class if `symmetric`; of a path for alpha = 1.
-    """
-
-    alpha: ndarray
-    L1_wt: float
-    symmetric: bool
-    maxiter: int
-    tol: float | None
-    n_threads: int | None
-    callback: Any = None
-
-    @property
-    def free(self) -> ndarray:
-        """Columns without any penalty, (k,)."""
-        return (self.alpha == 0).all(axis=1)
 
 
 class Regularization(Inputs):
@@ -190,16 +172,16 @@ class Regularization(Inputs):
         >>> list(model.fit_regularized(0.1, L1_wt=1).selected)
         ['TUCE']
         """
-        _check_method(method, alpha)
+        check_method(method, alpha)
         if (alpha is None) == (alphas is None):
             raise ValueError("fit_regularized needs one of alpha= (a fit) and alphas= (a path)")
         options = (penalize_intercept, symmetric, maxiter, tol, n_threads, disp)
-        wanted = self._wanted(1.0 if alpha is None else alpha, L1_wt, *options)
-        _check_refit(self, refit, wanted, alphas is not None)
-        self._warn_of_spanned(wanted)
+        wanted = penalty_options(self, 1.0 if alpha is None else alpha, L1_wt, *options)
+        check_refit(self, refit, wanted, alphas is not None)
+        warn_of_spanned(self, wanted)
         if alphas is not None:
-            return self._path(wanted, alphas, self._given_start(start_params, wanted))
-        return self._penalised(wanted, self._given_start(start_params, wanted), refit)
+            return self._path(wanted, alphas, start_given(self, start_params, wanted))
+        return self._penalised(wanted, start_given(self, start_params, wanted), refit)
 
     @named
     def fit_regularized_cv(
@@ -275,9 +257,9 @@ class Regularization(Inputs):
             raise ValueError(f'rule={rule!r}: choose "1se" or "min"')
         if self._rows.streamed:
             raise RowsElsewhereError()
-        wanted = self._wanted(1.0, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, False)
-        self._warn_of_spanned(wanted)
-        counts, labels = self._folds(folds, seed)
+        wanted = penalty_options(self, 1.0, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, False)
+        warn_of_spanned(self, wanted)
+        counts, labels = dealt(self, folds, seed)
         path = self._path(wanted, alphas, None)
         rows = [self._fold(wanted, path, part, counts.sum(axis=0) - part) for part in counts]
         short = sum(r[2] for r in rows)
@@ -293,54 +275,6 @@ class Regularization(Inputs):
 
         return penalized_class(self._results_class)
 
-    # ----------------------------------------------------------------------------------------- what is asked for
-    def _wanted(self, alpha, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, disp) -> Wanted:
-        from glmclf.results.regression.path import is_number
-
-        check_options(maxiter, tol, n_threads)
-        for name, value in (("penalize_intercept", penalize_intercept), ("symmetric", symmetric)):
-            if not isinstance(value, (bool, np.bool_)):
-                raise ValueError(f"{name}={value!r}: True or False")
-        if not (is_number(L1_wt) and 0 <= L1_wt <= 1):
-            raise ValueError(f"L1_wt={L1_wt!r}: a number from 0 (ridge) to 1 (lasso)")
-        if symmetric and self._likelihood.n_eta == 1 and not hasattr(self, "_equations"):
-            raise NotImplementedError(f"symmetric=True is for MNLogit; {type(self).__name__} has one equation")
-        A = self._alphas_of(alpha, bool(symmetric), bool(penalize_intercept))
-        return Wanted(A, float(L1_wt), bool(symmetric), maxiter, tol, n_threads, reporter_of(None, disp))
-
-    def _alphas_of(self, alpha, symmetric: bool, penalize_intercept: bool) -> ndarray:
-        """alpha of each column and equation, (k, m)."""
-        names, constant = self.exog_names, self._constant_column()
-        equations = getattr(self, "levels" if symmetric else "_equations", None)
-        A, by_name = _read_alpha(alpha, names, 1 if equations is None else len(equations), equations)
-        if not (np.isfinite(A).all() and (A >= 0).all()):
-            raise ValueError(f"alpha={_shown(alpha)}: weights of a penalty are numbers, 0 or more")
-        if constant is None or penalize_intercept:
-            return A
-        if by_name and A[constant].any():
-            raise ValueError(
-                f'alpha is not 0 for the intercept "{names[constant]}", which has no penalty: give 0, or '
-                "penalize_intercept=True"
-            )
-        A[constant] = 0.0
-        return A
-
-    def _warn_of_spanned(self, wanted: Wanted) -> None:
-        from glmclf.results.regression.penalized import SPANNED
-
-        if self._constant_column() is None and self.k_constant and not wanted.free.any():
-            warn(SPANNED + " Write the formula with an intercept to leave it free.", DataWarning)
-
-    def _given_start(self, start_params, wanted: Wanted) -> ndarray | None:
-        if start_params is None:
-            return None
-        if wanted.symmetric:
-            raise NotImplementedError("start_params= with symmetric=True: the start is the model without regressors")
-        theta = self._flat(start_params)  # type: ignore[attr-defined]
-        if not np.isfinite(theta).all():
-            raise ValueError(f"start_params must be finite numbers; found {theta}")
-        return theta
-
     # ------------------------------------------------------------------------------------------------- fitting
     @property
     def _observations(self) -> float:
@@ -352,7 +286,7 @@ class Regularization(Inputs):
 
         return self._rows.total(observations)
 
-    def _problem(self, wanted: Wanted, objective, columns: ndarray, n: float, start: ndarray) -> Problem:
+    def _problem(self, wanted: PenaltyOptions, objective, columns: ndarray, n: float, start: ndarray) -> Problem:
         """The problem of some columns, in coordinates that suit them; `start` are parameters without regressors."""
         from glmclf.core.penalised.problem import Coding, Penalty, Problem
 
@@ -381,7 +315,7 @@ class Regularization(Inputs):
         b = self._contrasts_of_levels().clip(0.0).T @ theta.reshape(-1, k)  # 0 for the reference
         return coding.c(b.ravel(), k)
 
-    def _refuse_dependent(self, wanted: Wanted, objective, columns: ndarray) -> None:
+    def _refuse_dependent(self, wanted: PenaltyOptions, objective, columns: ndarray) -> None:
         """RankDeficiency where columns without a penalty are combinations of each other."""
         free = np.flatnonzero(wanted.free[columns])
         if not len(free) or (len(free) == 1 and columns[free[0]] == self._constant_column()):
@@ -392,7 +326,9 @@ class Regularization(Inputs):
                 {int(free[j]): {int(free[i]): v for i, v in terms.items()} for j, terms in found.items()}
             )
 
-    def _one(self, wanted: Wanted, start: ndarray | None, refit: bool = False) -> tuple[PenalisedEstimate, dict]:
+    def _one(
+        self, wanted: PenaltyOptions, start: ndarray | None, refit: bool = False
+    ) -> tuple[PenalisedEstimate, dict]:
         """One estimate, and the columns that are left out."""
         q = self._likelihood.n_eta
 
@@ -434,7 +370,7 @@ class Regularization(Inputs):
         """Parameters of X in the coordinates that a problem is solved in."""
         return self._coefficients_of(problem.into(theta), problem.coding, problem.n_columns)
 
-    def _penalised(self, wanted: Wanted, start: ndarray | None, refit: bool = False) -> Any:
+    def _penalised(self, wanted: PenaltyOptions, start: ndarray | None, refit: bool = False) -> Any:
         """The result of one fit; `start` in the model's parameters."""
         from glmclf.core.penalised.problem import widened as widened_coefficients
         from glmclf.results.regression.penalized import REFIT, WORDS
@@ -443,7 +379,7 @@ class Regularization(Inputs):
         k, q = len(self.exog_names), self._likelihood.n_eta
         found: Any
         found, omitted = self._one(wanted, start, refit)
-        _check_converged(found.fit, wanted)
+        check_penalised_converged(found.fit, wanted)
         cov = self._posterior(found, omitted, wanted, refit)
         wider: Any = widened(found, omitted, k, q)
         found = widened_coefficients(wider, omitted, k, len(wanted.alpha[0]))
@@ -467,7 +403,7 @@ class Regularization(Inputs):
                 "for coefficients of every level (symmetric=True). Raise alpha, or use fit()"
             ) from None
 
-    def _posterior(self, found: PenalisedEstimate, omitted, wanted: Wanted, refit: bool) -> Covariance:
+    def _posterior(self, found: PenalisedEstimate, omitted, wanted: PenaltyOptions, refit: bool) -> Covariance:
         """Covariance of the model's parameters, NaN where there is none."""
         from glmclf.results.regression.penalized import NONE, POSTERIOR, REFIT, WORDS, SpreadCovariance
 
@@ -479,7 +415,9 @@ class Regularization(Inputs):
         places = places_kept(omitted, k, q) if omitted else None
         return SpreadCovariance(name, WORDS[name], found.spread, places, k * q)
 
-    def _check_free(self, wanted: Wanted, found: PenalisedEstimate, problem: Problem, columns, start: ndarray) -> None:
+    def _check_free(
+        self, wanted: PenaltyOptions, found: PenalisedEstimate, problem: Problem, columns, start: ndarray
+    ) -> None:
         """PerfectSeparationError where columns without a penalty separate the data."""
         A = wanted.alpha[columns]
         loose = np.repeat(wanted.free[columns][:, None], self._likelihood.n_eta, axis=1) if wanted.symmetric else A == 0
@@ -530,11 +468,11 @@ class Regularization(Inputs):
         return replace(found, penalty=problem.penalty)
 
     # --------------------------------------------------------------------------------------------------- paths
-    def _path(self, wanted: Wanted, alphas, start: ndarray | None) -> RegularizationPath:
+    def _path(self, wanted: PenaltyOptions, alphas, start: ndarray | None) -> RegularizationPath:
         from glmclf.core.penalised.problem import without_covariance
         from glmclf.results.regression.path import RegularizationPath
 
-        given = _read_grid(alphas)
+        given = read_grid(alphas)
         grid = None if given is None else given[given > 0]
         q, fits, omitted = self._likelihood.n_eta, [], {}  # type: ignore[var-annotated]
 
@@ -582,68 +520,6 @@ class Regularization(Inputs):
         return top * least ** (np.arange(STEPS) / (STEPS - 1))
 
     # --------------------------------------------------------------------------------------------------- folds
-    def _units(self) -> ndarray:
-        """Single observations of each class in each row, (n, K); of fractions rows, (n, 1)."""
-        r = self._rows
-        if self._response.kind == "fraction":
-            return np.ones((len(r), 1), dtype=int) if r.weights is None else r.weights[:, None].astype(int)
-        if self._frequency:
-            return np.rint(self._cells).astype(np.int64)
-        return np.rint(self._cells / r.weights[:, None]).astype(np.int64)
-
-    def _folds(self, folds, seed) -> tuple[ndarray, list[Any]]:
-        """Observations of each fold, (folds, n, K), and the names of the folds."""
-        from glmclf.core.numerics.folds import deal
-
-        units = self._units()
-        check_seed(seed)
-        if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-            if not 2 <= folds <= units.sum():
-                raise ValueError(f"folds={folds}: at least 2, and no more than the {units.sum()} observations")
-            whole = not self._frequency or units.shape[1] == 1
-            order = self._response.own_order if units.shape[1] > 1 else [0]  # whatever event= and reference= are
-            dealt = (_whole_rows if whole else deal)(units[:, order], int(folds), seed)
-            parts = dealt[:, :, np.argsort(order)]
-            labels: list[Any] = list(range(1, int(folds) + 1))
-        else:
-            if seed is not None:
-                raise ValueError("seed= is for folds by number; here they are given by row")
-            codes, labels = self._fold_labels(folds)
-            if len(labels) < 2:
-                raise ValueError("folds= has one label: at least 2 folds are needed")
-            parts = np.array([units * (codes == g)[:, None] for g in range(len(labels))])
-        self._check_classes(parts, labels)
-        return parts, labels
-
-    def _fold_labels(self, folds) -> tuple[ndarray, list[Any]]:
-        if isinstance(folds, (bool, float)) or folds is None:
-            raise ValueError(f"folds={folds!r}: how many, a column of the table, or a label for each row")
-        table = self.data.frame
-        if isinstance(folds, str):
-            if table is None or folds not in table.columns:
-                raise ValueError(f"folds={folds!r} is no column of the model's table")
-            folds = table[folds]
-        values = folds if isinstance(folds, pd.Series) else pd.Series(_one_label_a_row(folds))
-        codes, labels = pd.factorize(values, sort=True)
-        codes = np.where(codes < 0, np.nan, codes)
-        given = pd.Series(codes, index=values.index, name="folds") if isinstance(folds, pd.Series) else codes
-        found = self._beside_the_rows(given, "folds").to_numpy()[:, 0].astype(int)
-        used = np.unique(found)
-        return np.searchsorted(used, found), [labels[g] for g in used]
-
-    def _check_classes(self, parts: ndarray, labels: list[Any]) -> None:
-        """Every class among the observations that each fold is predicted from."""
-        totals = parts.sum(axis=1)
-        rest = totals.sum(axis=0) - totals
-        names = getattr(self, "_classes", self._response.levels)
-        for label, row in zip(labels, rest, strict=True):
-            absent = [str(names[j]) for j in np.flatnonzero(row == 0)] if len(row) > 1 else []
-            if absent or not row.sum():
-                raise EstimationError(
-                    f"fold {label}: no observation of {', '.join(absent) or self.endog_names} is left to fit to. Use "
-                    "other folds, or leave a level of one observation out"
-                )
-
     def _part(self, counts: ndarray, columns: ndarray, centred_offset: ndarray | None) -> tuple[Any, float]:
         """The log-likelihood of some observations of each row, and how many they are, weighted."""
         rows = np.flatnonzero(counts.any(axis=1))
@@ -667,7 +543,7 @@ class Regularization(Inputs):
             arrays, likelihood = found, of_counts(likelihood)
         return type(self._objective())(likelihood, Blocks(*arrays), unit), n
 
-    def _fold(self, wanted: Wanted, path: RegularizationPath, out: ndarray, kept: ndarray):
+    def _fold(self, wanted: PenaltyOptions, path: RegularizationPath, out: ndarray, kept: ndarray):
         """Deviance of the observations of a fold by alpha, their number, and how many fits did not converge."""
         wanted, short, size = replace(wanted, callback=None), 0, 0.0
         deviances: list[float] = []
@@ -686,7 +562,7 @@ class Regularization(Inputs):
             deviances.append(-2.0 * test.gradient(problem.coding.theta(problem.coding.b(c))).value / size)
         return np.array(deviances), size, short
 
-    def _fold_problem(self, wanted: Wanted, kept: ndarray, columns: ndarray):
+    def _fold_problem(self, wanted: PenaltyOptions, kept: ndarray, columns: ndarray):
         """The problem of some observations, with the columns that have a penalty or are no combinations of others;
         these columns, the centred offset of all rows, and where a fit starts."""
         while True:
@@ -702,145 +578,3 @@ class Regularization(Inputs):
             places = (np.arange(self._likelihood.n_eta)[:, None] * k + columns).ravel()
             start = self._usual(places, shift)
             return self._problem(wanted, objective, columns, n, start), columns, offset, start
-
-
-def _check_converged(fit, wanted: Wanted) -> None:
-    from glmclf.core.penalised.problem import VIOLATED
-
-    if fit.converged:
-        return
-    advice = "Raise maxiter="
-    if VIOLATED in fit.message:
-        advice = "Lower tol=" if wanted.tol is not None else "Give columns that are close to collinear another form"
-    warn(
-        f"fit_regularized: {fit.message} (stopped after {fit.iterations} iterations, squared step "
-        f"{fit.decrement:.3g}); the estimates are not a maximum. {advice}.",
-        ConvergenceWarning,
-    )
-
-
-def _check_method(method, alpha) -> None:
-    if isinstance(alpha, str):
-        raise ValueError(f"alpha={alpha!r}: a number or one for each column; a path has alphas=, a solver method=")
-    if method in METHODS:
-        return
-    if isinstance(method, str) and method in ("l1", "l1_cvxopt_cp"):
-        raise ValueError(
-            f"method={method!r} of statsmodels maximises llf - alpha |b|_1, the intercept included. Here that is "
-            "fit_regularized(alpha / N, L1_wt=1, penalize_intercept=True), N the number of observations"
-        )
-    raise ValueError(f'method={method!r} is unknown: there is "elastic_net" (ridge with L1_wt=0, lasso with L1_wt=1)')
-
-
-def _check_refit(model, refit, wanted: Wanted, path: bool) -> None:
-    if not isinstance(refit, (bool, np.bool_)):
-        raise ValueError(f"refit={refit!r}: True or False")
-    if not refit:
-        return
-    if wanted.L1_wt == 0:
-        raise ValueError("refit=True with L1_wt=0: a ridge selects nothing. Use fit(), or L1_wt=1")
-    for what, found in (
-        ("alphas=: fit again with the alpha of your choice", path),
-        ("symmetric=True", wanted.symmetric),
-        ("sampling weights or fractions", model._pseudo),
-    ):
-        if found:
-            raise NotImplementedError(f"refit=True with {what}")
-
-
-def _one_label_a_row(folds) -> Any:
-    """Labels of folds as they were given, if they are a sequence."""
-    if isinstance(folds, (pd.Index, pd.Categorical)):
-        return folds
-    wanted = "how many, a column of the table, or one label for each row"
-    try:
-        values = np.asarray(folds)
-    except ValueError:  # sequences of several lengths
-        raise ValueError(f"folds= holds sequences: {wanted}") from None
-    if isinstance(folds, (Mapping, set, frozenset)) or not values.ndim:
-        raise ValueError(f"folds={folds!r}: {wanted}")
-    if values.ndim > 1:
-        raise ValueError(f"folds= has shape {values.shape}: {wanted}")
-    return values
-
-
-def _shown(alpha) -> str:
-    """alpha in one line."""
-    if isinstance(alpha, (pd.Series, pd.DataFrame)):
-        alpha = alpha.to_dict()
-    return " ".join(repr(alpha).split())
-
-
-def _read_alpha(alpha, names: list[str], m: int, equations: list[Any] | None) -> tuple[ndarray, bool]:
-    """alpha as (k, m), and whether it was given column by column."""
-    k = len(names)
-    if isinstance(alpha, pd.DataFrame):
-        return _read_table(alpha, names, equations), True
-    if isinstance(alpha, Mapping) or (isinstance(alpha, pd.Series) and not isinstance(alpha.index, pd.RangeIndex)):
-        given = pd.Series(dict(alpha)) if isinstance(alpha, Mapping) else alpha
-        unknown = [repr(name) for name in given.index if name not in names]
-        if unknown or not given.index.is_unique:
-            what = f"names {', '.join(unknown)}, which is no column" if unknown else "names a column twice"
-            raise ValueError(f"alpha {what} of the model, which has {names}")
-        _floats(given, alpha)
-        values = _floats(given.reindex(names).where([n in given.index for n in names], 0.0), alpha)
-        return np.repeat(values[:, None], m, axis=1), True
-    values = _floats(alpha, alpha)
-    if values.ndim == 0:
-        return np.full((k, m), float(values)), False
-    if values.shape == (k,):
-        return np.repeat(values[:, None], m, axis=1), True
-    if values.shape == (k, m):
-        return values.copy(), True
-    more = f", or of shape {(k, m)}" if equations is not None else ""
-    raise ValueError(f"alpha has shape {values.shape}: one number, or one for each of the {k} columns {names}{more}")
-
-
-def _read_table(alpha: pd.DataFrame, names: list[str], equations: list[Any] | None) -> ndarray:
-    if equations is None:
-        raise ValueError("alpha is a table: this model has one equation; give a Series or a dict")
-    if set(alpha.index) != set(names) or set(alpha.columns) != set(equations) or alpha.shape != (
-        len(names),
-        len(equations),
-    ):
-        raise ValueError(
-            f"alpha has rows {list(alpha.index)} and columns {list(alpha.columns)}; the model has {names} by "
-            f"{equations}"
-        )
-    return _floats(alpha.loc[names, equations], alpha)
-
-
-def _floats(values, given) -> ndarray:
-    try:
-        if isinstance(values, (bool, np.bool_)):
-            raise TypeError
-        return np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"alpha={_shown(given)}: weights of a penalty are numbers, 0 or more") from None
-
-
-def _read_grid(alphas) -> ndarray | None:
-    """Values of a path, the largest first; None for "auto"."""
-    if isinstance(alphas, str) and alphas == "auto":
-        return None
-    try:
-        if isinstance(alphas, (str, Mapping)):
-            raise TypeError
-        grid = np.unique(np.asarray(alphas, dtype=float))[::-1]
-    except (TypeError, ValueError):
-        raise ValueError(f'alphas={alphas!r}: a sequence of numbers, 0 or more, or "auto"') from None
-    if np.ndim(alphas) != 1 or not len(grid) or not (np.isfinite(grid).all() and (grid >= 0).all()):
-        raise ValueError(f'alphas={alphas!r}: a sequence of numbers, 0 or more, or "auto"')
-    return grid
-
-
-def _whole_rows(units: ndarray, folds: int, seed) -> ndarray:
-    """Rows dealt to folds whole, class by class where they have one class."""
-    from glmclf.core.numerics.folds import deal
-
-    labels = units.argmax(axis=1)
-    rows = np.zeros((len(units), units.shape[1]), dtype=np.int64)
-    rows[np.arange(len(units)), labels] = 1
-    if folds > len(units):
-        raise ValueError(f"folds={folds}: no more than the {len(units)} rows, which are not split")
-    return deal(rows, folds, seed).sum(axis=2)[:, :, None] * units

@@ -48,13 +48,15 @@ def confusion(
     '149\\n99 %'
     """
     labelling.check_keywords(rows, "confusion")
-    if isinstance(res, ClassificationReport):
-        if threshold is not None or newdata is not None or rows:
-            raise TypeError("confusion() of a report that is there takes no threshold=, newdata= or weights")
-        table, name, rule = res.table, "", None
+    asked = {"threshold": threshold, "newdata": newdata, **rows}
+    found = labelling.made(
+        *(res, "confusion", ClassificationReport, "pred_table", asked),
+        lambda one: one.pred_table(threshold, newdata, **rows),
+    )
+    if isinstance(found, ClassificationReport):
+        table, name, rule = found.table, "", None
     else:
-        labelling.check(res, "confusion", ("pred_table",))
-        table, name = res.pred_table(threshold, newdata, **rows), f" {labelling.response(res).name}"
+        table, name = found, f" {labelling.response(res).name}"
         rule = 0.5 if threshold is None and not res._most_probable else threshold
     counts = table.to_numpy(dtype=float)
     totals = counts.sum(axis=1, keepdims=True)
@@ -111,7 +113,7 @@ def _count(n: float) -> str:
 
 
 def _share(share: float) -> str:
-    """Of a row, in per cent; nothing of a class without rows."""
+    """A share of a row in per cent; a dash of a class without rows."""
     if np.isnan(share):
         return "\N{EN DASH}"
     few = 0 < share < 0.005 or 0.995 < share < 1

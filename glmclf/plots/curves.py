@@ -157,14 +157,11 @@ def precision_recall(
 def _curves(res: Any, newdata: Any, event: Any, names: Any, rows: dict[str, Any], plot: str) -> dict[str, Any]:
     """Curves by name: those given, or those that results have."""
     labelling.check_keywords(rows, plot)
-    made = (RocCurve, MulticlassRoc) if plot == "roc" else (PrecisionRecall,)
-    many = list(res.values()) if isinstance(res, Mapping) else res if isinstance(res, (list, tuple)) else [res]
-    if many and all(isinstance(one, made) for one in many):
-        if newdata is not None or event is not None or rows:
-            raise TypeError(f"{plot}() of curves that are there takes no newdata=, event= or weights: give the result")
-        return labelling.results_of(res, names, plot, ("curve",))
-    found = labelling.results_of(res, names, plot, (plot,))
-    return {name: getattr(one, plot)(newdata, event, **rows) for name, one in found.items()}
+    kinds = (RocCurve, MulticlassRoc) if plot == "roc" else PrecisionRecall
+    asked = {"newdata": newdata, "event": event, **rows}
+    return labelling.all_made(
+        res, names, plot, kinds, plot, asked, lambda one: getattr(one, plot)(newdata, event, **rows)
+    )
 
 
 def _with_ends(found: Any, alpha: float, method: str) -> str:

@@ -14,7 +14,7 @@ from scipy.special import logit
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.plots import data, labelling, layout, marks
-from glmclf.results.margins.predictors import Source
+from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.performance.report import check_threshold
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class _Grid:
         self.res, self.x, self.y, self.threshold = res, x, y, threshold
         self.levels = list(res._judged_levels)
         check_threshold(res, threshold)
-        self.source = Source(res)
+        self.source = LinearPredictors(res)
         self.shown = data.shown_rows(res, newdata, threshold, self.source)
         table = self.source.table(self.shown.table)
         for name in (x, y):
@@ -167,7 +167,7 @@ class _Grid:
             )
 
     def _family(self, name: str) -> str | None:
-        """Of naive Bayes the family whose values a variable has as they are."""
+        """The family of a variable that naive Bayes takes as it is."""
         for feature in getattr(self.res.model, "features", ()):
             if feature.variables and name in feature.variables:
                 return feature.family

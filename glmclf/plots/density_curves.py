@@ -1,4 +1,4 @@
-"""The laws that generative models give to their features: densities and tables of naive Bayes, the ladder of laws."""
+"""Distributions that generative models give to features: densities and tables of naive Bayes, and the ladder."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def densities(
     points: bool = True,
     ax: Any = None,
 ) -> Figure:
-    """The law of each feature in each class of a naive Bayes model, over the data: densities, shares, tables.
+    """The distribution of each feature in each class of a naive Bayes model, over the data: densities, shares, tables.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def densities(
     bins : int
         Of the histograms.
     points : bool
-        Whether to draw histograms of the rows (shares of whole numbers), a class each; laws need no rows.
+        Whether to draw histograms of the rows (shares of whole numbers), a class each; the curves need no rows.
     ax : Axes or sequence of Axes, optional
         To draw on, one a panel; by default those of a new figure.
 
@@ -113,7 +113,7 @@ def densities(
     for one, j in zip(all_axes, of):
         feature = res.model.features[j]
         if _is_number(feature):
-            _law(one, res, j, rows, bins)
+            _distribution(one, res, j, rows, bins)
         else:
             _table(one, res, j, alpha)
         layout.caption(one, f"{feature.name} ({feature.family})", width=None if ax is not None else 3.4)
@@ -142,7 +142,7 @@ def _rows(res: Any) -> tuple[list[ndarray], ndarray, ndarray]:
     return values, outcomes.counts.argmax(axis=1), weights
 
 
-def _law(ax: Axes, res: Any, j: int, rows: Any, bins: int) -> None:
+def _distribution(ax: Axes, res: Any, j: int, rows: Any, bins: int) -> None:
     """Densities, or probabilities of whole numbers, over histograms."""
     feature = res.model.features[j]
     whole = feature.family == "poisson"
@@ -160,7 +160,7 @@ def _law(ax: Axes, res: Any, j: int, rows: Any, bins: int) -> None:
 
 
 def _places(res: Any, feature: Any, x: ndarray | None) -> ndarray:
-    """Where to evaluate a law: the range of the rows, and four standard deviations about each mean."""
+    """Where to evaluate a density: the range of the rows, and four standard deviations about each mean."""
     law = res.conditionals[feature.name].xs("estimate", axis=1, level=1)
     if feature.family == "gaussian":
         mean, sd = law["mean"], np.sqrt(law["var"])
@@ -240,7 +240,7 @@ def _intervals(res: Any, j: int, alpha: float) -> tuple[ndarray, ndarray]:
 
 # ---------------------------------------------------------------------------------------------------------- ladder
 def ladder(res: Any, criteria: Sequence[str] = ("aic", "bic", "error_loo"), *, ax: Any = None) -> Figure:
-    """The laws of the same features side by side, a panel a criterion: what does each step of the ladder gain?
+    """Models of the same features side by side, a panel a criterion: what does each step of the ladder gain?
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def ladder(res: Any, criteria: Sequence[str] = ("aic", "bic", "error_loo"), *, a
 
     Notes
     -----
-    A star is the best of its criterion, with its value; others have their difference from it. The law of `res` is in
+    A star is the best of its criterion, with its value; others have their difference from it. The model of `res` is in
     bold. Laws that the data do not have are named as such.
 
     Examples
@@ -284,11 +284,11 @@ def ladder(res: Any, criteria: Sequence[str] = ("aic", "bic", "error_loo"), *, a
     table = res.ladder()
     all_axes = layout.several(ax, len(chosen), (3.1 * len(chosen) + 2.2, 3.6))
     for i, (one, criterion) in enumerate(zip(all_axes, chosen)):
-        _rungs(one, table[criterion], criterion, _own_law(res), i == 0 or ax is not None)
+        _rungs(one, table[criterion], criterion, _own_rung(res), i == 0 or ax is not None)
     return layout.figure_of(all_axes[0])
 
 
-def _own_law(res: Any) -> str:
+def _own_rung(res: Any) -> str:
     """Name of the rung that a result is on."""
     if hasattr(res, "conditionals"):
         kind, pooled = "diag", any(getattr(f, "pooled", False) for f in res._fit.families)
@@ -304,7 +304,7 @@ def _short(value: float) -> str:
 
 
 def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -> None:
-    """One criterion by law, the simplest at the top."""
+    """One criterion by model, the simplest at the top."""
     v = values.to_numpy(dtype=float)
     at = np.arange(len(v))
     known = np.isfinite(v)

@@ -19,8 +19,8 @@ from glmclf.inference.residuals.quantile import order_statistics
 from glmclf.plots import labelling, layout, marks
 from glmclf.results.base import times_of
 from glmclf.results.diagnostics.residuals import partial_weights
-from glmclf.results.margins.effects import beside_rows
-from glmclf.results.margins.predictors import Source, design_parts
+from glmclf.results.margins.options import beside_rows
+from glmclf.results.margins.predictors import LinearPredictors, design_parts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -418,7 +418,7 @@ def partial_residuals(
         parts, points, weights = parts[level], points[level], labelling.columns(weights, [level])
     elif level is not None:
         raise ValueError(f"level={level!r} is for several classes; {type(res.model).__name__} has one equation")
-    source, variables = Source(res), _variables_of_terms(res)
+    source, variables = LinearPredictors(res), _variables_of_terms(res)
     chosen = _chosen_terms(terms, list(parts.columns), variables)
     columns = min(len(chosen), 3)
     size = (4.2 * columns, 3.8 * -(-len(chosen) // columns))

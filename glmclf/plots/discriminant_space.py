@@ -1,4 +1,4 @@
-"""The laws of classes in the space of two features: ellipses, canonical scores."""
+"""Distributions of the classes in two features or canonical functions: ellipses, canonical scores."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ellipses(
     points: bool = True,
     ax: Axes | None = None,
 ) -> Figure:
-    """The normal law of each class in two features: its mean and ellipses, with the data.
+    """The normal distribution of each class in two features: its mean and ellipses, with the data.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def ellipses(
     x, y : str
         Features, as `res.feature_names` has them.
     content : float or sequence of float
-        Shares of the class's law that lie inside the ellipses, in (0, 1).
+        Shares of the class's distribution that lie inside the ellipses, in (0, 1).
     newdata : DataFrame, optional
         Rows to draw in place of those of the fit.
     points : bool
@@ -62,8 +62,8 @@ def ellipses(
     Notes
     -----
     The ellipse of content c is where the squared Mahalanobis distance is the c quantile of chi-squared with 2 degrees
-    of freedom, by `res.means` and `res.covariances` (naive Bayes: `res.conditionals`): the law as estimated, without
-    the uncertainty of the estimate.
+    of freedom, by `res.means` and `res.covariances` (naive Bayes: `res.conditionals`): the distribution as estimated,
+    without the uncertainty of the estimate.
 
     Examples
     --------
@@ -75,11 +75,11 @@ def ellipses(
     """
     labelling.check(res, "ellipses", ["predict"])
     shares = _shares(content)
-    means, covariances = _laws(res, [x, y])
+    means, covariances = _normals(res, [x, y])
     ax_ = layout.axes(ax, (7.0, max(4.8, marks.lines_of(res.levels))))
     if points:
         _rows_of_features(ax_, res, [x, y], newdata)
-    _draw_laws(ax_, res.levels, means, covariances, shares, not points)
+    _draw_ellipses(ax_, res.levels, means, covariances, shares, not points)
     title = f"{type(res.model).__name__}: {_contents(shares)} of each class"
     layout.caption(ax_, title, x, y, width=3.8 if ax is None else None)
     layout.tidy(ax_)
@@ -98,7 +98,7 @@ def _contents(shares: Sequence[float]) -> str:
     return " and ".join(f"{100 * c:.10g} %" for c in shares)
 
 
-def _laws(res: Any, names: list[str]) -> tuple[pd.DataFrame, dict[Any, ndarray]]:
+def _normals(res: Any, names: list[str]) -> tuple[pd.DataFrame, dict[Any, ndarray]]:
     """Means and covariances of two features in each class."""
     if not hasattr(res, "discriminant"):
         raise NotImplementedError(
@@ -110,21 +110,21 @@ def _laws(res: Any, names: list[str]) -> tuple[pd.DataFrame, dict[Any, ndarray]]
     if names[0] == names[1]:
         raise DataError(f'x and y are both "{names[0]}": ellipses are of two features')
     if hasattr(res, "conditionals"):
-        return _independent_laws(res, names)
+        return _independent_features(res, names)
     found = res.covariances
     own = found if isinstance(found, dict) else dict.fromkeys(res.levels, found)
     return res.means[names], {k: own[k].loc[names, names].to_numpy() for k in res.levels}
 
 
-def _independent_laws(res: Any, names: list[str]) -> tuple[pd.DataFrame, dict[Any, ndarray]]:
-    laws = [res.conditionals[name] for name in names]
-    other = [name for name, law in zip(names, laws) if ("var", "estimate") not in law]
+def _independent_features(res: Any, names: list[str]) -> tuple[pd.DataFrame, dict[Any, ndarray]]:
+    tables = [res.conditionals[name] for name in names]
+    other = [name for name, table in zip(names, tables) if ("var", "estimate") not in table]
     if other:
         families = {f.name: f.family for f in res.model.features}
         what = ", ".join(f'"{name}" is {families[name]}' for name in other)
         raise NotImplementedError(f"ellipses() are of gaussian features; {what}. See densities()")
-    means = pd.DataFrame({name: law["mean", "estimate"] for name, law in zip(names, laws)})
-    spread = np.column_stack([law["var", "estimate"] for law in laws])
+    means = pd.DataFrame({name: table["mean", "estimate"] for name, table in zip(names, tables)})
+    spread = np.column_stack([table["var", "estimate"] for table in tables])
     return means, {k: np.diag(v) for k, v in zip(res.levels, spread)}
 
 
@@ -144,7 +144,7 @@ def _rows_of_features(ax: Axes, res: Any, names: list[str], newdata: Any) -> Non
     marks.points(ax, a, b, shown.places, res.levels)
 
 
-def _draw_laws(
+def _draw_ellipses(
     ax: Axes, levels: Sequence[Any], means: pd.DataFrame, covariances: dict[Any, ndarray], shares: Any, named: bool
 ) -> None:
     """Means as large marks, ellipses as lines."""
@@ -184,7 +184,7 @@ def canonical(
     x, y : int
         Which functions, from 1. With two classes, or one feature, there is one: rows are drawn by class then.
     content : float or sequence of float
-        Shares of the class's law that lie inside the ellipses, in (0, 1).
+        Shares of the class's distribution that lie inside the ellipses, in (0, 1).
     newdata : DataFrame, optional
         Rows to draw in place of those of the fit.
     points : bool
@@ -245,7 +245,7 @@ def canonical(
         raw = tables.raw[chosen].to_numpy()
         found = res.covariances
         own = found if isinstance(found, dict) else dict.fromkeys(res.levels, found)
-        _draw_laws(
+        _draw_ellipses(
             ax_, res.levels, tables.centroids[chosen], {k: raw.T @ own[k].to_numpy() @ raw for k in res.levels}, shares,
             not points,
         )  # fmt: skip
@@ -272,7 +272,7 @@ def _scores(res: Any, newdata: Any) -> tuple[pd.DataFrame, data.Shown]:
 def _one_function(
     ax: Axes, res: Any, name: str, scores: Any, shown: data.Shown | None, shares: Sequence[float]
 ) -> None:
-    """Scores on one function, a strip a class, with the mean and the central interval of its law."""
+    """Scores on one function, a strip a class, with the mean and the central interval of its distribution."""
     raw, found, centroids = res.canonical.raw[name].to_numpy(), res.covariances, res.canonical.centroids[name]
     own = found if isinstance(found, dict) else dict.fromkeys(res.levels, found)
     v = None if scores is None else scores[name].to_numpy()

@@ -239,12 +239,12 @@ def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = No
     >>> fig.axes[0].get_xlabel()
     'dy/dx on P(GRADE = 1), 95 % interval (nonrobust)'
     """
-    if isinstance(res, MarginalEffects) and options:
-        raise TypeError(f"margins() of effects that are there takes no {', '.join(options)}=: give the result")
-    if not isinstance(res, MarginalEffects):
-        labelling.check(res, "margins", ("get_margeff",))
-        labelling.check_keywords(options, "margins", list(signature(res.get_margeff).parameters))
-    found = res if isinstance(res, MarginalEffects) else res.get_margeff(**options)
+
+    def effects(one: Any) -> MarginalEffects:
+        labelling.check_keywords(options, "margins", list(signature(one.get_margeff).parameters))
+        return one.get_margeff(**options)
+
+    found = labelling.made(res, "margins", MarginalEffects, "get_margeff", options, effects)
     table = found.summary_frame(check_alpha(alpha))
     fit, several = found.results, bool(labelling.levels(found.results))
     parts = (
@@ -264,14 +264,14 @@ def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = No
 
 
 def _effects(part: pd.DataFrame) -> Rows:
-    """Of a table of marginal effects the effect, the ends of its interval, and what is said of it."""
+    """Effects of a table, the ends of their intervals, and what is said of them."""
     words = {np.inf: "inf", -np.inf: "\N{MINUS SIGN}inf"}
     effect, low, high = part.iloc[:, [0, 4, 5]].to_numpy(dtype=float).T
     return Rows(effect, low, high, [UNKNOWN if np.isnan(b) else words.get(b, "") for b in effect])
 
 
 def _effect_names(index: pd.Index) -> tuple[list[str], list[str]]:
-    """Of each row the variable, if there are several, what was set and the group; and the variables."""
+    """Labels of rows (the variable, if there are several, what was set and the group), and the variables."""
     names = [str(name) for name in index.get_level_values(-1)]
     variables = list(dict.fromkeys(names))
     if not isinstance(index, pd.MultiIndex):

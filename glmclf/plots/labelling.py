@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -33,8 +33,8 @@ def results_of(given: Any, names: Sequence[str] | None, plot: str, methods: Sequ
     if isinstance(given, Mapping):
         if names is not None:
             raise ValueError("names= beside a dict, whose keys are the names: leave it out")
-        given, names = list(given.values()), [str(name) for name in given]
-    many = list(given) if isinstance(given, (list, tuple)) else [given]
+        names = [str(name) for name in given]
+    many = _listed(given)
     if not many:
         raise ValueError(f"{plot}() needs a result; the list is empty")
     for one in many:
@@ -44,6 +44,56 @@ def results_of(given: Any, names: Sequence[str] | None, plot: str, methods: Sequ
     if isinstance(names, str) or len(names) != len(many) or len(set(map(str, names))) < len(many):
         raise ValueError(f"names={names!r}: as many different names as results, {len(many)}")
     return dict(zip(map(str, names), many))
+
+
+def _listed(given: Any) -> list[Any]:
+    """One result, a list or the values of a dict, as a list."""
+    given = given.values() if isinstance(given, Mapping) else given if isinstance(given, (list, tuple)) else [given]
+    return list(given)
+
+
+def made(given: Any, plot: str, kinds: Any, method: str, asked: Mapping[str, Any], make: Callable[[Any], Any]) -> Any:
+    """What a plot draws: an object of one of the kinds as it is, or what `make` has from a result.
+
+    Parameters
+    ----------
+    given : result, or object of one of the kinds
+    plot : str
+        Name of the plot, for errors.
+    kinds : type or tuple of types
+    method : str
+        Of results, the one that makes such an object.
+    asked : dict
+        Options of the method as they were given, None where they were not: an object that is made takes none.
+    make : callable
+
+    Raises
+    ------
+    TypeError
+        Something else than these; options beside an object.
+    """
+    if not isinstance(given, kinds):
+        check(given, plot, (method,))
+        return make(given)
+    told = [name for name, value in asked.items() if value is not None]
+    if told:
+        raise TypeError(f"{plot}() of a {type(given).__name__} takes no {'=, '.join(told)}=: pass the result instead")
+    return given
+
+
+def all_made(
+    given: Any,
+    names: Sequence[str] | None,
+    plot: str,
+    kinds: Any,
+    method: str,
+    asked: Mapping[str, Any],
+    make: Callable[[Any], Any],
+) -> dict[str, Any]:
+    """`made` of one or several by name, all of which are objects of the kinds or all of which are results."""
+    ready = all(isinstance(one, kinds) for one in _listed(given))
+    found = results_of(given, names, plot, ("__class__",) if ready else (method,))
+    return {name: made(one, plot, kinds, method, asked, make) for name, one in found.items()}
 
 
 def check(given: Any, plot: str, methods: Sequence[str]) -> None:

@@ -177,5 +177,5 @@ def grid(needs: Sequence[float], columns: int, width: float, least: float) -> li
 
 
 def jitter(n: int, width: float) -> ndarray:
-    """The same numbers each time, uniform on -width to width."""
+    """Uniform numbers on -width to width, alike at each call."""
     return np.random.default_rng(0).uniform(-width, width, n)

@@ -14,7 +14,7 @@ from glmclf.data.table.frame import close_to, quoted
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
-from glmclf.results.margins.effects import _is_dummy
+from glmclf.results.margins.options import is_dummy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -183,7 +183,7 @@ def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: 
         if odd:
             raise DataError(f'"{name}" is a number: it cannot be {odd[0]!r}')
         return (sorted(found) if points and len(found) > 2 else found), len(found) < 3
-    if len(table) and _is_dummy(table[name]):
+    if len(table) and is_dummy(table[name]):
         return [0, 1], True
     if points is None:
         raise DataError(f'"{name}" is a number: say at which values, by={{"{name}": [1, 2]}}')

@@ -76,7 +76,10 @@ def calibration(
     """
     check_alpha(alpha)
     labelling.check_keywords(rows, "calibration")
-    found = _found(res, bins, newdata, method, names, rows)
+    found = labelling.all_made(
+        *(res, names, "calibration", Calibration, "calibration", {"newdata": newdata, **rows}),
+        lambda one: one.calibration(bins, newdata, method=method, **rows),
+    )
     levels = [_level(found, level)] if level is not None else _levels(found)
     columns, bars = min(len(levels), 3), histogram and len(found) == 1
     tall = SIDE + 0.5 + 0.8 * bars
@@ -85,16 +88,6 @@ def calibration(
     for lv, panel in zip(levels, axes):
         _panel(panel, found, lv, smooth, bars, alpha, ax is None)
     return layout.figure_of(axes[0])
-
-
-def _found(res: Any, bins: int, newdata: Any, method: str, names: Any, rows: dict[str, Any]) -> dict[str, Calibration]:
-    many = list(res.values()) if isinstance(res, Mapping) else res if isinstance(res, (list, tuple)) else [res]
-    if many and all(isinstance(one, Calibration) for one in many):
-        if newdata is not None or rows:
-            raise TypeError("calibration() of one that is there takes no newdata= or weights: give the result")
-        return labelling.results_of(res, names, "calibration", ("curve_frame",))
-    fits = labelling.results_of(res, names, "calibration", ("calibration",))
-    return {name: one.calibration(bins, newdata, method=method, **rows) for name, one in fits.items()}
 
 
 def _level(found: Mapping[str, Calibration], level: Any) -> Any:

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.data.reading.open_source import by_part
+from glmclf.data.table.frame import as_frame
 from glmclf.inference.covariance.wording import documents_covariances
 from glmclf.results import saving
 from glmclf.results.requires import Needs, requires
@@ -242,6 +244,43 @@ class Results(WaldInference):
     def glance(self) -> pd.DataFrame:
         """One row for the fit, with the column names of R's broom."""
         return frames.glance(self)
+
+    # ------------------------------------------------------------------------------------------- beside the table
+    @by_part
+    @requires()
+    def augment(self, newdata=None) -> pd.DataFrame:
+        """The table with predictions beside it, in the column names of R's broom.
+
+        Parameters
+        ----------
+        newdata : DataFrame, path, pyarrow Dataset or callable, optional
+            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
+            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
+            as pandas reads it, of a function and of Dask that of their tables.
+
+        Returns
+        -------
+        DataFrame
+            A copy. Of Logit, Probit and CLogLog with ``.fitted`` (probability of the event) and ``.se_fit``; of other
+            models with ``.fitted_<level>`` and ``.se_fit_<level>`` of each level and ``.class``, the most probable one.
+            Regressions have ``.resid`` (deviance residual), ``.hat`` (leverage; of several classes the trace of the
+            leverage block) and ``.cooksd`` of the rows of the fit, those of an event also ``.std_resid``; NaN of a
+            separated fit of several classes. Penalised fits have ``.resid`` alone, and of a ridge ``.se_fit``, the
+            posterior standard deviation.
+        """
+        new = self._fitted_columns(newdata)
+        if newdata is not None:
+            return as_frame(newdata, empty=True, scalars=True).assign(**new)
+        new |= self._row_columns()
+        return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
+
+    def _fitted_columns(self, newdata) -> dict[str, Any]:
+        """Predictions of rows, which `augment` puts beside their table."""
+        raise NotImplementedError
+
+    def _row_columns(self) -> dict[str, Any]:
+        """Residuals and the like of the rows of the fit, which `augment` puts beside their table."""
+        return {}
 
     def _header(self) -> list[tuple[str, str]]:
         """Facts for the summary's table beyond statsmodels'."""

@@ -13,7 +13,7 @@ from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.profile.likelihood import Profile
 
-LINKS = [links.Logit(), links.Probit(), links.CLogLog()]
+LINKS = [links.LogitLink(), links.ProbitLink(), links.CLogLogLink()]
 
 
 def table(seed=0, n=12, k=3, trials=True):
@@ -48,7 +48,7 @@ def log_det(objective):
 # ------------------------------------------------------------------------------------------ against definitions
 @pytest.mark.parametrize("size", [None, 5])
 def test_firth_of_a_logit_is_the_gradient_of_jeffreys_penalty(size):
-    objective = binary(links.Logit(), *table(), size=size)
+    objective = binary(links.LogitLink(), *table(), size=size)
     theta = np.array([0.2, -0.5, 0.7])
     p = AdjustedScore("firth", objective)(theta)
     plain = objective(theta)
@@ -145,14 +145,14 @@ def test_median_of_several_equations_is_refused():
     with pytest.raises(NotImplementedError, match="median"):
         AdjustedScore("median", several(X, np.arange(len(X)) % 3, 3))
     with pytest.raises(NotImplementedError, match="logits"):
-        PenalisedLikelihood(binary(links.Probit(), *table()))
+        PenalisedLikelihood(binary(links.ProbitLink(), *table()))
 
 
 # ------------------------------------------------------------------------------------------------- closed forms
 def test_firth_of_a_saturated_table_adds_half_an_event_and_half_a_failure():
     X = np.array([[1.0, 0], [1, 1]])
     y, m = np.array([6.0, 9.0]), np.array([20.0, 9.0])
-    found = reduce_bias("firth", binary(links.Logit(), X, y, m), np.zeros(2))
+    found = reduce_bias("firth", binary(links.LogitLink(), X, y, m), np.zeros(2))
     logits = np.log((y + 0.5) / (m - y + 0.5))
     np.testing.assert_allclose(found.theta, [logits[0], logits[1] - logits[0]], rtol=1e-13)
 
@@ -167,7 +167,8 @@ def test_firth_of_a_saturated_multinomial_adds_half_to_each_class():
 def test_median_of_one_logit_is_near_the_median_unbiased_probability():
     """y of n: the median adjusted score of one logit is y - n p + (1/2 - p)/3 (Kenne Pagui et al. 2017, section 3)."""
     for y, n in ((0.0, 7.0), (2.0, 7.0), (7.0, 7.0)):
-        found = reduce_bias("median", binary(links.Logit(), np.ones((1, 1)), np.array([y]), np.array([n])), np.zeros(1))
+        objective = binary(links.LogitLink(), np.ones((1, 1)), np.array([y]), np.array([n]))
+        found = reduce_bias("median", objective, np.zeros(1))
         p = (y + 1 / 6) / (n + 1 / 3)
         np.testing.assert_allclose(found.theta[0], np.log(p / (1 - p)), rtol=1e-12, atol=1e-12)
 
@@ -207,7 +208,7 @@ def test_restricted_maximum_in_closed_form():
     """Both groups alike: with s = logit the penalty of the full information is log(n1 n2 w^2)/2, w = p (1 - p)."""
     X = np.array([[1.0, 0], [1, 1]])
     y, m = np.array([6.0, 9.0]), np.array([20.0, 9.0])
-    objective = binary(links.Logit(), X, y, m)
+    objective = binary(links.LogitLink(), X, y, m)
     value, theta = penalised_maximum(objective, None, np.array([[1.0], [0.0]]), np.zeros(2))
     p = (15 + 1.0) / (29 + 2.0)  # the two half observations of either group
     np.testing.assert_allclose(theta, [np.log(p / (1 - p)), 0.0], atol=1e-12)
@@ -217,7 +218,7 @@ def test_restricted_maximum_in_closed_form():
 
 def test_restricted_maximum_does_not_depend_on_the_coordinates():
     X, y, m, offset, w = table(7)
-    objective = binary(links.Logit(), X, y, m, offset, w)
+    objective = binary(links.LogitLink(), X, y, m, offset, w)
     R = np.linalg.qr(X, mode="r")
     D, origin = np.array([[1.0, 0], [0, 1], [0, -2]]), np.array([0.0, 0, 0.3])
     one = penalised_maximum(objective, None, D, np.zeros(3), origin)
@@ -229,7 +230,7 @@ def test_restricted_maximum_does_not_depend_on_the_coordinates():
 
 def test_profile_of_the_penalised_likelihood():
     """Of a saturated 2 x 1 table in one parameter the profile is explicit: its ends solve 2 (l* - l) = 3.84."""
-    objective = binary(links.Logit(), np.ones((1, 1)), np.array([0.0]), np.array([5.0]))
+    objective = binary(links.LogitLink(), np.ones((1, 1)), np.array([0.0]), np.array([5.0]))
     found = reduce_bias("firth", objective, np.zeros(1))
     likelihood = PenalisedLikelihood(objective)
     profile = Profile(likelihood, found.theta, found.reduction.penalised, np.ones(1))
@@ -269,7 +270,7 @@ def test_a_zero_that_needs_a_detour_is_found():
 
 def test_iterations_and_callback():
     X, y, m, offset, w = table(8)
-    objective = binary(links.Logit(), X, y, m, offset, w)
+    objective = binary(links.LogitLink(), X, y, m, offset, w)
     seen = []
     found = reduce_bias("firth", objective, np.zeros(3), callback=lambda *a: seen.append(a))
     assert [s[0] for s in seen] == list(range(1, found.fit.iterations + 1))

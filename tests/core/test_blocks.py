@@ -14,7 +14,7 @@ from glmclf.core.rows.blocks import RUN, Blocks, alone, one_blas_thread
 # sums of n terms in another order differ by roundings, about sqrt(n) of them
 RTOL = 1e-12
 N, K = 20_011, 4
-LINKS = {"logit": links.Logit(), "probit": links.Probit(), "cloglog": links.CLogLog()}
+LINKS = {"logit": links.LogitLink(), "probit": links.ProbitLink(), "cloglog": links.CLogLogLink()}
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import pytest
 from glmclf.core.design.columns import Cells, Dense, Piece
 from glmclf.core.fit import unique_rows as collapse
 from glmclf.core.fit.unique_rows import distinct_rows
-from glmclf.core.likelihood.links import Logit
+from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 
 N = 4_000
-BINARY, COUNTS, CLASSES = Binomial(Logit(), binary=True), Binomial(Logit()), Multinomial(3)
+BINARY, COUNTS, CLASSES = Binomial(LogitLink(), binary=True), Binomial(LogitLink()), Multinomial(3)
 
 
 @pytest.fixture(autouse=True)

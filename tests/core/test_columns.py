@@ -7,7 +7,7 @@ import pytest
 from glmclf import CLogLog, Logit, Probit
 from glmclf.core.design import columns
 from glmclf.core.design.columns import Cells, Dense, Piece, dense, from_pieces
-from glmclf.core.likelihood.links import Probit as ProbitLink
+from glmclf.core.likelihood.links import ProbitLink
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.blocks import Blocks

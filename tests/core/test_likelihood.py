@@ -15,7 +15,7 @@ from glmclf.core.likelihood.pointwise import Binomial
 # difference, and its error is measured against the larger of its two terms.
 RTOL = 1e-12
 
-LINKS = {"logit": links.Logit(), "probit": links.Probit(), "cloglog": links.CLogLog()}
+LINKS = {"logit": links.LogitLink(), "probit": links.ProbitLink(), "cloglog": links.CLogLogLink()}
 RANGE = {"logit": (-650, 650), "probit": (-150, 150), "cloglog": (-600, 5.8)}
 COUNTS = [(0, 1), (1, 1), (0, 7), (3, 7), (7, 7), (123456789, 10**9), (10**9, 10**9), (0, 10**9), (1, 10**9)]
 FRACTIONS = [(1e-12, 1), (0.25, 1), (0.5, 1), (1 - 2.0**-53, 1)]

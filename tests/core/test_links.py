@@ -13,7 +13,7 @@ from glmclf.core.likelihood import links
 # the promise of the package; eta itself is exact, so that all but the last three digits are the functions' own to keep
 RTOL = 1e-12
 
-LINKS = {"logit": links.Logit(), "probit": links.Probit(), "cloglog": links.CLogLog()}
+LINKS = {"logit": links.LogitLink(), "probit": links.ProbitLink(), "cloglog": links.CLogLogLink()}
 FUNCTIONS = ["logcdf", "logsf", "cdf", "sf", "pdf", "logpdf", "dlogpdf"]
 TERMS = ["logcdf", "logsf", "r1", "r0", "w1", "w0"]
 SMALL = [1e-300, 1e-20, 1e-16, 1e-12, 1e-8, 1e-5, 1e-3]
@@ -191,7 +191,7 @@ def exact_quantile(name, p):
             return mp.log(p) - mp.log1p(-p)
         if name == "cloglog":
             return mp.log(-mp.log1p(-p))
-        eta = mp.mpf(float(links.Probit().quantile(np.float64(p))))
+        eta = mp.mpf(float(links.ProbitLink().quantile(np.float64(p))))
         for _ in range(6):
             F, S, f = exact.probit(eta)[2:5]
             eta -= ((F - p) if p < 0.5 else (1 - p) - S) / f

@@ -8,7 +8,7 @@ from scipy.special import expit, ndtr
 
 from glmclf.core.design.columns import Dense
 from glmclf.core.fit import warm_start as approach
-from glmclf.core.likelihood.links import CLogLog, Logit, Probit
+from glmclf.core.likelihood.links import CLogLogLink, LogitLink, ProbitLink
 from glmclf.core.likelihood.objective import Deferred, Factor, MultinomialObjective, Objective
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.numerics.folds import deal
@@ -23,7 +23,7 @@ RNG = np.random.default_rng(7)
 X = np.column_stack([np.ones(N), RNG.normal(size=(N, 4))])
 Y = (RNG.random(N) < expit(X @ np.array([-0.3, 1.0, -0.7, 0.0, 0.1]))).astype(float)
 CLASSES = RNG.integers(0, 3, N)
-LINKS = [Logit(), Probit(), CLogLog()]
+LINKS = [LogitLink(), ProbitLink(), CLogLogLink()]
 links = pytest.mark.parametrize("link", LINKS, ids=lambda link: link.name)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from glmclf.core.design.columns import Dense, Piece, from_pieces
-from glmclf.core.likelihood.links import Logit
+from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.penalised.projection import Frame, enough
@@ -22,7 +22,7 @@ SHIFT = 2.0**30
 def setting(free, shift=SHIFT):
     X = Z + shift
     X[:, 0] = 1.0
-    objective = Objective(Binomial(Logit(), binary=True), Blocks(Dense(X), Y, None, None, None))
+    objective = Objective(Binomial(LogitLink(), binary=True), Blocks(Dense(X), Y, None, None, None))
     return X, objective, Frame.of(objective, np.isin(np.arange(4), free))
 
 
@@ -60,7 +60,7 @@ def test_the_final_basis_is_triangular_and_gives_the_same_rows(free):
 def test_mixed_columns_carry_the_ridge_as_a_form():
     x = np.linspace(990.0, 1010.0, N)
     X = x[:, None] ** np.arange(4.0)
-    objective = Objective(Binomial(Logit(), binary=True), Blocks(Dense(X), Y, None, None, None))
+    objective = Objective(Binomial(LogitLink(), binary=True), Blocks(Dense(X), Y, None, None, None))
     ridge = np.array([0.0, 1e-3, 2e-3, 1e-3])
     frame = Frame.of(objective, ridge == 0).mixed(ridge)
     c = RNG.normal(size=4)
@@ -84,7 +84,7 @@ def test_cells_are_expanded_where_they_must_be():
     X = from_pieces(pieces, 20_000)
     assert type(X).__name__ == "Cells"
     y = (RNG.random(20_000) < 0.5).astype(float)
-    objective = Objective(Binomial(Logit(), binary=True), Blocks(X, y, None, None, None))
+    objective = Objective(Binomial(LogitLink(), binary=True), Blocks(X, y, None, None, None))
     assert not enough(objective(np.zeros(31)).information, X)
     A = Frame.of(objective, np.arange(31) == 0).apply(objective).blocks.arrays[0][:].toarray()
     np.testing.assert_allclose(A[:, 30], numbers[:, 0] - numbers[:, 0].mean(), atol=1e-5)

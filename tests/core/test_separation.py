@@ -521,7 +521,7 @@ def test_shares_near_0_and_1_are_not_told_apart(monkeypatch):
     """Their log-likelihood is near 0 at a finite maximum."""
     from glmclf.core.design.columns import Dense
     from glmclf.core.fit import estimate as estimation
-    from glmclf.core.likelihood.links import Logit
+    from glmclf.core.likelihood.links import LogitLink
     from glmclf.core.likelihood.objective import Objective
     from glmclf.core.likelihood.pointwise import Binomial
     from glmclf.core.rows.blocks import Blocks
@@ -529,10 +529,10 @@ def test_shares_near_0_and_1_are_not_told_apart(monkeypatch):
     monkeypatch.setattr(estimation, "DEAR", 0.0)
     X = np.ones((4, 1))
     for y, told in ((np.array([0.999, 1, 1, 1]), np.inf), (np.array([0.0, 1, 1, 1]), estimation.APART)):
-        objective = Objective(Binomial(Logit()), Blocks(Dense(X), y, None, None, None))
+        objective = Objective(Binomial(LogitLink()), Blocks(Dense(X), y, None, None, None))
         assert estimation.told_apart(objective, 1) == told
     weighted = Blocks(Dense(X), y, None, None, np.full(4, 1e-3))
-    assert estimation.told_apart(Objective(Binomial(Logit()), weighted), 1) == np.inf
+    assert estimation.told_apart(Objective(Binomial(LogitLink()), weighted), 1) == np.inf
 
 
 def test_twofold_rows_are_made_once_and_alike_in_any_company():

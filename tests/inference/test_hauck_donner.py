@@ -218,7 +218,7 @@ def test_the_advice_is_what_works():
     assert seen >= 3
 
 
-@pytest.mark.parametrize("link", [links.Logit(), links.Probit(), links.CLogLog()])
+@pytest.mark.parametrize("link", [links.LogitLink(), links.ProbitLink(), links.CLogLogLink()])
 def test_rows_far_out_add_nothing_and_warn_of_nothing(link):
     """The weight of a row at a linear predictor of 2000 is 0, however steep its link is there."""
     X, theta = np.column_stack([np.ones(4), [0.0, 1.0, -1.0, 0.5]]), np.array([0.2, 0.7])

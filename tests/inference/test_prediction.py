@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 import references
 
-from glmclf.core.likelihood.links import CLogLog, Logit, Probit
+from glmclf.core.likelihood.links import CLogLogLink, LogitLink, ProbitLink
 from glmclf.inference.margins.prediction import Prediction, linear_se
 
-LINKS = {"Logit": Logit(), "Probit": Probit(), "CLogLog": CLogLog()}
+LINKS = {"Logit": LogitLink(), "Probit": ProbitLink(), "CLogLog": CLogLogLink()}
 # linear predictors and their standard errors are certified to 15 digits; F and f are good to a few units in the last
 RTOL = 1e-12
 
@@ -63,22 +63,22 @@ def test_extreme_predictors_give_limits_and_no_warning(link, eta):
 
 
 def test_missing_rows_stay_missing():
-    prediction = Prediction(np.array([np.nan, 0.0]), np.array([np.nan, 1.0]), Logit())
+    prediction = Prediction(np.array([np.nan, 0.0]), np.array([np.nan, 1.0]), LogitLink())
     assert np.isnan(prediction.predicted[0]) and np.isnan(prediction.se[0]) and np.isnan(prediction.conf_int()[0]).all()
     assert prediction.predicted[1] == 0.5 and prediction.se[1] == 0.25
 
 
 def test_student_t_widens():
     eta, se = np.zeros(1), np.ones(1)
-    low, high = Prediction(eta, se, Logit(), which="linear", df=3).conf_int()[0]
+    low, high = Prediction(eta, se, LogitLink(), which="linear", df=3).conf_int()[0]
     assert (low, high) == (pytest.approx(-3.182446305284263), pytest.approx(3.182446305284263))
 
 
 def test_another_word():
     with pytest.raises(ValueError, match="which='probability'"):
-        Prediction(np.zeros(1), np.ones(1), Logit(), which="probability")
+        Prediction(np.zeros(1), np.ones(1), LogitLink(), which="probability")
     with pytest.raises(ValueError, match="between 0 and 1"):
-        Prediction(np.zeros(1), np.ones(1), Logit()).conf_int(95)
+        Prediction(np.zeros(1), np.ones(1), LogitLink()).conf_int(95)
 
 
 # ---------------------------------------------------------------------------------- standard error of X theta

@@ -17,6 +17,7 @@ from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.penalised import problem as penalised
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, EstimationError, InferenceWarning
 from glmclf.models import penalized as regularized
+from glmclf.models.penalty_options import penalty_options
 from glmclf.results.regression.penalized import (
     RegularizedBinaryResults,
     RegularizedMultinomialResults,
@@ -1122,7 +1123,7 @@ def test_grids_and_folds_of_ridges_that_wait(monkeypatch, symmetric, keywords):
 def test_a_grid_where_more_than_the_intercept_is_free(monkeypatch, symmetric):
     m, alpha = make("MNLogit", "g ~ x1 + x2", toy()), np.array([0.0, 0.0, 1.0])
     A = np.repeat(alpha[:, None], 3 if symmetric else 2, axis=1)
-    wanted = m._wanted(A, 0.0, False, symmetric, 200, None, None, False)
+    wanted = penalty_options(m, A, 0.0, False, symmetric, 200, None, None, False)
     start, columns = m._start(), np.arange(3)
 
     def top():

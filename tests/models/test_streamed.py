@@ -359,7 +359,7 @@ def test_separation_is_detected_by_all_rows(monkeypatch):
 def test_a_row_on_the_edge_of_the_directions_objects():
     """d = (1, 1) in {u, v >= 0} leaves an event at (1, -1) where it is, and (1, 0) does not: it bounds the cone."""
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [0.0, 0.0]])
-    objective = Objective(Binomial(links.Logit()), Blocks(Dense(X), np.array([1, 1, 1, 0]), None, None, None))
+    objective = Objective(Binomial(links.LogitLink()), Blocks(Dense(X), np.array([1, 1, 1, 0]), None, None, None))
     for basis, count in (([[1.0, 1.0], [1.0, -1.0]], 1), ([[1.0], [1.0]], 0)):
         found = streamed_limit._looked_at(objective, np.array(basis), np.eye(2), 1e-11, False).farthest
         assert found.against == count

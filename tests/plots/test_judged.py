@@ -45,7 +45,7 @@ def test_roc_of_several(logit, probit, mnlogit, eight):
         plots.roc([mnlogit, mnlogit])
     with pytest.raises(ValueError, match="cut='best'"):
         plots.roc(logit, cut="best")
-    with pytest.raises(TypeError, match="takes no newdata="):
+    with pytest.raises(TypeError, match="takes no event="):
         plots.roc(logit.roc(), event="male")
     fig, found = plots.roc(eight), eight.roc()
     curves = lines(fig.axes[0])[1:]

@@ -18,7 +18,7 @@ from glmclf import LDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
 from glmclf.core.rows import streamed
 from glmclf.data.source import base
 from glmclf.errors import DataError, DataWarning
-from glmclf.results.margins import parts as margin_parts
+from glmclf.results.margins import rows as margin_rows
 from glmclf.results.performance import rows as judged_rows
 
 RTOL, ATOL = 1e-10, 1e-12  # sums in another order
@@ -263,7 +263,7 @@ def test_medians_of_parts(weighted, monkeypatch):
     assert_same(stream.get_margeff("median"), memory.get_margeff("median"))
     assert_same(stream.predictions("g", at="median"), memory.predictions("g", at="median"))
     assert_same(stream.get_margeff("median", over="h"), memory.get_margeff("median", over="h"))
-    monkeypatch.setattr(margin_parts, "MOST_GATHERED", 100)
+    monkeypatch.setattr(margin_rows, "MOST_GATHERED", 100)
     with pytest.raises(NotImplementedError, match=r"^get_margeff\(\) brings numbers of each row into memory"):
         stream.get_margeff("median")
 

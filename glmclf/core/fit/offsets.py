@@ -36,11 +36,11 @@ def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarra
     >>> from glmclf.core.rows.blocks import Blocks
     >>> from glmclf.core.design.columns import Dense
     >>> from glmclf.core.likelihood.pointwise import Binomial
-    >>> from glmclf.core.likelihood.links import Logit
+    >>> from glmclf.core.likelihood.links import LogitLink
     >>> from glmclf.core.likelihood.objective import Objective
     >>> from glmclf.core.fit.offsets import centred
     >>> rows = Blocks(Dense(np.ones((3, 1))), np.array([0.0, 1.0, 1.0]), None, 1e6 + np.array([0.5, 0.0, -1.0]), None)
-    >>> inner, shift = centred(Objective(Binomial(Logit()), rows))
+    >>> inner, shift = centred(Objective(Binomial(LogitLink()), rows))
     >>> inner.blocks.arrays[3], shift
     (array([ 0.5,  0. , -1. ]), array([1000000.]))
     """

@@ -126,7 +126,7 @@ class Link(ABC):
         return f"{type(self).__name__}()"
 
 
-class Logit(Link):
+class LogitLink(Link):
     """F(eta) = 1 / (1 + exp(-eta)), the standard logistic distribution function."""
 
     name = "logit"
@@ -188,7 +188,7 @@ class Logit(Link):
         return low - np.log1p(e), np.exp(low - eta) / d, e / (d * d)
 
 
-class Probit(Link):
+class ProbitLink(Link):
     """F = Phi, the standard normal distribution function."""
 
     name = "probit"
@@ -313,7 +313,7 @@ def _hazard_excess(a: ndarray, hazard: ndarray) -> ndarray:
     return excess
 
 
-class CLogLog(Link):
+class CLogLogLink(Link):
     """F(eta) = 1 - exp(-exp(eta)), the complementary log-log link (minimum extreme value distribution).
 
     exp(b) is the ratio of hazards of a proportional-hazards process that is observed at the ends of intervals (Prentice

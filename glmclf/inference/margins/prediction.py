@@ -101,9 +101,9 @@ class Prediction:
     Examples
     --------
     >>> import numpy as np
-    >>> from glmclf.core.likelihood.links import Logit
+    >>> from glmclf.core.likelihood.links import LogitLink
     >>> from glmclf.inference.margins.prediction import Prediction
-    >>> prediction = Prediction(np.array([0.0, 3.0]), np.array([0.5, 1.0]), Logit())
+    >>> prediction = Prediction(np.array([0.0, 3.0]), np.array([0.5, 1.0]), LogitLink())
     >>> prediction.predicted.round(4)
     array([0.5   , 0.9526])
     >>> prediction.conf_int().round(4)

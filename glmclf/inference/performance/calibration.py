@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from glmclf.core.design.columns import Dense
 from glmclf.core.fit.estimate import RankDeficiency, estimate
-from glmclf.core.likelihood.links import Logit
+from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.blocks import Blocks
@@ -107,13 +107,13 @@ def smooth(logit: ndarray, outcomes: Outcomes) -> ndarray | None:
     counts = outcomes.counts
     blocks = Blocks(Dense(X), counts[:, 1], counts.sum(axis=1), None, outcomes.weights)
     unit = 1.0 if outcomes.frequency or outcomes.weights is None else float(outcomes.weights.mean())
-    objective = Objective(Binomial(Logit(), binary=False), blocks, unit)
+    objective = Objective(Binomial(LogitLink(), binary=False), blocks, unit)
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             found = estimate("irls", objective, np.zeros(X.shape[1]), maxiter=100)
     except RankDeficiency:
         return None
-    return Logit().cdf(X @ found.theta) if found.fit.converged and not found.vanished else None
+    return LogitLink().cdf(X @ found.theta) if found.fit.converged and not found.vanished else None
 
 
 def _times(outcomes: Outcomes) -> ndarray:

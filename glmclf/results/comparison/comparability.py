@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.likelihood.links import Logit
+from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import side_by_side
@@ -206,7 +206,7 @@ def _offsets_apart(X: Any, x: ndarray, y: ndarray) -> _Apart:
 def same_link(a: Any, b: Any) -> bool:
     """Whether two conditional models differ in nothing but regressors: an MNLogit of two levels, which has no link, is
     a Logit. The two tails of an asymmetric link differ."""
-    one, other = (getattr(res.model, "link", Logit) for res in (a, b))
+    one, other = (getattr(res.model, "link", LogitLink) for res in (a, b))
     several = [len(coded_levels(res)) for res in (a, b)]
     if one.name != other.name or several[0] != several[1]:
         return False

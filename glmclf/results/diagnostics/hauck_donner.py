@@ -43,7 +43,9 @@ def lr_pvalue(res: Any, j: int) -> float:
         return np.nan
     r = np.zeros(len(res._theta))
     r[j] = 1.0
-    profile = res._profile_of(r)[0]
+    from glmclf.results.regression.profile import profile_of
+
+    profile = profile_of(res, r)[0]
     return np.nan if profile is None else profile.lr_pvalue()
 
 

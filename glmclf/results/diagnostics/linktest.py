@@ -81,12 +81,9 @@ def _table(model: Any, rows: Any, options: dict[str, Any]) -> pd.DataFrame:
         raise ValueError(
             "linktest(): the linear predictor takes fewer than three values, so that its square says nothing new"
         )
-    other = copy.copy(model)
-    gone = ("_constant", "_sums", "_null_intercept", "_null_intercepts", "k_constant")
-    other.__dict__ = {name: value for name, value in model.__dict__.items() if name not in gone}
-    other._design = ArrayDesign(NAMES, 1, model._design.endog_name)
-    other._rows_ = rows
-    other.formula, other._has_offset, other._offset_column = None, False, None
+    design = ArrayDesign(NAMES, 1, model._design.endog_name)
+    without_offset = {"formula": None, "_has_offset": False, "_offset_column": None}
+    other = model._copy_with(keep=("_ranges",), _design=design, _rows_=rows, **without_offset)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CollinearityWarning)

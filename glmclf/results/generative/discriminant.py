@@ -313,10 +313,15 @@ class DiscriminantResults(GenerativeResults):
             raise NotImplementedError('compare_conditional() is for the maximum likelihood fit: divisor="mle"')
         self._check_priors("compare_conditional()")
 
-    def _margin_source(self):
-        from glmclf.results.margins.generative_predictors import Discriminant
+    def _function_slopes(self, X: ndarray, d: ndarray) -> ndarray:
+        """Derivatives of the functions that the implied logit is linear in, where features X change by d."""
+        law = self._law
+        return tables.function_slopes(law, X - law.centre, d)
 
-        return Discriminant(self)
+    def _margin_source(self):
+        from glmclf.results.margins.predictors import DiscriminantPredictors
+
+        return DiscriminantPredictors(self)
 
     def _logit_form(self) -> LogitForm:
         law, f = self._law, self._fitted_classes

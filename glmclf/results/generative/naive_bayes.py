@@ -240,9 +240,9 @@ class NaiveBayesResults(GenerativeResults):
             raise ValueError("compare_conditional() needs finite log-odds: cells of some class are never seen")
 
     def _margin_source(self):
-        from glmclf.results.margins.generative_predictors import Bayes
+        from glmclf.results.margins.predictors import NaiveBayesPredictors
 
-        return Bayes(self)
+        return NaiveBayesPredictors(self)
 
     def _logit_form(self) -> LogitForm:
         parts = self._parts

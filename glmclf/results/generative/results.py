@@ -16,8 +16,6 @@ from glmclf.core.gaussian.fit import log_softmax, softmax
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import sums_up
-from glmclf.data.reading.open_source import by_part
-from glmclf.data.table.frame import as_frame
 from glmclf.errors import DataWarning, warn
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
@@ -522,26 +520,8 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     def _repeated(self, model) -> Any:
         return model.fit(n_threads=1)
 
-    @by_part
-    @requires()
-    def augment(self, newdata=None) -> pd.DataFrame:
-        """The table with predictions beside it.
-
-        Parameters
-        ----------
-        newdata : DataFrame, path, pyarrow Dataset or callable, optional
-            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
-            as pandas reads it, of a function and of Dask that of their tables.
-
-        Returns
-        -------
-        DataFrame
-            A copy with ``.fitted_<level>`` and ``.se_fit_<level>`` of each level and ``.class``, the most probable one.
-        """
-        new = beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
-        table = self.model._fit_table() if newdata is None else as_frame(newdata, empty=True, scalars=True)
-        return table.assign(**new)
+    def _fitted_columns(self, newdata) -> dict[str, Any]:
+        return beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
 
     resid_quantile = Diagnostics.resid_quantile
 

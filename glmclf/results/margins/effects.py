@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf import registry
-from glmclf.data.table.frame import as_frame, close_to, matched, quoted
-from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError, UnseenLevelError
+from glmclf.data.table.frame import quoted
+from glmclf.errors import DataError, DerivativeError, InferenceWarning
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.margins import averages as margins
 from glmclf.inference.margins.averages import Average, Covariance
-from glmclf.results.margins.parts import InParts, rows_to_average
-from glmclf.results.margins.predictors import Source
-from glmclf.results.margins.rows import Observed, Rows, rows_of_fit, typical
-from glmclf.results.requires import SPECIAL, kinds
+from glmclf.results.margins.options import Settings, asked_variables, check_word, is_dummy
+from glmclf.results.margins.predictors import LinearPredictors
+from glmclf.results.margins.rows import Found, WantedAverage
 
 if TYPE_CHECKING:
     from glmclf.results.tables.summary import Summary
 
 METHODS = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx": "d(lny)/dx"}
-TYPICAL = ("mean", "median", "zero")
 COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # as statsmodels spells them
-T = TypeVar("T")
 
 
 class Estimand(NamedTuple):
@@ -67,10 +62,13 @@ def marginal_effects(
     if vcov is not None:
         found.check_unconditional(res)
     found.leave_out(slopes=[name for name in asked if source.levels_of(name, found.table) is None])
-    effects = _Effects(source, method, dummy, count, contrast, variables is not None, vcov is not None)
+    effects = _Effects(source, method, dummy, count, contrast == "pairwise", variables is not None)
+    for name in asked:
+        effects.add(name, found.table)
     estimands = [
         Estimand((*setting, *group), label, averages[g], g)
-        for setting, by_variable in found.each(lambda rows: effects.of(rows, asked, found.table))
+        for setting, answers in found.averages(effects.wanted, keep=vcov is not None)
+        for by_variable in [effects.of(answers)]
         for g, group in enumerate(found.groups)
         for label, averages in by_variable
     ]
@@ -78,72 +76,86 @@ def marginal_effects(
     return MarginalEffects(res, source, estimands, found.names, C, METHODS[method], found.at)
 
 
-def check_word(name: str, word: Any, known: Any) -> None:
-    """Refuse any word but the known ones."""
-    if not isinstance(word, str) or word not in known:
-        raise ValueError(f"{name}={word!r}: choose one of {', '.join(map(repr, known))}")
+class _Effect(NamedTuple):
+    """A labelled effect: an average, or a share of the change from it to another one, by their places; or why not."""
 
-
-def asked_variables(source: Source, variables: str | Sequence[str] | None) -> list[str]:
-    """The variables asked for, in the order of the formula if there is no other."""
-    if variables is None:
-        return source.variables
-    names = [variables] if isinstance(variables, str) else list(variables)
-    if not names:
-        raise ValueError("variables=[]: name at least one variable, or leave it out for all")
-    return list(dict.fromkeys(source.check(name) for name in names))
+    label: str
+    first: int | DerivativeError
+    second: int | None = None
+    share: float = 1.0
 
 
 class _Effects:
-    """Effects of variables on averages over rows."""
+    """Effects of variables, and the averages that they are made of.
 
-    def __init__(self, source, method: str, dummy: bool, count: bool, contrast: str, named: bool, keep: bool):
-        self.source, self.log, self.scaled = source, method.startswith("ey"), method.endswith("ex")
-        self.dummy, self.count, self.pairwise, self.named, self.keep = dummy, count, contrast == "pairwise", named, keep
+    Attributes
+    ----------
+    wanted : list of WantedAverage
+    """
 
-    def of(self, rows: Rows, names: list[str], table: pd.DataFrame) -> list[tuple[str, list[Average]]]:
-        """Labelled averages, a list over the groups for each row of the table."""
-        out: list[tuple[str, list[Average]]] = []
-        for name in names:
-            levels = self.source.levels_of(name, table)
-            if levels is not None:
-                out += self._changes(rows, name, levels)
-            elif self.dummy and _is_dummy(table[name]):
-                low, high = (self._average(rows.set(name, v)) for v in (0, 1))
-                out.append((name, margins.changes(low, high)))
-            elif self.count and _is_count(table[name]):
-                low, high = (self._average(rows.shift(name, v)) for v in (-1, 1))
-                out.append((name, margins.changes(low, high, 0.5)))
-            else:
-                out += self._slope(rows, name)
-        if not out:
-            raise DataError("no variable of the model has a marginal effect")
-        return out
+    def __init__(self, source: LinearPredictors, method: str, dummy: bool, count: bool, pairwise: bool, named: bool):
+        """`named` says whether the variables were asked for by name."""
+        self.source, self.dummy, self.count, self.pairwise, self.named = source, dummy, count, pairwise, named
+        self.level, self.slope = ("log_level", "log_slope") if method.startswith("ey") else ("level", "slope")
+        self.scaled = method.endswith("ex")
+        self.wanted: list[WantedAverage] = []
+        self._effects: list[_Effect] = []
 
-    def _average(self, rows: Rows) -> list[Average]:
-        return rows.averages("log_level" if self.log else "level", keep=self.keep)
+    def add(self, name: str, table: Any) -> None:
+        """The effects of a variable whose kind the table tells."""
+        levels = self.source.levels_of(name, table)
+        if levels is not None:
+            self._add_changes(name, levels)
+        elif self.dummy and is_dummy(table[name]):
+            low, high = (self._want(WantedAverage(self.level, {name: v})) for v in (0, 1))
+            self._effects.append(_Effect(name, low, high))
+        elif self.count and _is_count(table[name]):
+            low, high = (self._want(WantedAverage(self.level, shift=(name, v))) for v in (-1, 1))
+            self._effects.append(_Effect(name, low, high, 0.5))
+        else:
+            self._add_slope(name)
 
-    def _slope(self, rows: Rows, name: str) -> list[tuple[str, list[Average]]]:
-        """Of a number that has a derivative in all rows; one that was asked for must have."""
+    def _want(self, average: WantedAverage) -> int:
+        self.wanted.append(average)
+        return len(self.wanted) - 1
+
+    def _add_changes(self, name: str, levels: list[Any]) -> None:
+        at = [self._want(WantedAverage(self.level, {name: level})) for level in levels]
+        places = range(len(levels))
+        pairs = list(itertools.combinations(places, 2)) if self.pairwise else []
+        pairs = pairs or [(0, k) for k in places[1:]]
+        self._effects += [_Effect(f"{name}[{levels[b]} - {levels[a]}]", at[a], at[b]) for a, b in pairs]
+
+    def _add_slope(self, name: str) -> None:
+        """Of a number that has a derivative; one that was asked for must have."""
         try:
             self.source.check_slope(name)
-            return [(name, rows.averages("log_slope" if self.log else "slope", name, self.scaled, self.keep))]
         except DerivativeError as error:
             if self.named:
                 raise
-            self.source._say(f'no effect of "{name}" is given: {error}')
-            return []
+            self._effects.append(_Effect(name, error))
+        else:
+            place = self._want(WantedAverage(self.slope, slope=name, scaled=self.scaled))
+            self._effects.append(_Effect(name, place))
 
-    def _changes(self, rows: Rows, name: str, levels: list[Any]) -> list[tuple[str, list[Average]]]:
-        at = {level: self._average(rows.set(name, level)) for level in levels}
-        pairs = [(a, b) for i, a in enumerate(levels) for b in levels[i + 1 :]] if self.pairwise else []
-        pairs = pairs or [(levels[0], level) for level in levels[1:]]
-        return [(f"{name}[{b} - {a}]", margins.changes(at[a], at[b])) for a, b in pairs]
-
-
-def _is_dummy(column: pd.Series) -> bool:
-    values = column.dropna().to_numpy()
-    return bool(len(values)) and bool(np.isin(values, (0, 1)).all())
+    def of(self, found: Sequence[Found]) -> list[tuple[str, list[Average]]]:
+        """Labelled averages, a list over the groups for each row of the table."""
+        out: list[tuple[str, list[Average]]] = []
+        for effect in self._effects:
+            first = effect.first if isinstance(effect.first, DerivativeError) else found[effect.first]
+            if isinstance(first, DerivativeError):
+                if self.named:
+                    raise first
+                self.source._say(f'no effect of "{effect.label}" is given: {first}')
+            elif effect.second is None:
+                out.append((effect.label, first))
+            else:
+                second = found[effect.second]
+                assert not isinstance(second, DerivativeError)
+                out.append((effect.label, margins.changes(first, second, effect.share)))
+        if not out:
+            raise DataError("no variable of the model has a marginal effect")
+        return out
 
 
 def _is_count(column: pd.Series) -> bool:
@@ -151,215 +163,9 @@ def _is_count(column: pd.Series) -> bool:
     return bool(len(v)) and bool((v >= 0).all() and (v == np.floor(v)).all() and v.min() < v.max() and v.max() > 1)
 
 
-# ------------------------------------------------------------------------------------------------------ settings
-class Settings:
-    """Over which rows, with which variables set to which values, by which groups.
-
-    Attributes
-    ----------
-    at : str
-        What it is called in a summary.
-    names : list of str
-        Names of the labels of an average: variables that are set, then the groups.
-    groups : list of tuple
-        Label of each group: () where there is one.
-    """
-
-    def __init__(self, observed: Observed | InParts, grid: list[dict[str, Any]], at: str, equal: bool = False):
-        self.observed, self.grid, self.at, self._equal = observed, grid, at, equal
-        self.groups: list[tuple[Any, ...]] = [()]
-        self.names: list[str] = list(grid[0]) if any(grid) else []
-        self.labels: list[tuple[Any, ...]] = [tuple(setting.values()) for setting in grid]
-
-    @property
-    def table(self) -> Any:
-        """The rows that kinds of variables are read from."""
-        return self.observed.table
-
-    @classmethod
-    def read(cls, res: Any, source: Source, at: Any, atexog: Any, over: Any, newdata: Any, equal=False) -> Settings:
-        """What a user asked for, checked."""
-        if not isinstance(at, (str, Mapping, pd.DataFrame)):
-            with suppress(DataError, NotImplementedError):
-                at = as_frame(at)
-        if isinstance(at, pd.DataFrame):
-            if over is not None or atexog is not None or newdata is not None:
-                raise ValueError("at= is a DataFrame, a setting a row: give no over=, atexog= and newdata= beside it")
-            return cls._of_frame(res, source, at)
-        if not (isinstance(at, str) and at in ("overall", *TYPICAL)) and not isinstance(at, Mapping):
-            found = repr(at) if isinstance(at, str) else type(at).__name__
-            raise ValueError(
-                f'at={found}: "overall", "mean", "median", "zero", a dict or a DataFrame in memory, a setting a row '
-                "(of Dask, ddf.compute()). For averages over rows of a table, a file or a Dask DataFrame pass newdata="
-            )
-        observed, labels = rows_to_average(source, newdata), None
-        if over is not None and isinstance(observed, InParts):
-            observed, labels = observed.by(over)
-        elif over is not None:
-            observed.codes, labels = _groups(source, over, newdata)
-            observed.groups = len(labels)
-        given = dict(at) if isinstance(at, Mapping) else {}
-        grid = _grid(source, {**given, **dict(atexog or {})})
-        self = cls(observed, grid, at if isinstance(at, str) else "observed", equal)
-        if labels is not None:
-            self.groups, name = [(label,) for label in labels], over if isinstance(over, str) else "over"
-            self.names = [*self.names, name]
-        return self
-
-    @classmethod
-    def _of_frame(cls, res: Any, source: Source, at: pd.DataFrame) -> Settings:
-        """Each row of a table a setting."""
-        if not len(at):
-            raise DataError("at= is a DataFrame without rows")
-        offset = source.offset_name
-        lacking = [name for name in source.design.variables if name not in at.columns]
-        if not lacking and (offset is None) == (not getattr(source.model, "_has_offset", False)):
-            observed = rows_of_fit(source, at)
-            observed.codes, observed.groups = np.arange(len(at)), len(at)
-            self = cls(observed, [{}], "rows")
-            self.groups = [(label,) for label in at.index]
-            self.names = [str(at.index.name or "row")]
-            return self
-        known = [name for name in at.columns if name in source.design.variables or name == offset]
-        if not known:
-            raise DataError(f"at= has none of the variables {quoted(source.variables)}")
-        others = [*source.model._table_columns, source.model.endog_names]
-        odd = [name for name in at.columns if name not in known and name not in others]
-        if odd:
-            hint = close_to(str(odd[0]), source.variables)
-            raise DataError(f"at= has the column {quoted(odd)}, no variable of the model. {hint}")
-        those = rows_to_average(source)
-        grid = [dict(zip(known, values, strict=True)) for values in at[known].itertuples(index=False, name=None)]
-        self = cls(those, grid, "rows")
-        self.names, self.labels = [str(at.index.name or "row")], [(label,) for label in at.index]
-        return self
-
-    def leave_out(self, slopes: Sequence[str] = (), cell: Mapping[str, Any] | None = None) -> None:
-        """Leave rows out that lack a value which is needed: the same for all averages of a table.
-
-        Parameters
-        ----------
-        slopes : list of str
-            Numbers that derivatives are taken in.
-        cell : dict, optional
-            Variables that each average sets, besides those of the settings; a value will do.
-        """
-        whole = self.observed
-        self.observed, n, left = whole.without_gaps({**self.grid[0], **(cell or {})}, list(slopes))
-        if not n:
-            return
-        if not left.any():
-            raise DataError("no row with all values that the model needs is left to average over")
-        if self.at != "rows" or whole.codes is None:
-            whole.source._say(f"{n} rows that lack a value the model needs are not in the averages")
-        empty = np.flatnonzero(left == 0)
-        if len(empty):
-            names = quoted([self.groups[g][0] for g in empty])
-            why = f"no row with all values that the model needs is left of {self.names[-1]} {names}: NaN"
-            whole.source._say(why, InferenceWarning)
-
-    def each(self, f: Callable[[Rows], T]) -> list[tuple[tuple[Any, ...], T]]:
-        """Labels of each setting and ``f(rows)`` of its rows."""
-        base: Rows = typical(self.observed, self.at, self._equal) if self.at in TYPICAL else self.observed
-        settings = list(zip(self.labels, self.grid, strict=True))
-        return base.together(lambda rows: [(labels, f(rows.at(setting))) for labels, setting in settings])
-
-    def check_unconditional(self, res: Any) -> None:
-        """Refuse what unconditional standard errors are not known for."""
-        name = type(res.model).__name__
-        if isinstance(self.observed, InParts):
-            raise NotImplementedError(
-                'vcov="unconditional" of averages over rows in a stream: without vcov= standard errors are those given '
-                "the rows"
-            )
-        if self.at in TYPICAL or self.at == "rows":
-            raise NotImplementedError(
-                f'vcov="unconditional" with at="{self.at}": only averages over the rows of a sample vary with it'
-            )
-        if not self.observed.fitted:  # of another sample: whatever the estimate's covariance is
-            return
-        if not hasattr(res.model, "_objective"):
-            some = registry.listed(registry.REGRESSIONS)
-            raise NotImplementedError(f'vcov="unconditional" of {name}: it is for {some}')
-        known = (*MODEL_BASED, "HC0", "HC1", "cluster")
-        cov, odd = res._cov.name, list(kinds(res, SPECIAL))
-        if cov not in known or (odd and cov not in MODEL_BASED):
-            raise NotImplementedError(f'vcov="unconditional" of {" and ".join(odd) or name} with cov_type="{cov}"')
-
-
-def _grid(source: Source, given: dict[Any, Any]) -> list[dict[str, Any]]:
-    """Settings of a dict: each combination of the values that lists give."""
-    names, values, none = [], [], pd.DataFrame(columns=source.design.variables)
-    for name, value in given.items():
-        name = _by_place(source, name)
-        names.append(name if name == source.offset_name else source.check(name))
-        many = not isinstance(value, (str, bytes)) and np.ndim(value) == 1
-        some = list(value) if many else [value]
-        if not some:
-            raise ValueError(f'at= gives no value of "{name}"')
-        some = [v.item() if isinstance(v, np.generic) else v for v in some]
-        levels = source.levels_of(name, none) if name in source.variables else None
-        unknown = [v for v in some if levels and v not in levels]
-        if unknown:
-            raise UnseenLevelError(f'at=: "{name}" has no level {quoted(unknown)}; it has {quoted(levels or [])}')
-        if levels is None and (name == source.offset_name or source.model.formula is None):
-            _check_numbers(name, some)
-        values.append(some)
-    return [dict(zip(names, cell, strict=True)) for cell in itertools.product(*values)]
-
-
-def _by_place(source: Source, name: Any) -> Any:
-    """The name of an array's column that was given by place, as in statsmodels."""
-    if isinstance(name, bool) or not isinstance(name, (int, np.integer)) or name in source.variables:
-        return name
-    names = getattr(source.design, "xnames", None)
-    if source.model.formula is not None or names is None:
-        return name
-    if not 0 <= name < len(names):
-        raise DataError(f"at= sets column {name}; the model's are 0 to {len(names) - 1}: {quoted(names)}")
-    return names[name]
-
-
-def _check_numbers(name: str, values: list[Any]) -> None:
-    odd = [v for v in values if isinstance(v, (str, bytes)) or not isinstance(v, (int, float, np.number))]
-    if odd:
-        raise DataError(f'at= sets "{name}", a number, to {quoted(odd)}')
-
-
-def _groups(source: Source, over: Any, newdata: Any) -> tuple[ndarray, list[Any]]:
-    """Codes of the groups of rows, and their labels, sorted."""
-    model = source.model
-    if newdata is not None:
-        column = matched(over, name="over", frame=source.as_table(newdata))
-    elif isinstance(over, str):
-        column = matched(over, name="over", frame=source.fit_table())
-    else:
-        column = beside_rows(model, over, "over")
-    if column.isna().any():
-        raise MissingDataError(f"over= is missing in {int(column.isna().sum())} of {len(column)} rows")
-    codes, labels = pd.factorize(column, sort=True)
-    return codes, list(labels)
-
-
-def beside_rows(model: Any, values: Any, name: str) -> pd.Series:
-    """One value a row of the fit, of those given beside these rows, the table, or the table before `subset`.
-
-    A Series is matched by label, by position where its index is that of one of the three; an array by its length.
-    """
-    r, index, cut = model._rows, model._given_index, model._cut
-    after = index if cut is None else index[cut]
-    by_label = isinstance(values, pd.Series)
-    for labels in (r.index, after, index):
-        if values.index.equals(labels) if by_label else np.shape(values) == (len(labels),):
-            column = matched(values, name=name, frame=pd.DataFrame(index=labels))
-            column = column[cut] if labels is index and cut is not None else column
-            return column if labels is r.index else column.iloc[r.positions]
-    return matched(values, name=name, frame=pd.DataFrame(index=r.index if by_label else index))
-
-
 # ----------------------------------------------------------------------------------------------------- covariance
 def estimate_covariance(
-    res: Any, source: Source, estimands: Sequence[Estimand], found: Settings, vcov: str | None
+    res: Any, source: LinearPredictors, estimands: Sequence[Estimand], found: Settings, vcov: str | None
 ) -> Covariance:
     """Covariance of all averages, outcome by outcome within each.
 
@@ -467,7 +273,9 @@ class LabelledEstimates:
 
     _heading = "estimate"
 
-    def __init__(self, res: Any, source: Source, estimands: Sequence[Estimand], names: list[str], C: Covariance):
+    def __init__(
+        self, res: Any, source: LinearPredictors, estimands: Sequence[Estimand], names: list[str], C: Covariance
+    ):
         self.results, self._covariance = res, C
         self._value = np.concatenate([e.average.value for e in estimands])
         self._levels, self._source, self._names = source.levels, source, names

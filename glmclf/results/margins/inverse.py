@@ -14,11 +14,11 @@ from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.margins import inverse
 from glmclf.inference.margins.inverse import INTERVAL, LINE, RAYS
-from glmclf.results.margins.effects import check_word
 from glmclf.results.margins.inverse_functions import Function
-from glmclf.results.margins.parts import rows_to_average
-from glmclf.results.margins.predictors import Source
-from glmclf.results.margins.rows import Typical, typical
+from glmclf.results.margins.options import check_word
+from glmclf.results.margins.predictors import LinearPredictors
+from glmclf.results.margins.rows import rows_to_average
+from glmclf.results.margins.typical import TypicalRows, typical
 
 
 def inverse_predict(
@@ -37,7 +37,7 @@ def inverse_predict(
     if source.model._ranges is None:
         raise DataError(f'the file holds no range of "{variable}", as those of format 1: fit again and save it again')
     row = _other_variables(source, variable, dict(at or {}))
-    line = _Line(source, row, variable)
+    line = _VariableLine(source, row, variable)
     wanted = res.model.link.quantile(values)
     table = [line.solve(q, check_alpha(alpha), method) for q in wanted]
     frame = pd.DataFrame(table, columns=["estimate", "se", "ci_lower", "ci_upper", "shape"])
@@ -53,7 +53,7 @@ def inverse_predict(
     return frame.set_index(pd.Index(values, name="p"))
 
 
-def _say_missing(frame: pd.DataFrame, line: _Line, values: ndarray, wanted: ndarray, variable: str) -> None:
+def _say_missing(frame: pd.DataFrame, line: _VariableLine, values: ndarray, wanted: ndarray, variable: str) -> None:
     """Warn of estimates that are NaN: of a p that no value has, or all values on a level piece."""
     flat = np.array([q in line.flat for q in wanted])
     out = np.isnan(frame["estimate"]) & np.isfinite(line.B) & ~flat
@@ -83,7 +83,7 @@ def _probabilities(p: Any) -> ndarray:
     return values
 
 
-def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typical:
+def _other_variables(source: LinearPredictors, variable: str, at: dict[str, Any]) -> TypicalRows:
     """One row with the other variables at typical or given values."""
     offset = getattr(source.model, "_offset_column", None)
     if variable in at:
@@ -100,7 +100,7 @@ def _other_variables(source: Source, variable: str, at: dict[str, Any]) -> Typic
     ranges = source.model._ranges
     known = {name: ranges[name][0] for name in others if name in ranges and ranges[name][0] == ranges[name][1]} | at
     if set(others) <= set(known) and (offset in at or not source.model._has_offset):
-        row = Typical(source, [{variable: 1.0}], [{}], [None])
+        row = TypicalRows(source, [{variable: 1.0}], [{}], [None])
         empty = pd.DataFrame({name: [known.get(name)] for name in source.design.variables})
         for name in others:
             levels = source.levels_of(name, empty)
@@ -129,10 +129,10 @@ def _check_value(name: str, value: Any, is_offset: bool) -> None:
         raise DataError(f'at= sets "{name}" to {value!r}: give it {what}')
 
 
-class _Line:
+class _VariableLine:
     """The linear predictor -A + t(v) B in a function t of one variable."""
 
-    def __init__(self, source: Source, row: Typical, name: str):
+    def __init__(self, source: LinearPredictors, row: TypicalRows, name: str):
         self.function = f = Function(source, row, name)
         self.flat: dict[float, tuple[float, float]] = {}  # ends of the values that all have a predictor asked for
         if source.lost(f.step) or source.lost(f.first):

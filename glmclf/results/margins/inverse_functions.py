@@ -14,8 +14,8 @@ from numpy import ndarray
 from glmclf.data.formula.expressions import affine, monotone
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
-from glmclf.results.margins.predictors import Source
-from glmclf.results.margins.rows import Typical
+from glmclf.results.margins.predictors import LinearPredictors
+from glmclf.results.margins.typical import TypicalRows
 
 STRAIGHT = 1e-9  # of a column's size, that a line through the design may miss
 JUMP = 1e-6  # of t, that a value found may miss
@@ -35,8 +35,8 @@ class Function:
 
     Parameters
     ----------
-    source : Source
-    row : Typical
+    source : LinearPredictors
+    row : TypicalRows
         The other variables.
     name : str
 
@@ -56,7 +56,7 @@ class Function:
         Several functions, one that is not monotone, or steps.
     """
 
-    def __init__(self, source: Source, row: Typical, name: str):
+    def __init__(self, source: LinearPredictors, row: TypicalRows, name: str):
         self.source, self.row, self.name = source, row, name
         self._missed: dict[float, tuple[float, tuple[float, int]]] = {}  # a t out of reach, and what was found instead
         self.low, self.high = self._range()

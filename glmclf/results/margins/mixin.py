@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from glmclf.results.margins.effects import MarginalEffects
     from glmclf.results.margins.predictions import AdjustedPredictions, Contrasts
-    from glmclf.results.margins.predictors import Source
+    from glmclf.results.margins.predictors import LinearPredictors
 
 Variables = str | Sequence[str] | Mapping[str, Any] | None
 
@@ -23,7 +23,7 @@ class Margins:
     model: Any
     _cov: Any
 
-    def _margin_source(self) -> Source:
+    def _margin_source(self) -> LinearPredictors:
         """The fit as averages over rows see it."""
         raise NotImplementedError
 

@@ -16,15 +16,10 @@ from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
 from glmclf.inference.margins import averages as margins
 from glmclf.inference.margins import contrasts
-from glmclf.results.margins.effects import (
-    Estimand,
-    LabelledEstimates,
-    Settings,
-    _is_dummy,
-    check_word,
-    estimate_covariance,
-)
-from glmclf.results.margins.predictors import Source
+from glmclf.results.margins.effects import Estimand, LabelledEstimates, estimate_covariance
+from glmclf.results.margins.options import Settings, check_word, is_dummy
+from glmclf.results.margins.predictors import LinearPredictors
+from glmclf.results.margins.rows import WantedAverage
 
 KINDS = ("difference", "ratio", "odds ratio")
 PAIRS = ("pairwise", "reference", "sequential")
@@ -49,10 +44,10 @@ def adjusted_predictions(
     cells = _cells(source, variables, found.table)
     _check_cells(found, cells[0])
     found.leave_out(cell=cells[0])
-    kind, keep = ("level" if which == "mean" else "linear"), vcov is not None
+    kind = "level" if which == "mean" else "linear"
     estimands = [
         Estimand((*setting, *group), tuple(cell.values()), averages[g], g)
-        for setting, by_cell in found.each(lambda rows: [rows.at(cell).averages(kind, keep=keep) for cell in cells])
+        for setting, by_cell in found.averages([WantedAverage(kind, cell) for cell in cells], keep=vcov is not None)
         for g, group in enumerate(found.groups)
         for cell, averages in zip(cells, by_cell, strict=True)
     ]
@@ -60,7 +55,7 @@ def adjusted_predictions(
     return AdjustedPredictions(res, source, estimands, found.names, C, list(cells[0]), which)
 
 
-def _cells(source: Source, variables: Variables, table: pd.DataFrame) -> list[dict[str, Any]]:
+def _cells(source: LinearPredictors, variables: Variables, table: pd.DataFrame) -> list[dict[str, Any]]:
     """Each combination of the values that variables are set to."""
     if variables is None:
         return [{}]
@@ -72,7 +67,7 @@ def _cells(source: Source, variables: Variables, table: pd.DataFrame) -> list[di
         source.check(name)
         levels = source.levels_of(name, table)
         if some is None:
-            some = levels if levels is not None else [0, 1] if _is_dummy(table[name]) else None
+            some = levels if levels is not None else [0, 1] if is_dummy(table[name]) else None
             if some is None:
                 raise DataError(f'"{name}" is a number: say at which values, as variables={{"{name}": [1, 2]}}')
             if levels is not None and levels[0] is not False:

@@ -1,28 +1,58 @@
-"""The rows that margins are averages over: those observed, or one typical row, with variables set to other values."""
+"""Rows that margins are averages over: those observed, with variables set to other values, in memory or in parts."""
 
 from __future__ import annotations
 
 import copy
-import itertools
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, TypeVar
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.table.frame import quoted
-from glmclf.errors import DataError, InferenceWarning
+from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
+from glmclf.core.rows.summed import joined
+from glmclf.data.reading.open_source import as_source
+from glmclf.data.source import base
+from glmclf.data.source.digests import Digests, Watched
+from glmclf.data.table.frame import close_to, of_one_type
+from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError
 from glmclf.inference.margins.averages import Average, Ends, Groups, Sums
-from glmclf.results.margins.predictors import Source
+from glmclf.results.margins.predictors import LinearPredictors
 
-MOST_CELLS = 200_000  # combinations of levels that one typical row is averaged over
-T = TypeVar("T")
+KINDS = ("number", "bool", "label", "category")  # of variables that may be a factor, a count or 0 and 1; dates are not
 
 
-class Part(NamedTuple):
+class WantedAverage(NamedTuple):
+    """An average that is wanted: of an outcome, over rows of which a variable may be set or moved.
+
+    Attributes
+    ----------
+    kind : str
+        A method of the outcome: "level", "log_level", "linear", "slope" or "log_slope".
+    setting : dict
+        Values of variables that are set.
+    shift : tuple of str and float, optional
+        A variable, and by how much it is larger.
+    slope : str, optional
+        The variable of a slope.
+    scaled : bool
+        Whether slopes are multiplied by the variable.
+    """
+
+    kind: str
+    setting: Mapping[str, Any] = {}
+    shift: tuple[str, float] | None = None
+    slope: str | None = None
+    scaled: bool = False
+
+
+Found = list[Average] | DerivativeError  # averages by group, or why rows have no slope
+
+
+class RowBlock(NamedTuple):
     """Some rows: raw columns, their slopes, the values of the variable, how the offset moves with it, the offset,
     weights and groups."""
 
@@ -35,73 +65,60 @@ class Part(NamedTuple):
     codes: ndarray | None
 
 
-class Rows:
-    """What averages are taken over: one or several groups of rows.
+class RowsInMemory:
+    """Rows whose variables can be set, in one or several groups.
 
     Attributes
     ----------
-    source : Source
+    source : LinearPredictors
     groups : int
     """
 
-    source: Source
+    source: LinearPredictors
     groups: int
-    codes: ndarray | None
-    fitted: bool
-    weights: Any  # of rows in memory
-    table: Any  # values by variable: all, or enough to tell its levels and kind
 
     def set(self, name: str, value: Any) -> Self:
-        """The same rows with one value of a variable, of the offset, or of what is both."""
+        """A copy with one value of a variable, of the offset, or of a column that is both."""
         raise NotImplementedError
 
     def shift(self, name: str, by: float) -> Self:
-        """The same rows with a variable larger by a number."""
+        """A copy with a variable larger by a number."""
         raise NotImplementedError
 
-    def at(self, setting: dict[str, Any]) -> Self:
-        """The same rows with several variables set."""
+    def at(self, setting: Mapping[str, Any]) -> Self:
+        """A copy with several variables set."""
         rows = self
         for name, value in setting.items():
             rows = rows.set(name, value)
         return rows
 
-    def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
-        """Averages of an outcome by group.
+    def changed_for(self, wanted: WantedAverage) -> Self:
+        """A copy with the variables set and moved as an average wants them."""
+        rows = self.at(wanted.setting)
+        return rows if wanted.shift is None else rows.shift(*wanted.shift)
 
-        Parameters
-        ----------
-        kind : str
-            A method of the source's outcome: "level", "log_level", "linear", "slope" or "log_slope".
-        name : str, optional
-            The variable of a slope.
-        scaled : bool
-            Whether slopes are multiplied by the variable.
-        keep : bool
-            Whether to keep what is averaged, row by row.
-        """
+    def averages(
+        self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[WantedAverage], keep: bool = False
+    ) -> list[list[Found]]:
+        """What is wanted, with variables set to the values of each setting; `keep` what is averaged, row by row."""
+        return [[_answer(rows, one, keep) for one in wanted] for rows in map(self.at, settings)]
+
+    def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
+        """Averages by group over the rows as they are set."""
         raise NotImplementedError
 
-    def together(self, f: Callable[[Self], T]) -> T:
-        """``f(rows)``; the averages that it asks for are made together where each would take a pass."""
-        return f(self)
 
-    def without_gaps(self, setting: dict[str, Any], slopes: list[str]) -> tuple[Self, int, ndarray]:
-        """The rows that have all that the model needs with variables set, and the numbers that slopes are taken in; how
-        many others there are, and how many are left by group."""
-        raise NotImplementedError
-
-    def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> Middles:
-        """Sums of numbers, of levels of factors and of the offset, by group."""
-        raise NotImplementedError
-
-    def medians(self, names: list[str]) -> ndarray:
-        """Medians of numbers, (groups, m)."""
-        raise NotImplementedError
+def _answer(rows: RowsInMemory, wanted: WantedAverage, keep: bool) -> Found:
+    try:
+        return rows.changed_for(wanted).averages_of(wanted, keep)
+    except DerivativeError as error:
+        if wanted.slope is None:
+            raise
+        return error
 
 
 @dataclass(frozen=True)
-class Middles:
+class TypicalSums:
     """Sums over rows by group that typical rows are made of; + is those of more rows.
 
     Attributes
@@ -121,13 +138,13 @@ class Middles:
     levels: tuple[ndarray, ...]
     offset: ndarray | None
 
-    def __add__(self, other: Middles) -> Middles:
+    def __add__(self, other: TypicalSums) -> TypicalSums:
         levels = tuple(a + b for a, b in zip(self.levels, other.levels, strict=True))
         offset = None if self.offset is None or other.offset is None else self.offset + other.offset
         sums = self.rows + other.rows, self.weight + other.weight, self.numbers + other.numbers
-        return Middles(*sums, levels, offset)
+        return TypicalSums(*sums, levels, offset)
 
-    def filled(self) -> Middles:
+    def filled(self) -> TypicalSums:
         """With those of all rows where a group has none."""
         none = self.rows == 0
 
@@ -137,26 +154,26 @@ class Middles:
 
         numbers = np.stack([fill(A) for A in self.numbers])
         offset = None if self.offset is None else fill(self.offset)
-        return Middles(self.rows, fill(self.weight), numbers, tuple(map(fill, self.levels)), offset)
+        return TypicalSums(self.rows, fill(self.weight), numbers, tuple(map(fill, self.levels)), offset)
 
 
 def effect_sums(
-    source: Source, parts: Iterator[Part], kind: str, scaled: bool, keep: bool, groups: int
+    source: LinearPredictors, blocks: Iterator[RowBlock], wanted: WantedAverage, keep: bool, groups: int
 ) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
     """Sums by group, and what was summed: values and, of probabilities, their complements.
 
     A row without a value, of which none is left out here, has no average: it is NaN in all of its group.
     """
     sums, kept, rest = Sums(groups), [], []
-    for part in parts:
-        source.refuse_infinite(part.raw)
-        if not len(part.raw):
+    for block in blocks:
+        source.refuse_infinite(block.raw)
+        if not len(block.raw):
             continue
-        effect, X, dX, eta = _effect(source, part, kind, scaled)
-        sums.add(effect, part.weights, X, dX, part.codes)
-        if kind == "level":
+        effect, X, dX, eta = _effect(source, block, wanted)
+        sums.add(effect, block.weights, X, dX, block.codes)
+        if wanted.kind == "level":
             tails = source.outcome.tails(eta)
-            sums.add_tails(tails, eta + np.nan if np.isnan(effect.value).any() else eta, part.weights, X, part.codes)
+            sums.add_tails(tails, eta + np.nan if np.isnan(effect.value).any() else eta, block.weights, X, block.codes)
             if keep:
                 rest.append(np.exp(tails.log_q))
         if keep:
@@ -164,40 +181,40 @@ def effect_sums(
     return sums, (kept, rest)
 
 
-def _effect(source: Source, part: Part, kind: str, scaled: bool):
+def _effect(source: LinearPredictors, block: RowBlock, wanted: WantedAverage):
     """The outcome of some rows, with the columns that the parameters belong to, and the linear predictors."""
-    X = source.rows(part.raw)
-    eta = source.predictors(part.raw, X, part.offset)
-    lost = source.lost(part.raw)
-    if part.slopes is None:
-        effect, dX = getattr(source.outcome, kind)(eta), None
+    X = source.rows(block.raw)
+    eta = source.predictors(block.raw, X, block.offset)
+    lost = source.lost(block.raw)
+    if block.slopes is None:
+        effect, dX = getattr(source.outcome, wanted.kind)(eta), None
     else:
-        lost = source.lost(part.slopes) or lost
-        dX = source.slopes(part.raw, part.slopes)
-        steps = source.steps(part.slopes, dX, eta)
-        if part.moved is not None:
-            steps = steps + part.moved.reshape(len(steps), -1)
-        effect = getattr(source.outcome, kind)(eta, steps)
-    if scaled and part.values is not None:
-        v = part.values[:, None]
+        lost = source.lost(block.slopes) or lost
+        dX = source.slopes(block.raw, block.slopes)
+        steps = source.steps(block.slopes, dX, eta)
+        if block.moved is not None:
+            steps = steps + block.moved.reshape(len(steps), -1)
+        effect = getattr(source.outcome, wanted.kind)(eta, steps)
+    if wanted.scaled and block.values is not None:
+        v = block.values[:, None]
         effect = type(effect)(effect.value * v, effect.by_slope * v[..., None], effect.by_eta * v[..., None])
     if lost:
         effect = effect._replace(value=effect.value + np.nan, by_eta=effect.by_eta + np.nan)
     return effect, X, dX, eta
 
 
-def lacking(source: Source, L: int) -> Average:
+def lacking(source: LinearPredictors, L: int) -> Average:
     """The average over no row."""
     value, gradient = np.full(L, np.nan), np.full((L, len(source.V)), np.nan)
     return Average(value, gradient, None, Ends(value, value, gradient, gradient))
 
 
-class Observed(Rows):
+class ObservedRows(RowsInMemory):
     """Rows as they are, but for variables that were set.
 
     Parameters
     ----------
-    source : Source
+    source : LinearPredictors
     table : DataFrame
         Columns that the design uses.
     weights : (n,) ndarray
@@ -209,10 +226,10 @@ class Observed(Rows):
         Whether they are the rows of the fit.
     """
 
-    def __init__(self, source: Source, table: pd.DataFrame, weights, offset=None, fitted: bool = False):
+    def __init__(self, source: LinearPredictors, table: pd.DataFrame, weights, offset=None, fitted: bool = False):
         self.source, self.table, self.weights = source, table, weights
         self.offset, self.fitted, self.groups = offset, fitted, 1
-        self.codes = None
+        self.codes: ndarray | None = None
 
     def _changed(self, **changes: Any) -> Self:
         other = copy.copy(self)
@@ -241,7 +258,7 @@ class Observed(Rows):
         if self.offset is not None:
             there &= ~np.isnan(self.offset.reshape(len(there), -1)).any(axis=1)
         if not self.fitted or self.table.isna().to_numpy().any():
-            there &= ~np.concatenate([np.isnan(part.raw).any(axis=1) for part in self._parts(None)])
+            there &= ~np.concatenate([np.isnan(block.raw).any(axis=1) for block in self._blocks(None)])
         return there
 
     def subset(self, there: ndarray) -> Self:
@@ -251,11 +268,14 @@ class Observed(Rows):
         return self._changed(table=self.table[there], weights=self.weights[there], offset=offset, codes=codes)
 
     def without_gaps(self, setting: dict[str, Any], slopes: list[str]) -> tuple[Self, int, ndarray]:
+        """The rows that have all that the model needs with variables set, and the numbers that slopes are taken in; how
+        many others there are, and how many are left by group."""
         there = self.at(setting).complete(slopes)
         codes = np.zeros(len(there), dtype=np.intp) if self.codes is None else self.codes
         return self.subset(there), int((~there).sum()), np.bincount(codes[there], minlength=self.groups)
 
-    def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> Middles:
+    def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> TypicalSums:
+        """Sums of numbers, of levels of factors and of the offset, by group."""
         w, G = self.weights, self.groups
         codes = np.zeros(len(w), dtype=np.intp) if self.codes is None else self.codes
 
@@ -275,36 +295,35 @@ class Observed(Rows):
         if o is not None:
             columns = [summed(column) for column in o.reshape(len(o), -1).T]
             offset = np.column_stack(columns).reshape(G, *o.shape[1:])
-        return Middles(np.bincount(codes, minlength=G), summed(np.ones(len(w))), sums, tuple(levels), offset)
+        return TypicalSums(np.bincount(codes, minlength=G), summed(np.ones(len(w))), sums, tuple(levels), offset)
 
     def medians(self, names: list[str]) -> ndarray:
+        """Medians of numbers, (groups, m)."""
         at = [slice(None) if rows is None else rows for rows in _members(self)]
         columns = [numbers_of(self.table[name], "median") for name in names]
         return np.array([[median(v[r], self.weights[r]) for v in columns] for r in at])
 
-    def sums(
-        self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False
-    ) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
-        """What averages are made of; see `effect_sums`."""
+    def sums(self, wanted: WantedAverage, keep: bool = False) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
+        """Sums that averages are made of; see `effect_sums`."""
         with np.errstate(all="ignore"):  # what is not finite is looked at afterwards
-            return effect_sums(self.source, self._parts(name), kind, scaled, keep, self.groups)
+            return effect_sums(self.source, self._blocks(wanted.slope), wanted, keep, self.groups)
 
-    def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
-        sums, kept = self.sums(kind, name, scaled, keep)
+    def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
+        sums, kept = self.sums(wanted, keep)
         rows, rest = (np.concatenate(some) if some else None for some in kept)
-        return averaged(self.source, sums, lambda: self.odd(name), rows, rest)
+        return averaged(self.source, sums, lambda: self.odd(wanted.slope), rows, rest)
 
     def odd(self, name: str | None) -> int:
         """How many rows have a value of the design that is not a number."""
         odd = 0
-        for part in self._parts(name):
-            bad = np.isnan(part.raw).any(axis=1)
-            if part.slopes is not None:
-                bad |= np.isnan(part.slopes).any(axis=1)
+        for block in self._blocks(name):
+            bad = np.isnan(block.raw).any(axis=1)
+            if block.slopes is not None:
+                bad |= np.isnan(block.slopes).any(axis=1)
             odd += int(bad.sum())
         return odd
 
-    def _parts(self, name: str | None) -> Iterator[Part]:
+    def _blocks(self, name: str | None) -> Iterator[RowBlock]:
         n = len(self.table)
         size = self.source.block_size if self.source.blockwise else max(n, 1)
         for start in range(0, n, size):
@@ -318,10 +337,10 @@ class Observed(Rows):
                     moved = self.source.offset_of(np.ones(len(table)))
             offset = None if self.offset is None else self.offset[at]
             codes = None if self.codes is None else self.codes[at]
-            yield Part(self.source.raw(table), slopes, values, moved, offset, self.weights[at], codes)
+            yield RowBlock(self.source.raw(table), slopes, values, moved, offset, self.weights[at], codes)
 
 
-def averaged(source: Source, sums: Sums, odd: Callable[[], int], rows=None, rest=None) -> list[Average]:
+def averaged(source: LinearPredictors, sums: Sums, odd: Callable[[], int], rows=None, rest=None) -> list[Average]:
     """Averages of sums; of those that are not numbers it is said how many rows' design is none."""
     with np.errstate(all="ignore"):
         found = sums.averages(rows, rest)
@@ -343,172 +362,7 @@ def _constant(table: pd.DataFrame, value: Any) -> Any:
     return pd.Series(np.full(len(table), value), index=table.index)
 
 
-class Typical(Rows):
-    """One row: numbers at a typical value, factors as the average of the raw rows of their levels, group by group.
-
-    Parameters
-    ----------
-    source : Source
-    point : list of dict
-        Value of each number, a dict a group.
-    shares : list of dict
-        Levels and shares of each factor.
-    offsets : list of ndarray or None
-    """
-
-    def __init__(self, source: Source, point: list[dict[str, float]], shares: list[dict[str, Any]], offsets: list[Any]):
-        self.source, self.point, self.shares, self.offsets = source, point, shares, offsets
-        self.groups = len(point)
-        self.there = [True] * self.groups  # whether a group has rows to be typical of
-
-    def _changed(self, name: str, change: Callable[[Any], Any]) -> Self:
-        other = copy.copy(self)
-        if name == self.source.offset_name:
-            old = self.offsets if name not in self.point[0] else [p[name] for p in self.point]
-            other.offsets = [self.source.offset_of(np.array([float(change(v))])) for v in old]
-        if name in self.point[0]:
-            other.point = [{**p, name: change(p[name])} for p in self.point]
-        elif name in self.source.design.variables:
-            other.shares = [{**s, name: ([change(None)], np.ones(1))} for s in self.shares]
-        return other
-
-    def set(self, name: str, value: Any) -> Self:
-        return self._changed(name, lambda _: value)
-
-    def shift(self, name: str, by: float) -> Self:
-        return self._changed(name, lambda old: old + by)
-
-    def over(self, name: str, values: ndarray) -> Self:
-        """The row of the first group once for each value of a number."""
-        rows = [self.set(name, float(v)) for v in values]
-        other = copy.copy(self)
-        other.point, other.shares = [r.point[0] for r in rows], [r.shares[0] for r in rows]
-        other.offsets, other.there, other.groups = [r.offsets[0] for r in rows], [True] * len(rows), len(rows)
-        return other
-
-    def averages(self, kind: str, name: str | None = None, scaled: bool = False, keep: bool = False) -> list[Average]:
-        found = [lacking(self.source, self.source.outcome.K)] * self.groups
-        with np.errstate(all="ignore"):
-            for some in self._together():
-                for g, average in zip(some, self._averages(some, kind, name, scaled), strict=True):
-                    found[g] = average
-        return found
-
-    def _together(self) -> Iterator[list[int]]:
-        """Groups with rows, so many at a time that a table of their cells stays small."""
-        some: list[int] = []
-        cells = 0
-        for g in np.flatnonzero(self.there).tolist():
-            own = math.prod(len(levels) for levels, _ in self.shares[g].values())
-            if some and cells + own > MOST_CELLS:
-                yield some
-                some, cells = [], 0
-            some.append(g)
-            cells += own
-        if some:
-            yield some
-
-    def _averages(self, some: list[int], kind: str, name: str | None, scaled: bool) -> list[Average]:
-        raw = self.collapsed(some, self.source.raw)
-        slopes = values = moved = None
-        if name is not None:
-            slopes = self.collapsed(some, lambda t: self.source.raw_slopes(t, name))
-            values = np.array([float(self.point[g][name]) for g in some])
-            moved = self.source.offset_of(np.ones(len(some))) if name == self.source.offset_name else None
-        offsets = [self.offsets[g] for g in some]
-        offset = None if offsets[0] is None else np.concatenate(offsets)
-        part = Part(raw, slopes, values, moved, offset, np.ones(len(some)), np.arange(len(some)))
-        return effect_sums(self.source, iter([part]), kind, scaled, False, len(some))[0].averages()
-
-    def collapsed(self, groups: list[int], rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
-        """The averages of raw rows over independent levels, a row a group: each column over the factors it is made
-        of."""
-        by_factors: dict[tuple[str, ...], list[int]] = {}
-        known = self.shares[groups[0]]
-        for names, columns in self.source.parts():
-            by_factors.setdefault(tuple(n for n in known if n in names), []).extend(columns)
-        out = None
-        for factors, columns in by_factors.items():
-            table, weights, starts = self._cells(groups, factors)
-            rows = rows_of(table[list(self.source.design.variables)] if len(table.columns) else table)
-            out = np.empty((len(groups), rows.shape[1])) if out is None else out
-            out[:, columns] = np.add.reduceat(weights[:, None] * rows[:, columns], starts, axis=0)
-        assert out is not None
-        return out
-
-    def _cells(self, groups: list[int], factors: tuple[str, ...]) -> tuple[pd.DataFrame, ndarray, ndarray]:
-        """Combinations of levels of some factors for each group, the others at their first; weights; where each group
-        starts."""
-        grids, weights = [], []
-        for g in groups:
-            shares = self.shares[g]
-            levels = [shares[n][0] if n in factors else shares[n][0][:1] for n in shares]
-            cells = math.prod(len(some) for some in levels)
-            if cells > MOST_CELLS:
-                raise DataError(
-                    f"a typical row would be an average over {cells} combinations of levels of {quoted(factors)}: use "
-                    'at="overall", or set some of them'
-                )
-            grids.append(list(itertools.product(*levels)))
-            own = np.ones(1)
-            for n in shares:
-                own = np.outer(own, shares[n][1] if n in factors else np.ones(1)).ravel()
-            weights.append(own)
-        sizes = [len(grid) for grid in grids]
-        numbers = {n: np.repeat([self.point[g][n] for g in groups], sizes) for n in self.point[groups[0]]}
-        table = pd.DataFrame(numbers, index=range(sum(sizes)))
-        for j, n in enumerate(self.shares[groups[0]]):
-            table[n] = pd.Series([cell[j] for grid in grids for cell in grid])
-        return table, np.concatenate(weights), np.cumsum([0, *sizes[:-1]])
-
-
-def typical(rows: Rows, at: str, equal: bool = False) -> Typical:
-    """The typical row of each group of rows.
-
-    Parameters
-    ----------
-    rows : Rows
-    at : {"mean", "median", "zero"}
-        Numbers at their mean, median or 0, factors at the shares of their levels, at their most frequent level (the
-        first of those that tie, sorted or in the order of the categories), or at their base; the offset at its mean or,
-        where it is a variable of the formula, too, with that.
-    equal : bool
-        Whether levels count alike instead of by their shares.
-    """
-    source = rows.source
-    factors = {name: source.levels_of(name, rows.table) for name in source.design.variables}
-    numbers = [n for n in factors if factors[n] is None]
-    known = [n for n in numbers if n in source.variables]  # without the constant of an array
-    labels = {n: levels for n, levels in factors.items() if levels}
-    summed = numbers if at == "mean" else [n for n in numbers if n not in known]
-    sums = rows.middles(summed, {} if at == "zero" else labels)
-    there, sums = sums.rows > 0, sums.filled()  # the shape of a group without rows is that of all
-    with np.errstate(invalid="ignore"):
-        values = dict(zip(summed, (sums.numbers[0] / sums.numbers[1]).T, strict=True))
-    if at == "zero":
-        values |= {n: np.zeros(rows.groups) for n in known}
-        shares = [{n: (levels[:1], np.ones(1)) for n, levels in labels.items()}] * rows.groups
-    else:
-        values |= dict(zip(known, rows.medians(known).T, strict=True)) if at == "median" else {}
-        counts = [dict(zip(labels, of_group, strict=True)) for of_group in zip(*sums.levels)] or [{}] * rows.groups
-        order = {n: source.in_order(n, levels) for n, levels in labels.items()}
-        shares = [{n: _shares(of[n], at, labels[n], order[n], equal) for n in labels} for of in counts]
-    point = [{n: float(values[n][g]) for n in numbers} for g in range(rows.groups)]
-    found = Typical(source, point, shares, _typical_offsets(source, sums, point))
-    found.there = there.tolist()
-    return found
-
-
-def _typical_offsets(source: Source, sums: Middles, point: list[dict[str, float]]) -> list[Any]:
-    both = source.offset_name
-    if both is not None and both in point[0]:
-        return [source.offset_of(np.array([p[both]])) for p in point]
-    if sums.offset is None:
-        return [None] * len(point)
-    return [(o / w)[None] for o, w in zip(sums.offset, sums.weight, strict=True)]
-
-
-def _members(rows: Observed) -> list[Any]:
+def _members(rows: ObservedRows) -> list[Any]:
     """Places of the rows of each group, sorted once; None of a group without a row."""
     if rows.codes is None:
         return [slice(None)]
@@ -549,16 +403,7 @@ def median(v: ndarray, w: ndarray) -> float:
     return float(0.5 * (v[np.searchsorted(below, half)] + v[min(np.searchsorted(below, half, "right"), len(v) - 1)]))
 
 
-def _shares(counts: ndarray, at: str, levels: list[Any], in_order: list[Any], equal: bool) -> tuple[list[Any], ndarray]:
-    if at == "median":
-        most = [level for level, c in zip(levels, counts, strict=True) if c >= counts.max() * (1.0 - 1e-12)]
-        return [min(most, key=in_order.index)], np.ones(1)
-    there = [i for i, c in enumerate(counts) if c > 0]
-    share = counts[there] / counts.sum()
-    return [levels[i] for i in there], np.full(len(there), 1.0 / len(there)) if equal else share
-
-
-def rows_of_fit(source: Source, newdata: Any = None) -> Observed:
+def rows_of_fit(source: LinearPredictors, newdata: Any = None) -> ObservedRows:
     """The rows of a fit with their weights, trials and offset; or other rows, each counted once."""
     res, model = source.res, source.model
     if newdata is not None:
@@ -576,9 +421,234 @@ def rows_of_fit(source: Source, newdata: Any = None) -> Observed:
             raise DataError("the table to average over has no rows")
         if offset is not None and len(offset) != len(table):
             raise DataError(f"the offset has {len(offset)} values for {len(table)} rows to average over")
-        return Observed(source, table, np.ones(len(table)), offset)
+        return ObservedRows(source, table, np.ones(len(table)), offset)
     r = model._rows
     weights = np.ones(len(r)) if r.weights is None else np.asarray(r.weights, dtype=float)
     if r.trials is not None:
         weights = weights * r.trials
-    return Observed(source, source.table(), weights, r.offset, fitted=True)
+    return ObservedRows(source, source.table(), weights, r.offset, fitted=True)
+
+
+# ------------------------------------------------------------------------------------------------------- in parts
+Sum = Callable[[ObservedRows, pd.Series | None], Any]  # of some rows, and of a column beside them
+Change = Callable[[ObservedRows, pd.Series | None], ObservedRows]
+
+
+def rows_to_average(source: LinearPredictors, newdata: Any = None) -> ObservedRows | RowsInParts:
+    """The rows of a fit or, in their place, others: in memory or in parts."""
+    others = None if newdata is None else as_source(newdata)
+    if others is not None:
+        return RowsInParts(source, _NewParts(source, others), others.names, fitted=False)
+    if newdata is None and source.model._rows.streamed:
+        rows = source.model._rows
+        return RowsInParts(source, _FitParts(source, rows), rows.stream.source.names, fitted=True)
+    return rows_of_fit(source, newdata)
+
+
+class _FitParts:
+    """Sums over the rows of a fit to a stream."""
+
+    def __init__(self, source: LinearPredictors, rows: Any):
+        self._source, self._rows = source, rows
+
+    def __call__(self, f: Sum, beside: str | None) -> Any:
+        names, source = list(self._source.design.variables), self._source
+
+        def part(X, y, trials, offset, weights, *columns) -> Any:
+            index = columns[0].index if columns else pd.RangeIndex(len(y))
+            table = source.table(pd.DataFrame(dict(zip(names, columns, strict=False)), index=index))
+            w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+            w = w if trials is None else w * trials
+            return f(ObservedRows(source, table, w, offset, fitted=True), columns[-1] if beside else None)
+
+        return self._rows.beside([*names, *([beside] if beside else [])]).sum_parts(part)
+
+
+class _NewParts:
+    """Sums over rows of a source that is new data."""
+
+    def __init__(self, source: LinearPredictors, rows: base.Source):
+        self._source, self._rows = source, rows
+
+    def __call__(self, f: Sum, beside: str | None) -> Any:
+        from glmclf.data.formula.across import refuse_across  # which loads patsy
+
+        wanted = [*self._source.design.variables, self._source.offset_name, beside]
+        columns = [name for name in dict.fromkeys(wanted) if name in self._rows.names]
+
+        def part(table: pd.DataFrame, place: base.Place) -> Any:
+            digests = Digests.of({name: table[name] for name in columns}).of_part(place.number)
+            if not len(table):
+                return Watched(None, digests)
+            refuse_across(self._source.design, table)
+            return Watched(f(rows_of_fit(self._source, table), table[beside] if beside else None), digests)
+
+        return self._rows.ledger.checked(self._rows.sum(part, columns))
+
+
+class RowsInParts:
+    """Rows that are averaged over part by part, in one pass for all averages.
+
+    Parameters
+    ----------
+    source : LinearPredictors
+    total : callable
+        ``total(f, beside)``: the sum over parts of f(rows, a column beside them).
+    names : list of str
+        Columns that there are.
+    fitted : bool
+        Whether they are the rows of the fit.
+    """
+
+    def __init__(
+        self, source: LinearPredictors, total: Callable[[Sum, str | None], Any], names: list[str], fitted: bool
+    ):
+        self.source, self._sum, self.names, self.fitted = source, total, names, fitted
+        self.groups, self.codes = 1, None
+        self._over: str | None = None
+        self._changes: tuple[Change, ...] = ()
+        self.table = _SeenValues(self)
+
+    def total(self, f: Callable[[ObservedRows], Any]) -> Any:
+        """Sum of f over the rows of each part that are left, in their groups."""
+
+        def part(rows: ObservedRows, beside: pd.Series | None) -> Any:
+            for change in self._changes:
+                rows = change(rows, beside)
+            return f(rows) if len(rows.table) else None
+
+        return self._sum(part, self._over)
+
+    def _then(self, change: Change, **changed: Any) -> Self:
+        other = copy.copy(self)
+        other.__dict__ |= {"_changes": (*self._changes, change), **changed}
+        other.table = _SeenValues(other)
+        return other
+
+    def by(self, over: Any) -> tuple[Self, list[Any]]:
+        """The rows in groups by a column, and the labels of these, sorted."""
+        if not isinstance(over, str) or over not in self.names:
+            hint, found = close_to(str(over), self.names), repr(over) if isinstance(over, str) else type(over).__name__
+            raise DataError(f"over= of rows in a stream is the name of one of its columns; found {found}. {hint}")
+        values: _GroupLabels | None = self._sum(lambda rows, beside: _GroupLabels.of(beside), over)
+        if values is None:
+            raise DataError("there are no rows to average over")
+        if values.missing:
+            raise MissingDataError(f"over= is missing in {values.missing} of {values.n} rows")
+        labels = list(pd.factorize(values.values, sort=True)[1])
+        index = pd.Index(labels, dtype=object)
+
+        def grouped(rows: ObservedRows, beside: pd.Series | None) -> ObservedRows:
+            assert beside is not None
+            return rows._changed(codes=index.get_indexer(pd.Index(beside, dtype=object)), groups=len(labels))
+
+        return self._then(grouped, groups=len(labels), _over=over), labels
+
+    def without_gaps(self, setting: dict[str, Any], slopes: list[str]) -> tuple[Self, int, ndarray]:
+        """The rows that have all that the model needs with variables set, and the numbers that slopes are taken in; how
+        many others there are, and how many are left by group."""
+        def counted(rows: ObservedRows) -> ndarray:
+            _, lost, left = rows.without_gaps(setting, slopes)
+            return np.r_[lost, left]
+
+        found = self.total(counted)
+        if found is None:
+            raise DataError("there are no rows to average over")
+        kept = self._then(lambda rows, _: rows.without_gaps(setting, slopes)[0]) if found[0] else self
+        return kept, int(found[0]), found[1:]
+
+    def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> TypicalSums:
+        """Sums of numbers, of levels of factors and of the offset, by group."""
+        return self.total(lambda rows: rows.middles(numbers, labels))
+
+    def medians(self, names: list[str]) -> ndarray:
+        """Medians of numbers, (groups, m)."""
+        def part(rows: ObservedRows) -> _Held:
+            codes = np.zeros(len(rows.weights)) if rows.codes is None else rows.codes
+            columns = [numbers_of(rows.table[name], "median") for name in names]
+            return _Held([np.column_stack([codes, rows.weights, *columns])])
+
+        code, w, *columns = np.concatenate(self.total(part)).T
+        groups = [code == g for g in range(self.groups)]  # one without a row has the medians of all
+        groups = [own if own.any() else np.ones(len(code), dtype=bool) for own in groups]
+        return np.array([[median(v[own], w[own]) for v in columns] for own in groups])
+
+    def averages(
+        self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[WantedAverage], keep: bool = False
+    ) -> list[list[Found]]:
+        """What is wanted, with variables set to the values of each setting."""
+
+        def part(rows: ObservedRows) -> _SideBySide:
+            sums = _SideBySide()
+            for some in map(rows.at, settings):
+                sums.extend(some.changed_for(one).sums(one)[0] for one in wanted)
+            return sums
+
+        found: Any = self.total(part) if wanted else ()
+        asked = [(setting, one) for setting in settings for one in wanted]
+        answers = iter([self._averaged(sums, *one) for sums, one in zip(found, asked, strict=True)])
+        return [[next(answers) for _ in wanted] for _ in settings]
+
+    def _averaged(self, sums: Sums, setting: Mapping[str, Any], wanted: WantedAverage) -> list[Average]:
+        def odd() -> int:
+            return self.total(lambda rows: rows.at(setting).changed_for(wanted).odd(wanted.slope))
+
+        return averaged(self.source, sums, odd)
+
+
+class _SideBySide(list):
+    """Sums over rows, one after another; + is those of more rows."""
+
+    def __add__(self, other: list[Any]) -> _SideBySide:
+        return _SideBySide(joined(a, b) for a, b in zip(self, other, strict=True))
+
+
+class _Held(list):
+    """Numbers of rows in parts, which are not too many to be held; + is those of both."""
+
+    def __add__(self, other: list[ndarray]) -> _Held:  # type: ignore[override]
+        both = _Held([*self, *other])
+        if sum(part.size for part in both) > MOST_GATHERED:
+            raise RowsElsewhereError(too_many(sum(map(len, both))))
+        return both
+
+
+class _SeenValues:
+    """Values of variables of rows in parts, by name: enough to tell levels, and whether numbers are 0, 1 or whole. All
+    are seen in one pass."""
+
+    def __init__(self, rows: RowsInParts):
+        self._rows = rows
+
+    def __getitem__(self, name: str) -> pd.Series:
+        found = self._seen.get(name)
+        return pd.Series(dtype=float, name=name) if found is None else found.columns[0].rename(name)
+
+    @cached_property
+    def _seen(self) -> dict[str, Any]:
+        from glmclf.data.reading.summary import ResponseSummary
+
+        design = self._rows.source.design
+        kinds = {name: column.kind for name, column in getattr(design, "columns", {}).items()}
+        names = [name for name in design.variables if kinds.get(name, "number") in KINDS]
+
+        def part(rows: ObservedRows) -> _SideBySide:
+            return _SideBySide(ResponseSummary.of([name], [rows.table[name].dropna()]) for name in names)
+
+        return dict(zip(names, self._rows.total(part) or (), strict=False))
+
+
+class _GroupLabels:
+    """Values of a column that groups are by, in how many rows it is missing, and the rows; + is of both."""
+
+    def __init__(self, values: pd.Series, missing: int, n: int):
+        self.values, self.missing, self.n = values, missing, n
+
+    @classmethod
+    def of(cls, column: Any) -> _GroupLabels:
+        return cls(column.dropna().drop_duplicates(), int(column.isna().sum()), len(column))
+
+    def __add__(self, other: _GroupLabels) -> _GroupLabels:
+        both = of_one_type(str(self.values.name), self.values, other.values)
+        values = pd.concat(both, ignore_index=True).drop_duplicates()
+        return _GroupLabels(values, self.missing + other.missing, self.n + other.n)

@@ -15,7 +15,6 @@ from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks, in_place, linear
 from glmclf.data.design.arrays import is_sparse
-from glmclf.data.reading.open_source import by_part
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame
 from glmclf.errors import DataError
@@ -295,7 +294,7 @@ class BinaryResults(
 
     def _prediction_for(self, priors, X: Columns, eta: ndarray, index: pd.Index, which: str):
         """Log-odds of another prevalence: their variance is g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
-        from glmclf.core.likelihood.links import Logit
+        from glmclf.core.likelihood.links import LogitLink
         from glmclf.results.generative.priors import share_covariance
 
         c, s = share_covariance(self)
@@ -307,7 +306,7 @@ class BinaryResults(
         var = g * g * var - 2.0 * g * with_shares + s[0, 0]
         se = np.sqrt(np.where(var >= 0, var, np.nan))
         moved = self._with_priors(eta, priors, which)
-        return frames.PredictionResults(Prediction(moved, se, Logit(), which), index)
+        return frames.PredictionResults(Prediction(moved, se, LogitLink(), which), index)
 
     def _linear(self, newdata, offset) -> tuple[Columns, ndarray, pd.Index]:
         """Rows of the design in the fit's coordinates, linear predictors and their labels."""
@@ -389,39 +388,14 @@ class BinaryResults(
     def _counts(self) -> ndarray:
         return _counts(self.model._rows.y, self.model._rows.trials)
 
-    @by_part
-    @requires()
-    def augment(self, newdata=None) -> pd.DataFrame:
-        """The table with predictions beside it, in the column names of R's broom.
-
-        Parameters
-        ----------
-        newdata : DataFrame, path, pyarrow Dataset or callable, optional
-            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
-            as pandas reads it, of a function and of Dask that of their tables.
-
-        Returns
-        -------
-        DataFrame
-            A copy with ``.fitted`` (probability of the event), ``.se_fit`` and, for the rows of the fit, ``.resid``
-            (deviance residual), ``.hat`` (leverage), ``.std_resid`` and ``.cooksd``.
-        """
+    def _fitted_columns(self, newdata) -> dict[str, Any]:
         prediction = self.get_prediction(newdata)
-        new = {".fitted": prediction.predicted, ".se_fit": prediction.se}
-        if newdata is not None:
-            table = as_frame(newdata, empty=True, scalars=True)
-            return table.assign(**{name: np.asarray(column) for name, column in new.items()})
-        r = self.model._rows
-        table = self.model._fit_table()
-        hat = self._leverage
-        new |= {
-            ".resid": self.resid_dev,
-            ".hat": hat,
-            ".std_resid": self.resid_dev / np.sqrt(1.0 - hat),
-            ".cooksd": (self.resid_pearson / (1.0 - hat)) ** 2 * hat / self._size,
-        }
-        return table.assign(**{name: np.asarray(column) for name, column in new.items()}).set_axis(r.index)
+        return {".fitted": np.asarray(prediction.predicted), ".se_fit": np.asarray(prediction.se)}
+
+    def _row_columns(self) -> dict[str, Any]:
+        hat, resid = self._leverage, np.asarray(self.resid_dev)
+        cooks = (np.asarray(self.resid_pearson) / (1.0 - hat)) ** 2 * hat / self._size
+        return {".resid": resid, ".hat": hat, ".std_resid": resid / np.sqrt(1.0 - hat), ".cooksd": cooks}
 
     @row_property
     def _leverage(self) -> ndarray:

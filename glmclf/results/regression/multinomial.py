@@ -19,7 +19,6 @@ from glmclf.core.numerics import seeds
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
-from glmclf.data.reading.open_source import by_part
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
@@ -571,33 +570,14 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     def _event_place(self) -> int:
         return self.levels.index(self.model._equations[0])
 
-    @by_part
-    @requires()
-    def augment(self, newdata=None) -> pd.DataFrame:
-        """The table with predictions beside it.
+    def _fitted_columns(self, newdata) -> dict[str, Any]:
+        return beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
 
-        Parameters
-        ----------
-        newdata : DataFrame, path, pyarrow Dataset or callable, optional
-            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
-            as pandas reads it, of a function and of Dask that of their tables.
-
-        Returns
-        -------
-        DataFrame
-            A copy with ``.fitted_<level>`` and ``.se_fit_<level>`` of each level, ``.class`` (the most probable level)
-            and, for the rows of the fit, ``.resid`` (deviance residual), ``.hat`` (trace of the leverage block) and
-            ``.cooksd`` (NaN for a separated fit).
-        """
-        new = beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
-        if newdata is not None:
-            return as_frame(newdata, empty=True, scalars=True).assign(**new)
+    def _row_columns(self) -> dict[str, Any]:
         found = self._influences if self._cone is None else _NO_INFLUENCE
         r = self.model._rows
         signed = level_residuals.deviance(r.y, r.trials, self._eta)
-        new |= {".resid": signed, ".hat": found.leverage + 0.0 * signed, ".cooksd": found.cooks + 0.0 * signed}
-        return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
+        return {".resid": signed, ".hat": found.leverage + 0.0 * signed, ".cooksd": found.cooks + 0.0 * signed}
 
     @requires(Needs.ROWS)
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:

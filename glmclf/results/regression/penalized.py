@@ -17,8 +17,6 @@ from glmclf.core.fit.aliasing import columns_kept, wide
 from glmclf.core.fit.estimate import into_basis
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, Spread
-from glmclf.data.reading.open_source import by_part
-from glmclf.data.table.frame import as_frame
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.residuals import multinomial as level_residuals
@@ -512,31 +510,14 @@ class RegularizedBinaryResults(RegularizedResults, BinaryResults):
 
     _facts = tuple(name for name in BinaryResults._facts if name not in NOT_KEPT)
 
-    @by_part
-    @requires()
-    def augment(self, newdata=None) -> pd.DataFrame:
-        """The table with predictions beside it, in the column names of R's broom.
-
-        Parameters
-        ----------
-        newdata : DataFrame, path, pyarrow Dataset or callable, optional
-            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
-            as pandas reads it, of a function and of Dask that of their tables.
-
-        Returns
-        -------
-        DataFrame
-            A copy with ``.fitted``, of a ridge ``.se_fit`` (posterior standard deviation) and, for the rows of the fit,
-            ``.resid`` (deviance residual).
-        """
-        new = {".fitted": self.predict(newdata)}
+    def _fitted_columns(self, newdata) -> dict[str, Any]:
+        new = {".fitted": np.asarray(self.predict(newdata))}
         if self._has_spread:
-            new[".se_fit"] = self.get_prediction(newdata).se
-        return _augmented(self, newdata, new)
+            new[".se_fit"] = np.asarray(self.get_prediction(newdata).se)
+        return new
 
-    def _row_residuals(self) -> ndarray:
-        return np.asarray(self.resid_dev)
+    def _row_columns(self) -> dict[str, Any]:
+        return {".resid": np.asarray(self.resid_dev)}
 
 
 class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
@@ -566,48 +547,24 @@ class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
         names = ["level", "regressor"]
         return pd.MultiIndex.from_product([self._table_levels, self.model.exog_names], names=names)
 
-    @by_part
-    @requires()
-    def augment(self, newdata=None) -> pd.DataFrame:
-        """The table with predictions beside it.
-
-        Parameters
-        ----------
-        newdata : DataFrame, path, pyarrow Dataset or callable, optional
-            By default the rows of the fit. Of data in parts, as `from_formula` takes them, the answer is an iterator
-            over such tables, one a part, whose index goes on from part to part: of files it is that of the whole table
-            as pandas reads it, of a function and of Dask that of their tables.
-
-        Returns
-        -------
-        DataFrame
-            A copy with ``.fitted_<level>`` and, of a ridge, ``.se_fit_<level>`` of each level, ``.class`` (the most
-            probable level) and, for the rows of the fit, ``.resid`` (deviance residual).
-        """
+    def _fitted_columns(self, newdata) -> dict[str, Any]:
         classes = self.predict(newdata, which="class")
         if self._has_spread:
-            return _augmented(self, newdata, beside(self.get_prediction(newdata), classes, self.levels))
-        p = self.predict(newdata)
-        new: dict[str, Any] = {f".fitted_{level}": p[level].to_numpy() for level in self.levels}
-        return _augmented(self, newdata, {**new, ".class": classes.array})
+            new = beside(self.get_prediction(newdata), classes, self.levels)
+        else:
+            p = self.predict(newdata)
+            new = {f".fitted_{level}": p[level].to_numpy() for level in self.levels} | {".class": classes.array}
+        return {name: np.asarray(column) for name, column in new.items()}
 
     def _header(self) -> list[tuple[str, str]]:
         """Without the reference, where every level has coefficients."""
         return [entry for entry in super()._header() if not (self.symmetric and entry[0] == "Reference:")]
 
-    def _row_residuals(self) -> ndarray:
+    def _row_columns(self) -> dict[str, Any]:
         r = self.model._rows
-        return level_residuals.deviance(r.y, r.trials, self._eta)
+        return {".resid": level_residuals.deviance(r.y, r.trials, self._eta)}
 
 
 def penalized_class(results: type[RegressionResults]) -> type[RegularizedResults]:
     """The class of penalised results of models whose other results are of the class given."""
     return RegularizedMultinomialResults if issubclass(results, MultinomialResults) else RegularizedBinaryResults
-
-
-def _augmented(res: Any, newdata, new: dict[str, Any]) -> pd.DataFrame:
-    new = {name: np.asarray(column) for name, column in new.items()}
-    if newdata is not None:
-        return as_frame(newdata, empty=True, scalars=True).assign(**new)
-    new[".resid"] = np.asarray(res._row_residuals())
-    return res.model._fit_table().assign(**new).set_axis(res.model._rows.index)

@@ -39,7 +39,6 @@ from glmclf.results.performance.mixin import Performance
 from glmclf.results.regression.bias_reduction import BiasReduction
 from glmclf.results.regression.constrained import Constrained
 from glmclf.results.regression.omitted import check_new_rows, combination, omitted_note
-from glmclf.results.regression.profile import Profiles
 from glmclf.results.regression.separation import Separation, as_dict, instead, renamed, separation_of
 from glmclf.results.regression.separation import from_dict as separation_from
 from glmclf.results.regression.state import FitState, StateViews
@@ -53,7 +52,6 @@ class RegressionResults(
     Constrained,
     BiasReduction,
     Digits,
-    Profiles,
     ModelComparison,
     StateViews,
     Results,
@@ -246,6 +244,59 @@ class RegressionResults(
         return self._size
 
     # ------------------------------------------------------------------------------------------------- tests
+    @requires()
+    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+        """Confidence intervals of the parameters.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, in (0, 1).
+        method : {"wald", "profile"}
+            "wald": estimate -/+ z se. "profile": all values that a likelihood ratio test of level `alpha` does not
+            reject, {c : 2 (llf - max of the log-likelihood with b_j = c) <= chi-squared(1; 1 - alpha)}; they need no
+            symmetry, and are the same whatever the parameter is called (a coefficient, or its exponential).
+
+        Returns
+        -------
+        DataFrame
+            Columns 0 and 1: the ends. Of a separated fit the profile interval of a coefficient at infinity is
+            one-sided, [lower, inf] or [-inf, upper]; with directions of both signs it is [-inf, inf]. NaN for columns
+            left out. Of a fit with bias_reduction="firth" it is of the penalised likelihood, which may have several
+            maxima where a coefficient is held: the highest that a search from several points finds counts, and an end
+            is the first value beyond the estimate at which the test rejects. NaN, with an `InferenceWarning`, for an
+            end at which the statistic could not be brought to the quantile.
+
+        Raises
+        ------
+        ValueError
+            Profile of a pseudo-likelihood (sampling weights, fractions), or of a fit that did not converge.
+        NotImplementedError
+            Profile of a robust covariance, or of a bias reduction that maximises no likelihood.
+        DataError
+            Profile of a result whose rows were removed or not saved.
+
+        References
+        ----------
+        Venzon & Moolgavkar (1988), A method for computing profile-likelihood-based confidence intervals. Applied
+        Statistics 37, 87-94. Heinze & Schemper (2002), Statistics in Medicine 21, 2409-2419.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+        >>> res.conf_int(method="profile").round(3)
+                        0      1
+        Intercept -21.660 -4.549
+        GPA         0.971  5.934
+        PSI         0.467  4.699
+        """
+        if method != "profile":
+            return super().conf_int(alpha, method)
+        from glmclf.results.regression.profile import profile_intervals
+
+        return profile_intervals(self, alpha)
+
     @requires(Needs.MAXIMUM, Needs.OBJECTIVE)
     def compare_lr_test(self, restricted: RegressionResults) -> wald.LRTest:
         """Likelihood ratio test of a restricted model nested in this one.
@@ -691,9 +742,9 @@ class RegressionResults(
         return {}
 
     def _margin_source(self):
-        from glmclf.results.margins.predictors import Regression
+        from glmclf.results.margins.predictors import RegressionPredictors
 
-        return Regression(self)
+        return RegressionPredictors(self)
 
     def _repeated(self, model) -> Any:
         if self._constraint is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.likelihood.links import RELATIVE_RISK, Logit
+from glmclf.core.likelihood.links import RELATIVE_RISK, LogitLink
 from glmclf.inference.hypotheses.multiplicity import share_of_alpha
 from glmclf.inference.hypotheses.wald import TermTests, check_alpha
 from glmclf.inference.margins.contrasts import check_adjust
@@ -82,7 +82,7 @@ def check_ratio(res: Any) -> None:
 def check_odds(res: Any) -> None:
     """NotImplementedError of a binary model whose exp(b) is no odds ratio, with what it is."""
     ratio = ratio_name(res)
-    if ratio in (Logit.ratio, RELATIVE_RISK):
+    if ratio in (LogitLink.ratio, RELATIVE_RISK):
         return
     name, instead = type(res.model).__name__, f" but a {ratio}: use summary_frame(exponentiate=True)" if ratio else ""
     raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio{instead}")
@@ -299,10 +299,10 @@ class PredictionResults:
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from glmclf.core.likelihood.links import Logit
+    >>> from glmclf.core.likelihood.links import LogitLink
     >>> from glmclf.inference.margins.prediction import Prediction
     >>> from glmclf.results.tables.frames import PredictionResults
-    >>> numbers = Prediction(np.array([0.0, 3.0]), np.array([0.5, 1.0]), Logit())
+    >>> numbers = Prediction(np.array([0.0, 3.0]), np.array([0.5, 1.0]), LogitLink())
     >>> PredictionResults(numbers, pd.Index(["a", "b"])).summary_frame().round(3)
        predicted     se  ci_lower  ci_upper
     a      0.500  0.125     0.273     0.727

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 import glmclf
 from glmclf import datasets
 from glmclf.errors import DataError, DataWarning, EstimationError, InferenceWarning, UnseenLevelError
+from glmclf.models.folds import dealt
 
 BINARY = ["Logit", "Probit", "CLogLog"]
 SEVERAL = ["MNLogit", "LDA", "QDA", "NaiveBayes"]
@@ -371,7 +372,7 @@ def test_folds_of_a_penalty_do_not_depend_on_the_event(model, left, name):
     from_formula = getattr(glmclf, model).from_formula
     choices = {"event": ["yes", "no"], "reference": ["bus", "rail"]}[name]
     for weighted in ({}, {"freq_weights": "f"}):
-        parts = [from_formula(f"{left} ~ x + z", DF, **{name: e}, **weighted)._folds(5, 1)[0] for e in choices]
+        parts = [dealt(from_formula(f"{left} ~ x + z", DF, **{name: e}, **weighted), 5, 1)[0] for e in choices]
         assert (parts[0].sum(axis=2) == parts[1].sum(axis=2)).all()
 
 

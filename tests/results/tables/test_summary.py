@@ -15,7 +15,7 @@ import pytest
 import references
 
 import glmclf
-from glmclf.core.likelihood.links import CLogLog, Logit
+from glmclf.core.likelihood.links import CLogLogLink, LogitLink
 from glmclf.inference.hypotheses.wald import intervals, t_test, term_tests, z_pvalues
 from glmclf.inference.margins.prediction import Prediction
 from glmclf.results.tables import frames
@@ -25,7 +25,7 @@ FACTS = [("Event:", "P(y = 1)"), ("Solver:", "irls, 6 iterations")]
 
 
 class Logit_:  # stands for a model whose class is called Logit
-    link = Logit()
+    link = LogitLink()
 
 
 Logit_.__name__ = "Logit"
@@ -354,7 +354,7 @@ def test_typst_strings_read_back(odd):
 # ------------------------------------------------------------------------------------------------------ exponentiating
 
 
-@pytest.mark.parametrize(("link", "head"), [(Logit(), "odds ratio"), (CLogLog(), "hazard ratio")])
+@pytest.mark.parametrize(("link", "head"), [(LogitLink(), "odds ratio"), (CLogLogLink(), "hazard ratio")])
 def test_ratios(link, head):
     result = Result(["Intercept", "x"], [-1, 0.7], [0.5, 0.2])
     result.model.link = link
@@ -446,7 +446,7 @@ def test_term_table_is_statsmodels():
 
 
 def test_predictions_carry_their_index():
-    numbers = Prediction(np.array([0.0, np.nan]), np.array([0.5, np.nan]), Logit())
+    numbers = Prediction(np.array([0.0, np.nan]), np.array([0.5, np.nan]), LogitLink())
     results = frames.PredictionResults(numbers, pd.Index(["a", "b"], name="id"))
     frame = results.summary_frame(alpha=0.1)
     assert frame.columns.tolist() == ["predicted", "se", "ci_lower", "ci_upper"]

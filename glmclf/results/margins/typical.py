@@ -1,0 +1,211 @@
+"""Typical rows, which averages may be taken at: numbers at a typical value, factors at the shares of their levels."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.table.frame import quoted
+from glmclf.errors import DataError
+from glmclf.inference.margins.averages import Average
+from glmclf.results.margins.predictors import LinearPredictors
+from glmclf.results.margins.rows import (
+    ObservedRows,
+    RowBlock,
+    RowsInMemory,
+    RowsInParts,
+    TypicalSums,
+    WantedAverage,
+    effect_sums,
+    lacking,
+)
+
+TYPICAL = ("mean", "median", "zero")
+MOST_CELLS = 200_000  # combinations of levels that one typical row is averaged over
+
+
+class TypicalRows(RowsInMemory):
+    """One row a group: numbers at a typical value, factors as the average of the raw rows of their levels.
+
+    Parameters
+    ----------
+    source : LinearPredictors
+    point : list of dict
+        Value of each number, a dict a group.
+    shares : list of dict
+        Levels and shares of each factor.
+    offsets : list of ndarray or None
+    """
+
+    def __init__(
+        self, source: LinearPredictors, point: list[dict[str, float]], shares: list[dict[str, Any]], offsets: list[Any]
+    ):
+        self.source, self.point, self.shares, self.offsets = source, point, shares, offsets
+        self.groups = len(point)
+        self.there = [True] * self.groups  # whether a group has rows to be typical of
+
+    def _changed(self, name: str, change: Callable[[Any], Any]) -> Self:
+        other = copy.copy(self)
+        if name == self.source.offset_name:
+            old = self.offsets if name not in self.point[0] else [p[name] for p in self.point]
+            other.offsets = [self.source.offset_of(np.array([float(change(v))])) for v in old]
+        if name in self.point[0]:
+            other.point = [{**p, name: change(p[name])} for p in self.point]
+        elif name in self.source.design.variables:
+            other.shares = [{**s, name: ([change(None)], np.ones(1))} for s in self.shares]
+        return other
+
+    def set(self, name: str, value: Any) -> Self:
+        return self._changed(name, lambda _: value)
+
+    def shift(self, name: str, by: float) -> Self:
+        return self._changed(name, lambda old: old + by)
+
+    def over(self, name: str, values: ndarray) -> Self:
+        """The row of the first group once for each value of a number."""
+        rows = [self.set(name, float(v)) for v in values]
+        other = copy.copy(self)
+        other.point, other.shares = [r.point[0] for r in rows], [r.shares[0] for r in rows]
+        other.offsets, other.there, other.groups = [r.offsets[0] for r in rows], [True] * len(rows), len(rows)
+        return other
+
+    def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
+        found = [lacking(self.source, self.source.outcome.K)] * self.groups
+        with np.errstate(all="ignore"):
+            for some in self._together():
+                for g, average in zip(some, self._averages(some, wanted), strict=True):
+                    found[g] = average
+        return found
+
+    def _together(self) -> Iterator[list[int]]:
+        """Groups with rows, so many at a time that a table of their cells stays small."""
+        some: list[int] = []
+        cells = 0
+        for g in np.flatnonzero(self.there).tolist():
+            own = math.prod(len(levels) for levels, _ in self.shares[g].values())
+            if some and cells + own > MOST_CELLS:
+                yield some
+                some, cells = [], 0
+            some.append(g)
+            cells += own
+        if some:
+            yield some
+
+    def _averages(self, some: list[int], wanted: WantedAverage) -> list[Average]:
+        name = wanted.slope
+        raw = self.collapsed(some, self.source.raw)
+        slopes = values = moved = None
+        if name is not None:
+            slopes = self.collapsed(some, lambda t: self.source.raw_slopes(t, name))
+            values = np.array([float(self.point[g][name]) for g in some])
+            moved = self.source.offset_of(np.ones(len(some))) if name == self.source.offset_name else None
+        offsets = [self.offsets[g] for g in some]
+        offset = None if offsets[0] is None else np.concatenate(offsets)
+        block = RowBlock(raw, slopes, values, moved, offset, np.ones(len(some)), np.arange(len(some)))
+        return effect_sums(self.source, iter([block]), wanted, False, len(some))[0].averages()
+
+    def collapsed(self, groups: list[int], rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
+        """The averages of raw rows over independent levels, a row a group: each column over the factors it is made
+        of."""
+        by_factors: dict[tuple[str, ...], list[int]] = {}
+        known = self.shares[groups[0]]
+        for names, columns in self.source.parts():
+            by_factors.setdefault(tuple(n for n in known if n in names), []).extend(columns)
+        out = None
+        for factors, columns in by_factors.items():
+            table, weights, starts = self._cells(groups, factors)
+            rows = rows_of(table[list(self.source.design.variables)] if len(table.columns) else table)
+            out = np.empty((len(groups), rows.shape[1])) if out is None else out
+            out[:, columns] = np.add.reduceat(weights[:, None] * rows[:, columns], starts, axis=0)
+        assert out is not None
+        return out
+
+    def _cells(self, groups: list[int], factors: tuple[str, ...]) -> tuple[pd.DataFrame, ndarray, ndarray]:
+        """Combinations of levels of some factors for each group, the others at their first; weights; where each group
+        starts."""
+        grids, weights = [], []
+        for g in groups:
+            shares = self.shares[g]
+            levels = [shares[n][0] if n in factors else shares[n][0][:1] for n in shares]
+            cells = math.prod(len(some) for some in levels)
+            if cells > MOST_CELLS:
+                raise DataError(
+                    f"a typical row would be an average over {cells} combinations of levels of {quoted(factors)}: use "
+                    'at="overall", or set some of them'
+                )
+            grids.append(list(itertools.product(*levels)))
+            own = np.ones(1)
+            for n in shares:
+                own = np.outer(own, shares[n][1] if n in factors else np.ones(1)).ravel()
+            weights.append(own)
+        sizes = [len(grid) for grid in grids]
+        numbers = {n: np.repeat([self.point[g][n] for g in groups], sizes) for n in self.point[groups[0]]}
+        table = pd.DataFrame(numbers, index=range(sum(sizes)))
+        for j, n in enumerate(self.shares[groups[0]]):
+            table[n] = pd.Series([cell[j] for grid in grids for cell in grid])
+        return table, np.concatenate(weights), np.cumsum([0, *sizes[:-1]])
+
+
+
+def typical(rows: ObservedRows | RowsInParts, at: str, equal: bool = False) -> TypicalRows:
+    """The typical row of each group of rows.
+
+    Parameters
+    ----------
+    rows : ObservedRows or RowsInParts
+    at : {"mean", "median", "zero"}
+        Numbers at their mean, median or 0, factors at the shares of their levels, at their most frequent level (the
+        first of those that tie, sorted or in the order of the categories), or at their base; the offset at its mean or,
+        where it is a variable of the formula, too, with that.
+    equal : bool
+        Whether levels count alike instead of by their shares.
+    """
+    source = rows.source
+    factors = {name: source.levels_of(name, rows.table) for name in source.design.variables}
+    numbers = [n for n in factors if factors[n] is None]
+    known = [n for n in numbers if n in source.variables]  # without the constant of an array
+    labels = {n: levels for n, levels in factors.items() if levels}
+    summed = numbers if at == "mean" else [n for n in numbers if n not in known]
+    sums = rows.middles(summed, {} if at == "zero" else labels)
+    there, sums = sums.rows > 0, sums.filled()  # the shape of a group without rows is that of all
+    with np.errstate(invalid="ignore"):
+        values = dict(zip(summed, (sums.numbers[0] / sums.numbers[1]).T, strict=True))
+    if at == "zero":
+        values |= {n: np.zeros(rows.groups) for n in known}
+        shares = [{n: (levels[:1], np.ones(1)) for n, levels in labels.items()}] * rows.groups
+    else:
+        values |= dict(zip(known, rows.medians(known).T, strict=True)) if at == "median" else {}
+        counts = [dict(zip(labels, of_group, strict=True)) for of_group in zip(*sums.levels)] or [{}] * rows.groups
+        order = {n: source.in_order(n, levels) for n, levels in labels.items()}
+        shares = [{n: _shares(of[n], at, labels[n], order[n], equal) for n in labels} for of in counts]
+    point = [{n: float(values[n][g]) for n in numbers} for g in range(rows.groups)]
+    found = TypicalRows(source, point, shares, _typical_offsets(source, sums, point))
+    found.there = there.tolist()
+    return found
+
+
+
+def _typical_offsets(source: LinearPredictors, sums: TypicalSums, point: list[dict[str, float]]) -> list[Any]:
+    both = source.offset_name
+    if both is not None and both in point[0]:
+        return [source.offset_of(np.array([p[both]])) for p in point]
+    if sums.offset is None:
+        return [None] * len(point)
+    return [(o / w)[None] for o, w in zip(sums.offset, sums.weight, strict=True)]
+
+
+
+def _shares(counts: ndarray, at: str, levels: list[Any], in_order: list[Any], equal: bool) -> tuple[list[Any], ndarray]:
+    if at == "median":
+        most = [level for level, c in zip(levels, counts, strict=True) if c >= counts.max() * (1.0 - 1e-12)]
+        return [min(most, key=in_order.index)], np.ones(1)
+    there = [i for i, c in enumerate(counts) if c > 0]
+    share = counts[there] / counts.sum()
+    return [levels[i] for i in there], np.full(len(there), 1.0 / len(there)) if equal else share
