@@ -13,7 +13,7 @@ from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout, marks
-from glmclf.results.generative.discriminant_tables import LAWS
+from glmclf.results.generative.ladder import LAWS
 from glmclf.results.performance.rows import judged
 
 if TYPE_CHECKING:

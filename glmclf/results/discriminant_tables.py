@@ -1,2 +1,2 @@
-from glmclf.results.generative.discriminant_tables import CanonicalTables as CanonicalTables
-from glmclf.results.generative.discriminant_tables import ErrorTables as ErrorTables
+from glmclf.results.generative.canonical import CanonicalTables as CanonicalTables
+from glmclf.results.generative.errors import ErrorTables as ErrorTables

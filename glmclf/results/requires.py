@@ -10,7 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from glmclf.core.rows.asked import begin, end, spelled
+from glmclf.core.rows.asked import ASKED, spelled
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -349,16 +349,19 @@ def requires(*needs: Needs) -> Callable[[F], F]:
         if not inspect.isfunction(method):
             raise TypeError(f"@requires stands directly above the def, not above {type(method).__name__}")
         name = method.__name__
+        checks = tuple(_checks(name, needs))
 
         @functools.wraps(method)
         def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
-            token = begin(self, name)
+            token = ASKED.set((self, name)) if ASKED.get() is None else None
             try:
-                if needs:
-                    check_needs(self, name, *needs)
+                for lacks, refusal in checks:
+                    if lacks(self):
+                        raise _refused(refusal, self, name)
                 return method(self, *args, **kwargs)
             finally:
-                end(token)
+                if token is not None:
+                    ASKED.reset(token)
 
         checked.needs = needs  # type: ignore[attr-defined]
         return cast(F, checked)
@@ -384,10 +387,22 @@ def check_needs(res: Any, what: str, *needs: Needs) -> None:
         What is asked for: the name of the method, or a call of it, such as ``'anova(test="LR")'``.
     *needs : Needs
     """
+    for lacks, refusal in _checks(what, needs):
+        if lacks(res):
+            raise _refused(refusal, res, what)
+
+
+def _checks(what: str, needs: tuple[Needs, ...]) -> Iterator[tuple[Callable[[Any], Any], Refusal]]:
+    """Kinds of fits that are refused what is asked for, the most special sentence first."""
+    asked = {what, _stem(what)}
     for need in needs:
         for refusal in REFUSALS[need]:
-            if is_of(res, refusal.kind) and (not refusal.only or not {what, _stem(what)}.isdisjoint(refusal.only)):
-                raise refusal.error(_said(refusal, res, what)) if refusal.sentence else refusal.error()
+            if not refusal.only or not asked.isdisjoint(refusal.only):
+                yield _OF[refusal.kind], refusal
+
+
+def _refused(refusal: Refusal, res: Any, what: str) -> Exception:
+    return refusal.error(_said(refusal, res, what)) if refusal.sentence else refusal.error()
 
 
 def kinds(res: Any, among: tuple[Kind, ...]) -> Iterator[str]:

@@ -31,6 +31,36 @@ def size(kind: str, p: int) -> int:
     return {"full": (p + 1) * (p + 2) // 2, "diag": 2 * p + 1, "spherical": p + 2}[kind]
 
 
+def products(kind: str, p: int) -> list[tuple[int, int]]:
+    """Pairs of features i <= j whose products x_i x_j are regressors, in the order of their coefficients."""
+    i, j = (a[p + 1 :] - 1 for a in monomials(kind, p))
+    return list(zip(i.tolist(), j.tolist(), strict=True))
+
+
+def regressors(law: Gaussian, D: ndarray) -> ndarray:
+    """Regressors of the implied logit at x minus the centre: 1, x and, if it is quadratic, products, (n, m)."""
+    parts = [np.ones((len(D), 1)), D]
+    if not law.pooled:
+        if law.kind == "spherical":
+            parts.append((D * D).sum(axis=1, keepdims=True))
+        else:
+            i, j = np.array(products(law.kind, law.p), dtype=int).reshape(-1, 2).T
+            parts.append(D[:, i] * D[:, j])
+    return np.hstack(parts)
+
+
+def regressor_slopes(law: Gaussian, D: ndarray, d: ndarray) -> ndarray:
+    """Derivatives of `regressors` where x changes by d, (n, m)."""
+    parts = [np.zeros((len(D), 1)), d]
+    if not law.pooled:
+        if law.kind == "spherical":
+            parts.append(2.0 * (D * d).sum(axis=1, keepdims=True))
+        else:
+            i, j = np.array(products(law.kind, law.p), dtype=int).reshape(-1, 2).T
+            parts.append(d[:, i] * D[:, j] + D[:, i] * d[:, j])
+    return np.hstack(parts)
+
+
 def coefficients(g: Gaussian) -> ndarray:
     """Differences of the classes' coefficients to those of class 0, (K - 1, m)."""
     theta = np.stack([_class_coefficients(g, k) for k in range(g.K)])

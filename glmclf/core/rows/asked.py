@@ -5,23 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_asked: ContextVar[tuple[Any, str] | None] = ContextVar("asked", default=None)
-
-
-def begin(owner: Any, name: str) -> Token | None:
-    """Note what is asked for, unless it serves what the user asked for before; `end` takes what this returns."""
-    return _asked.set((owner, name)) if _asked.get() is None else None
-
-
-def end(token: Token | None) -> None:
-    """Forget what `begin` noted."""
-    if token is not None:
-        _asked.reset(token)
+ASKED: ContextVar[tuple[Any, str] | None] = ContextVar("asked", default=None)  # whose method, and its name
 
 
 def named(method: F) -> F:
@@ -29,27 +18,30 @@ def named(method: F) -> F:
 
     Of several that call one another it is the one that the user called.
     """
+    name = method.__name__
 
     @functools.wraps(method)
     def known(self: Any, *args: Any, **kwargs: Any) -> Any:
-        token = begin(self, method.__name__)
+        if ASKED.get() is not None:
+            return method(self, *args, **kwargs)
+        token = ASKED.set((self, name))
         try:
             return method(self, *args, **kwargs)
         finally:
-            end(token)
+            ASKED.reset(token)
 
     return cast(F, known)
 
 
 def asked_for() -> str:
     """What the user asked for, as it is written: ``"predict()"``, ``"fittedvalues"``; "this" where nobody said."""
-    found = _asked.get()
+    found = ASKED.get()
     return "this" if found is None else spelled(*found)
 
 
 def takes_rows() -> bool:
     """Whether what the user asked for takes other rows in place of those of the fit."""
-    found = _asked.get()
+    found = ASKED.get()
     method = None if found is None else inspect.getattr_static(type(found[0]), found[1], None)
     return inspect.isfunction(method) and not {"newdata", "exog"}.isdisjoint(inspect.signature(method).parameters)
 

@@ -13,13 +13,14 @@ from numpy import ndarray
 
 from glmclf.core.discriminant import logit
 from glmclf.core.discriminant.influence import influence, odds_influence
+from glmclf.core.discriminant.quadratic import regressor_slopes, regressors
 from glmclf.core.gaussian import fit as gaussian
 from glmclf.core.gaussian.dispersion import Dispersion
 from glmclf.core.gaussian.fit import Gaussian, fit_gaussian
 from glmclf.core.gaussian.moments import ClassMoments, class_ends
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import sums_up
-from glmclf.errors import DataError, EstimationError, InferenceWarning, warn
+from glmclf.errors import DataError, DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance.types import Covariance, InfluenceContext
 from glmclf.inference.generative import discriminant as diagnostics
 from glmclf.inference.generative import manova
@@ -28,8 +29,18 @@ from glmclf.inference.hypotheses import wald
 from glmclf.results import saving
 from glmclf.results.base import row_property
 from glmclf.results.comparison.conditional import LogitForm
-from glmclf.results.generative import discriminant_tables as tables
-from glmclf.results.generative.implied_logit import ImpliedLogit, LogitLabels
+from glmclf.results.generative.canonical import CanonicalTables
+from glmclf.results.generative.errors import error_facts
+from glmclf.results.generative.implied_logit import LARGEST_ROBUST, ImpliedLogit, LogitLabels, quadratic_names
+from glmclf.results.generative.ladder import covariance_ladder
+from glmclf.results.generative.lr_test import lr_test
+from glmclf.results.generative.manova import (
+    distance_table,
+    independent_term_tests,
+    manova_table,
+    mardia_table,
+    removal_table,
+)
 from glmclf.results.generative.results import GenerativeResults, in_words
 from glmclf.results.requires import Needs, requires
 
@@ -305,7 +316,7 @@ class DiscriminantResults(GenerativeResults):
         linear = {name: [j + 1 for j in at] for name, at in model._feature_terms.items()}
         names, terms = model.exog_names, {model.exog_names[0]: [0], **linear}
         if not law.pooled:
-            names, terms = tables.quadratic_names(names, model._feature_terms, law.kind)
+            names, terms = quadratic_names(names, model._feature_terms, law.kind)
         return LogitLabels(model.endog_names, model.levels, model.reference, names, terms)
 
     def _check_logit_form(self) -> None:
@@ -316,7 +327,7 @@ class DiscriminantResults(GenerativeResults):
     def _function_slopes(self, X: ndarray, d: ndarray) -> ndarray:
         """Derivatives of the functions that the implied logit is linear in, where features X change by d."""
         law = self._law
-        return tables.function_slopes(law, X - law.centre, d)
+        return regressor_slopes(law, X - law.centre, d)
 
     def _margin_source(self):
         from glmclf.results.margins.predictors import DiscriminantPredictors
@@ -326,7 +337,7 @@ class DiscriminantResults(GenerativeResults):
     def _logit_form(self) -> LogitForm:
         law, f = self._law, self._fitted_classes
         return LogitForm(
-            lambda X: tables.functions(law, X - law.centre),
+            lambda X: regressors(law, X - law.centre),
             lambda X, y: influence(law, X, y, f.moments),
             logit.coefficients(law.shifted()),
             logit.DiscriminantCovariance(law.shifted()).full(),
@@ -412,7 +423,7 @@ class DiscriminantResults(GenerativeResults):
         """z'V z for z the functions of x that the implied logit is linear in, at the centre."""
         law = self._law.marginal(seen)
         V, parts = (self._cov.matrix, self._prior_parts) if seen.all() else self._partial_covariance(seen)
-        Z = tables.functions(law, X - law.centre)
+        Z = regressors(law, X - law.centre)
         m, K = Z.shape[1], law.K
         V = V.reshape(K - 1, m, K - 1, m)
         if self._priors_free and not priors_free:
@@ -485,7 +496,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Rencher (2002), Methods of Multivariate Analysis, chapter 6. Rao (1951), Bulletin of the ISI 33.
         """
-        return tables.manova_table(manova.manova(self._fitted_classes.moments, self._within_root))
+        return manova_table(manova.manova(self._fitted_classes.moments, self._within_root))
 
     @requires(Needs.LIKELIHOOD)
     def boxm_test(self) -> pd.Series:
@@ -518,7 +529,7 @@ class DiscriminantResults(GenerativeResults):
         -------
         (statistic, pvalue, df) namedtuple
         """
-        return tables.lr_test(self, restricted)
+        return lr_test(self, restricted)
 
     @requires(Needs.LIKELIHOOD)
     def f_to_remove(self) -> pd.DataFrame:
@@ -536,7 +547,7 @@ class DiscriminantResults(GenerativeResults):
         """
         moments, terms = self._fitted_classes.moments, self.model._feature_terms
         tests = manova.feature_tests(moments, list(terms.values()), self._within_root)
-        return tables.removal_table(terms, tests, manova.tolerances(moments, self._within_root))
+        return removal_table(terms, tests, manova.tolerances(moments, self._within_root))
 
     @requires(Needs.LIKELIHOOD)
     def term_tests(self) -> pd.DataFrame:
@@ -550,7 +561,7 @@ class DiscriminantResults(GenerativeResults):
         """
         moments, terms, law = self._fitted_classes.moments, self.model._feature_terms, self._law
         if law.kind != "full":
-            return tables.independent_term_tests(moments, law, terms)
+            return independent_term_tests(moments, law, terms)
         sets = list(terms.values())
         if law.pooled:
             tests = [t.lr for t in manova.feature_tests(moments, sets, self._within_root)]
@@ -560,10 +571,10 @@ class DiscriminantResults(GenerativeResults):
 
     @cached_property
     @requires(Needs.LIKELIHOOD)
-    def canonical(self) -> tables.CanonicalTables:
+    def canonical(self) -> CanonicalTables:
         """Canonical discriminant functions: eigenvalues, correlations, coefficients, centroids, tests, `scores()`."""
         found = manova.canonical(self._fitted_classes.moments, self._within_root)
-        return tables.CanonicalTables(found, self)
+        return CanonicalTables(found, self)
 
     @requires(Needs.LIKELIHOOD)
     def distances(self) -> pd.DataFrame:
@@ -579,7 +590,7 @@ class DiscriminantResults(GenerativeResults):
         Mardia, Kent & Bibby (1979), Multivariate Analysis, section 3.6.
         """
         found = diagnostics.mahalanobis(self._fitted_classes.moments, self._within_root)
-        return tables.distance_table(found, self.levels, self.model._order)
+        return distance_table(found, self.levels, self.model._order)
 
     @requires(Needs.LIKELIHOOD)
     def mardia_test(self) -> pd.DataFrame:
@@ -598,7 +609,7 @@ class DiscriminantResults(GenerativeResults):
         f = self._fitted_classes
         roots = None if f.factors is None else f.factors
         found = manova.mardia(f.moments, self.model._blocks(), pooled=f.law.pooled, roots=roots)
-        return tables.mardia_table(found)
+        return mardia_table(found)
 
     @requires(Needs.LIKELIHOOD)
     def typicality(self, newdata=None) -> pd.DataFrame:
@@ -635,7 +646,7 @@ class DiscriminantResults(GenerativeResults):
             frequency=self.model._frequency,
             leave_one_out=self._reduced is None,
         )
-        return tables.error_facts(found)
+        return error_facts(found)
 
     @requires(Needs.ROWS)
     def leave_one_out(self) -> pd.DataFrame:
@@ -664,7 +675,9 @@ class DiscriminantResults(GenerativeResults):
             llf, k_params, aic, bic; LR, df and pvalue against the law above that it contains; llf_conditional and the
             leave-one-out error. Box's M is in ``attrs["box_m"]``. A law that the data do not have is NaN.
         """
-        return tables.ladder(self)
+        return covariance_ladder(
+            self._fitted_classes.moments, self.model._blocks(), self._prior_options, self.boxm_test
+        )
 
     # --------------------------------------------------------------------------------------------------- drawing
     def _draw(self, y: ndarray, generator) -> pd.DataFrame:
@@ -674,7 +687,7 @@ class DiscriminantResults(GenerativeResults):
         for k in range(law.K):
             d, rows = law.dispersion(k), y == k
             X[rows] = law.means[k] + (Z[rows] @ np.ascontiguousarray(d.root) if d.kind == "full" else Z[rows] * d.root)
-        tables.warn_dummies(self.model._dummies)
+        warn_dummies(self.model._dummies)
         return self._with_response(y, {name: X[:, j] for j, name in enumerate(names)})
 
     # ------------------------------------------------------------------------------------------- keeping, moving
@@ -723,7 +736,7 @@ def _robust(
     law, moments = fitted.law, fitted.moments
     shown = law if seen is None else law.marginal(seen)
     size = (law.K - 1) * logit.size(shown)
-    if size > tables.LARGEST_ROBUST:
+    if size > LARGEST_ROBUST:
         raise NotImplementedError(
             f'cov_type="{cov_type}" of {size} coefficients would take {8e-9 * size**2:.1f} GB: use covariance="diag", '
             'fewer features, or cov_type="nonrobust"'
@@ -758,4 +771,13 @@ def _warn_one_cluster(model, codes: list[ndarray]) -> None:
             f"all rows of class {names} are in one cluster: clustered standard errors leave out the uncertainty of its "
             "mean and covariance",
             InferenceWarning,
+        )
+
+
+def warn_dummies(dummies: list[str]) -> None:
+    """Warn that normal features draw other values than zeros and ones for dummy columns."""
+    if dummies:
+        warn(
+            f"dummy columns are modelled as Gaussian: {', '.join(dummies)} of sample() hold other values than 0 and 1",
+            DataWarning,
         )

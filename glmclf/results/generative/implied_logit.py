@@ -9,10 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.discriminant.quadratic import products
+from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.inference.covariance.types import Covariance
 from glmclf.results.regression.levels import LevelEstimates, LevelLabels
 from glmclf.results.requires import Needs, check_needs, requires
 
+LARGEST_ROBUST = 12_000  # coefficients of which a robust covariance is formed: 1.2 GB
 FORMED = 2_000  # coefficients of which the whole covariance matrix is formed without being asked for
 
 
@@ -182,3 +185,86 @@ class ImpliedLogit(LevelEstimates):
     def df_resid(self) -> float:
         """Observations less coefficients."""
         return self.nobs - len(self._theta)
+
+
+class ClosedFormCovariance:
+    """Covariance of the implied logit, entry by entry."""
+
+    def __init__(self, fit: NaiveBayesFit):
+        self._fit = fit
+
+    def variances(self) -> ndarray:
+        """(K-1, M)."""
+        return self._fit.standard_errors() ** 2
+
+    def block(self, rows: ndarray) -> ndarray:
+        """Covariance of some coefficients by flat position."""
+        equation, column = np.divmod(np.asarray(rows, dtype=np.intp), self._fit.M)
+        columns = np.unique(column)
+        at = equation * len(columns) + np.searchsorted(columns, column)
+        return self._fit.covariance(columns)[np.ix_(at, at)]
+
+
+class NaiveBayesLogit(ImpliedLogit):
+    """The logit that naive Bayes implies."""
+
+    def __init__(self, *parts: Any, blocks: list[slice]):
+        """`blocks` are the columns of each block of counts."""
+        super().__init__(*parts)
+        self._counts = blocks
+
+    def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
+        """Of a block of counts differences, as a common shift says nothing about the shares."""
+        if not self._counts:
+            return super()._tested_terms()
+        base = self._bases()
+        moved = base < np.arange(len(base))
+        theta = np.where(moved, self._theta - self._theta[base], self._theta)
+        starts = [block.start for block in self._counts]
+        places = np.arange(len(base))
+        kept = ~np.isin(places % self.model.K, starts)
+        terms = {name: (at := places[where])[kept[at]] for name, where in self.model._terms.items()}
+        return theta, _Blocks(lambda at: self._differences(at, base)), terms, None
+
+    def _bases(self) -> ndarray:
+        """For each coefficient, the first one of its block of counts in its equation, or itself."""
+        base = np.arange(len(self._theta))
+        for block in self._counts:
+            for start in range(0, len(base), self.model.K):
+                base[start + block.start : start + block.stop] = start + block.start
+        return base
+
+    def _differences(self, at: ndarray, base: ndarray) -> ndarray:
+        """Covariance of some coefficients, each less the first of its block."""
+        used = np.union1d(at, base[at])
+        R, rows = np.zeros((len(at), len(used))), np.arange(len(at))
+        R[rows, np.searchsorted(used, at)] = 1.0
+        moved = base[at] < at
+        R[rows[moved], np.searchsorted(used, base[at][moved])] = -1.0
+        return R @ self._block(used) @ R.T
+
+
+def quadratic_names(names: list[str], terms: dict[str, list[int]], kind: str) -> tuple[list[str], dict[str, list[int]]]:
+    """Regressors of a quadratic logit, and the places of each term's: x, its squares, its products with others.
+
+    Parameters
+    ----------
+    names : list of str
+        The constant, then the features.
+    terms : dict
+        Features of each term.
+    kind : {"full", "diag", "spherical"}
+    """
+    constant, features = names[0], names[1:]
+    if kind == "spherical":
+        square = [f"|{','.join(features)}|^2"] if len(features) < 4 else ["|x|^2"]
+        places = {constant: [0], **{t: [j + 1 for j in at] for t, at in terms.items()}}
+        return [*names, *square], {**places, square[0]: [len(names)]}
+    pairs = products(kind, len(features))
+    squares_and_products = [f"{features[i]}^2" if i == j else f"{features[i]}:{features[j]}" for i, j in pairs]
+    places = {constant: [0]}
+    for term, at in terms.items():
+        inside = set(at)
+        squares = [len(names) + m for m, pair in enumerate(pairs) if inside & set(pair)]
+        places[term] = [*(j + 1 for j in at), *squares]
+    return [*names, *squares_and_products], places

@@ -19,10 +19,15 @@ from glmclf.inference.generative.naive_bayes import Parts, PartsContext, log_joi
 from glmclf.inference.hypotheses import wald
 from glmclf.results import saving
 from glmclf.results.comparison.conditional import LogitForm
-from glmclf.results.generative import discriminant_tables
-from glmclf.results.generative import naive_bayes_tables as tables
+from glmclf.results.generative.audit import audit
+from glmclf.results.generative.densities import conditionals, density, is_missing, summary_features, totals
 from glmclf.results.generative.discriminant import MODEL_BASED, DiscriminantResults
-from glmclf.results.generative.implied_logit import LogitLabels
+from glmclf.results.generative.errors import error_facts, error_rates, log_posterior
+from glmclf.results.generative.implied_logit import LARGEST_ROBUST, ClosedFormCovariance, LogitLabels, NaiveBayesLogit
+from glmclf.results.generative.ladder import naive_bayes_ladder
+from glmclf.results.generative.lr_test import lr_test
+from glmclf.results.generative.parameters import parameter_covariance, parameter_names
+from glmclf.results.generative.record import as_columns, contiguous, record_as_dict, record_from_dict
 from glmclf.results.generative.results import GenerativeResults, in_words
 from glmclf.results.requires import Needs, requires
 
@@ -31,6 +36,8 @@ ASSUMED = (
     "coefficients hold, but those of intercepts and of predictions may be too small: see independence_audit(), and use "
     'cov_type="HC0".'
 )
+
+SMOOTHED = ("bernoulli", "categorical", "multinomial")  # families that smoothing= changes
 
 
 class NaiveBayesResults(GenerativeResults):
@@ -59,7 +66,7 @@ class NaiveBayesResults(GenerativeResults):
 
     def __init__(self, model, fitted: NaiveBayesFit, cov: Covariance, group_names: list[str]):
         """`cov` holds the covariance of the parts of the log-odds, or nothing where it has closed forms."""
-        self.model, self._fit = model, tables.contiguous(fitted)
+        self.model, self._fit = model, contiguous(fitted)
         self._cov, self._group_names = cov, group_names
 
     @classmethod
@@ -99,7 +106,7 @@ class NaiveBayesResults(GenerativeResults):
             By feature. Rows are the levels of the response; columns (parameter, "estimate" or "se"), where the
             parameters are mean and var, prob, rate, shape and rate, or the levels of the feature.
         """
-        return tables.conditionals(self)
+        return conditionals(self)
 
     @requires()
     def density(self, feature: str, values) -> pd.DataFrame:
@@ -133,7 +140,7 @@ class NaiveBayesResults(GenerativeResults):
         40.0  0.1355     0.0035  0.0065
         50.0  0.0000     0.1131  0.0934
         """
-        return tables.density(self, feature, values)
+        return density(self, feature, values)
 
     @property
     @requires()
@@ -158,11 +165,11 @@ class NaiveBayesResults(GenerativeResults):
 
     @cached_property
     def _V(self) -> ndarray:
-        return tables.parameter_covariance(self._fit, self._parameters)
+        return parameter_covariance(self._fit, self._parameters)
 
     @property
     def _param_names(self) -> list[str]:
-        return tables.parameter_names(self.model, self._parameters)
+        return parameter_names(self.model, self._parameters)
 
     @property
     def _scales(self) -> tuple[ndarray, ndarray]:
@@ -172,7 +179,7 @@ class NaiveBayesResults(GenerativeResults):
     @property
     def _smoothed(self) -> bool:
         """Whether a pseudo-count changes the fit."""
-        return self._fit.smoothing > 0 and any(f.name in tables.SMOOTHED for f in self._fit.families)
+        return self._fit.smoothing > 0 and any(f.name in SMOOTHED for f in self._fit.families)
 
     @property
     def _maximum(self) -> bool:
@@ -210,7 +217,7 @@ class NaiveBayesResults(GenerativeResults):
     # ---------------------------------------------------------------------------------------------- discriminant
     @cached_property
     @requires()
-    def discriminant(self) -> tables.NaiveBayesLogit:
+    def discriminant(self) -> NaiveBayesLogit:
         """The implied logit: coefficients of the features' statistics, as x and x^2 of a gaussian one, or indicators of
         levels."""
         model, fit = self.model, self._fit
@@ -219,12 +226,12 @@ class NaiveBayesResults(GenerativeResults):
         labels = LogitLabels(model.endog_names, model.levels, model.reference, model.exog_names, terms)
         blocks = [fit.columns[j] for j, f in enumerate(model.features) if f.kind == "counts"]
         if self._cov.name in MODEL_BASED:
-            closed = tables.ClosedFormCovariance(fit)
-            return tables.NaiveBayesLogit(self, labels, fit.coefficients(), self._cov, closed, blocks=blocks)
+            closed = ClosedFormCovariance(fit)
+            return NaiveBayesLogit(self, labels, fit.coefficients(), self._cov, closed, blocks=blocks)
         parts = self._parts
         cov = replace(self._cov, matrix=parts.collapsed(self._cov.matrix))
         b, centred = fit.coefficients(), parts.centred.coefficients()
-        return tables.NaiveBayesLogit(self, labels, b, cov, None, centred, parts.to_raw, blocks=blocks)
+        return NaiveBayesLogit(self, labels, b, cov, None, centred, parts.to_raw, blocks=blocks)
 
     @cached_property
     def _parts(self) -> Parts:
@@ -283,7 +290,7 @@ class NaiveBayesResults(GenerativeResults):
         return X.values
 
     def _n_missing(self, values: Sequence[ndarray]) -> ndarray:
-        return np.sum([tables.is_missing(v) for v in values], axis=0)
+        return np.sum([is_missing(v) for v in values], axis=0)
 
     def _log_joint(self, values: Sequence[ndarray]) -> ndarray:
         return self._fit.log_joint(values)
@@ -330,7 +337,7 @@ class NaiveBayesResults(GenerativeResults):
         ValueError
             Models that are not nested, other data, smoothing, a pseudo-likelihood.
         """
-        return tables.lr_test(self, restricted)
+        return lr_test(self, restricted)
 
     @requires(Needs.LIKELIHOOD)
     def independence_audit(self, most: int | None = 10) -> pd.DataFrame:
@@ -357,7 +364,7 @@ class NaiveBayesResults(GenerativeResults):
         Friedman, Geiger & Goldszmidt (1997), Bayesian network classifiers, Machine Learning 29, 131-163. Holm (1979),
         Scandinavian Journal of Statistics 6, 65-70.
         """
-        return tables.audit(self, most)
+        return audit(self, most)
 
     @requires(Needs.LIKELIHOOD)
     def ladder(self) -> pd.DataFrame:
@@ -375,7 +382,7 @@ class NaiveBayesResults(GenerativeResults):
         ValueError
             Missing values.
         """
-        return tables.gaussian_ladder(self)
+        return naive_bayes_ladder(self)
 
     # ------------------------------------------------------------------------------------------------ error rates
     def _blocks(self) -> Blocks:
@@ -392,7 +399,7 @@ class NaiveBayesResults(GenerativeResults):
         blocks = self._blocks()
         width = sum(1 if len(v.shape) == 1 else v.shape[1] for v in blocks.arrays[:-2])
         blocks = blocks.rechunk(int(np.clip(200_000 // width, 128, 16_384)))
-        return discriminant_tables.error_facts(tables.error_rates(self._fit, blocks, self.model._frequency))
+        return error_facts(error_rates(self._fit, blocks, self.model._frequency))
 
     @requires(Needs.ROWS)
     def leave_one_out(self) -> pd.DataFrame:
@@ -406,13 +413,13 @@ class NaiveBayesResults(GenerativeResults):
         r = self.model._rows
         values = [v[:] for v in self._fit.packed(self.model._values)]
         joint = log_joint_without(self._fit, values, r.y, r.weights, self.model._frequency)
-        return self._by_level(np.exp(tables.log_posterior(joint)), r.index)
+        return self._by_level(np.exp(log_posterior(joint)), r.index)
 
     # --------------------------------------------------------------------------------------------------- drawing
     @cached_property
     def _totals(self) -> dict[str, list[list[float]]]:
         """By feature, how often each total of a block of counts occurs, which the model does not describe."""
-        return tables.totals(self.model)
+        return totals(self.model)
 
     def _draw(self, y: ndarray, generator) -> pd.DataFrame:
         totals = {}
@@ -420,7 +427,7 @@ class NaiveBayesResults(GenerativeResults):
             p = np.array(weights) / np.sum(weights)
             totals[self.feature_names.index(name)] = generator.choice(values, size=len(y), p=p).astype(np.int64)
         drawn = self._fit.sample(generator, y, totals)
-        return self._with_response(y, tables.as_columns(self.model.features, drawn))
+        return self._with_response(y, as_columns(self.model.features, drawn))
 
     # -------------------------------------------------------------------------------------------- presentation
     def _notes(self) -> list[str]:
@@ -439,7 +446,7 @@ class NaiveBayesResults(GenerativeResults):
 
         LR and pvalue are NaN for a pseudo-likelihood.
         """
-        return tables.summary_features(self)
+        return summary_features(self)
 
     # ------------------------------------------------------------------------------------------- keeping, moving
     def _as_dict(self) -> dict[str, Any]:
@@ -447,14 +454,14 @@ class NaiveBayesResults(GenerativeResults):
             "format": "glmclf",
             "version": saving.FORMAT,
             "model": self.model._as_dict(),
-            "statistics": tables.record_as_dict(self._fit),
+            "statistics": record_as_dict(self._fit),
             "covariance": {**vars(self._cov), "groups": self._group_names},
             "facts": {name: getattr(self, name) for name in self._facts},
         }
 
     @classmethod
     def _from_dict(cls, model, stored: dict[str, Any]) -> NaiveBayesResults:
-        fitted = model._estimate(tables.record_from_dict(model._families, stored["statistics"]))
+        fitted = model._estimate(record_from_dict(model._families, stored["statistics"]))
         cov, groups = Covariance.of(stored["covariance"])
         self = cls(model, fitted, cov, groups)
         self.__dict__.update(stored["facts"])
@@ -467,7 +474,7 @@ def _covariance(model, fitted: NaiveBayesFit, cov_type: str, keywords, n_threads
         return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), []
     parts = Parts(fitted)
     size = (fitted.K - 1) * parts.E
-    if size > discriminant_tables.LARGEST_ROBUST:
+    if size > LARGEST_ROBUST:
         raise NotImplementedError(
             f'cov_type="{cov_type}" of {size} parts of the log-odds would take {8e-9 * size**2:.1f} GB: use fewer '
             'features or levels, or cov_type="nonrobust"'

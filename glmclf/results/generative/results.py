@@ -25,7 +25,7 @@ from glmclf.results.comparison.comparability import fingerprint
 from glmclf.results.comparison.conditional import ConditionalComparison, LogitForm, compare_conditional
 from glmclf.results.comparison.mixin import ModelComparison
 from glmclf.results.diagnostics.mixin import Diagnostics
-from glmclf.results.generative.discriminant_tables import ErrorTables, warn_skipped
+from glmclf.results.generative.errors import ErrorTables, warn_skipped
 from glmclf.results.generative.goodness_of_fit import PosteriorTests
 from glmclf.results.generative.implied_logit import ImpliedLogit
 from glmclf.results.lazy import by_partition

@@ -1,0 +1,54 @@
+"""Audit of the independence of features within classes, pair by pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glmclf.core.gaussian.fit import (
+    log_softmax,
+)
+from glmclf.inference.generative import independence
+
+
+def audit(res: Any, most: int | None) -> pd.DataFrame:
+    """The most dependent pairs of each class."""
+    if most is not None and (isinstance(most, bool) or not isinstance(most, (int, np.integer)) or most < 1):
+        raise ValueError(f"most={most!r}: how many pairs of each class, at least 1, or None for all")
+    model, names = res.model, res.model.feature_names
+    if len(model.features) < 2:
+        raise ValueError("independence_audit() compares features; the model has one")
+    r = model._rows.held()
+    tests = independence.pair_tests(model._families, r.X.values, r.y, r.weights, model.J)
+    holm = independence.holm(np.array([t.pvalue for t in tests]))
+    rows, labels = [], []
+    gains: dict[tuple[int, int], float] = {}
+    for k in model._order:
+        own = [i for i, t in enumerate(tests) if t.klass == k]
+        own.sort(key=lambda i: _strength(tests[i]))
+        for i in own[:most]:
+            t = tests[i]
+            pair = (t.first, t.second)
+            if pair not in gains:
+                gains[pair] = _gain(res, r, *pair)
+            labels.append((model._classes[k], names[t.first], names[t.second]))
+            rows.append([t.statistic, t.df, t.pvalue, holm[i], gains[pair]])
+    index = pd.MultiIndex.from_tuples(labels, names=["level", "feature", "other"])
+    columns = ["statistic", "df", "pvalue", "pvalue_holm", "llf_conditional_change"]
+    return pd.DataFrame(rows, index=index, columns=columns)
+
+
+def _strength(t: independence.PairTest) -> tuple[float, float]:
+    """Order of the pairs: by p-value, then statistic; untested ones last."""
+    return (2.0, 0.0) if np.isnan(t.pvalue) else (t.pvalue, -t.statistic)
+
+
+def _gain(res: Any, r: Any, first: int, second: int) -> float:
+    """Change of the conditional log-likelihood if the pair is modelled jointly."""
+    extra = independence.joined(res._fit, r.X.values, r.y, r.weights, first, second)
+    if extra is None:
+        return np.nan
+    own = log_softmax(res._fit.log_joint(r.X.values) + np.nan_to_num(extra, nan=-np.inf))[np.arange(len(r.y)), r.y]
+    return float(own.sum() if r.weights is None else r.weights @ own) - res.llf_conditional

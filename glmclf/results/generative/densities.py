@@ -1,0 +1,132 @@
+"""Estimated densities of the features of naive Bayes, and what is known of each feature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+from scipy.special import chdtrc
+
+from glmclf.data.table.frame import close_to
+from glmclf.errors import DataError
+from glmclf.results.generative.parameters import WORDS
+
+
+def conditionals(res: Any) -> dict[str, pd.DataFrame]:
+    """By feature: a row a level of the response, columns (parameter, "estimate" or "se")."""
+    model, order = res.model, res.model._order
+    K, columns = len(res.levels), dict[str, dict[tuple[Any, str], ndarray]]()
+    for p in res._parameters:
+        if p.feature is None:
+            continue
+        feature = model.features[p.feature]
+        leveled = feature.kind in ("codes", "counts")
+        word = feature.word(p.level) if leveled else WORDS.get(p.name, p.name)
+        own = columns.setdefault(feature.name, {})
+        for what, value in (("estimate", p.value), ("se", p.se)):
+            into = own.setdefault((word, what), np.empty(K))
+            into[slice(None) if p.klass is None else p.klass] = value
+    index = pd.Index(res.levels, dtype=object)
+    return {
+        name: pd.DataFrame(
+            np.column_stack([v[order] for v in own.values()]), index=index, columns=pd.MultiIndex.from_tuples(own)
+        )
+        for name, own in columns.items()
+    }
+
+
+def place_of(res: Any, feature: Any) -> int:
+    """Place of a feature, or an error that says which there are."""
+    if feature not in res.feature_names:
+        raise DataError(f'"{feature}" is no feature of the model. {close_to(str(feature), res.feature_names)}')
+    return res.feature_names.index(feature)
+
+
+def density(res: Any, name: str, values: Any) -> pd.DataFrame:
+    """Densities of one feature, a column a level."""
+    j = place_of(res, name)
+    feature = res.model.features[j]
+    if feature.kind != "numbers":
+        raise NotImplementedError(f'density() of "{name}", which is {feature.family}: its table is in conditionals')
+    x = np.asarray(values, dtype=float)
+    if x.ndim != 1:
+        raise ValueError(f"density() takes values (n,) of one feature; these have shape {x.shape}")
+    index = pd.Index(x)
+    res.model._check_domain(j, x, index)
+    f = np.exp(res._fit.alone(j).features[0].log_density(x))
+    f[np.isnan(x)] = np.nan
+    return res._by_level(f, index)
+
+
+def summary_features(res: Any) -> pd.DataFrame:
+    """A row a feature for the summary."""
+    fit, features = res._fit, res.model.features
+    statistic, df = fit.likelihood_ratios()
+    if res.model._pseudo:
+        statistic = np.full(len(statistic), np.nan)
+    families = [f for f in fit.families for _ in range(f.p)]
+    observed = fit.observed.sum(axis=0)
+    notes = []
+    for j, feature in enumerate(features):
+        words = ["joint table"] if len(feature.factors) > 1 and feature.kind == "codes" else []
+        if families[j].name == "gaussian" and families[j].pooled:
+            words.append("one variance")
+        if feature.kind == "codes":
+            words.append(f"{feature.cells} levels")
+        zero = sum(z.feature == j for z in fit.zero_cells())
+        words += [f"{zero} zero cell{'s' if zero > 1 else ''}"] if zero else []
+        notes.append(", ".join(words))
+    return pd.DataFrame(
+        {
+            "family": [feature.family for feature in features],
+            "params": [f.k_params(fit.K) // f.p for f in families],
+            "observed": observed,
+            "LR": statistic,
+            "df": df,
+            "pvalue": np.where(np.isnan(statistic), np.nan, chdtrc(df, np.maximum(np.nan_to_num(statistic), 0.0))),
+            "note": notes,
+        },
+        index=pd.Index(res.feature_names, dtype=object),
+    )
+
+
+def is_missing(v: ndarray) -> ndarray:
+    """Which rows lack a feature."""
+    if v.dtype.kind in "iu":
+        return v < 0
+    return np.isnan(v) if v.ndim == 1 else np.isnan(v).any(axis=1)
+
+
+def totals(model: Any) -> dict[str, list[list[float]]]:
+    """Totals of each block of counts and how often they occur."""
+    places = [j for j, feature in enumerate(model.features) if feature.kind == "counts"]
+    if not places:
+        return {}
+
+    def part(X: Any, y: ndarray, trials: None, offset: None, weights: ndarray | None) -> _Totals:
+        found = [X.values[j] for j in places]
+        seen = [~is_missing(v) for v in found]
+        w = np.ones(len(y)) if weights is None else weights
+        return _Totals([_counted(v[s].sum(axis=1), w[s]) for v, s in zip(found, seen)])
+
+    found = model._rows.blocks().sum(part).tables
+    return {model.features[j].name: [values.tolist(), counts.tolist()] for j, (values, counts) in zip(places, found)}
+
+
+def _counted(values: ndarray, weights: ndarray) -> tuple[ndarray, ndarray]:
+    """Distinct values and the sum of the weights of each."""
+    distinct, place = np.unique(values, return_inverse=True)
+    return distinct, np.bincount(np.ravel(place), weights, len(distinct))
+
+
+class _Totals:
+    """How often each total of some blocks of counts occurs; ``a + b`` is that of both."""
+
+    def __init__(self, tables: list[tuple[ndarray, ndarray]]):
+        self.tables = tables
+
+    def __add__(self, other: _Totals) -> _Totals:
+        pairs = zip(self.tables, other.tables)
+        return _Totals([_counted(*(np.concatenate(both) for both in zip(a, b))) for a, b in pairs])
