@@ -47,6 +47,9 @@ def at_once(results: Any, newdata: Any, **options: Any) -> Any:
 def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
     import dask
 
+    from glmclf.data.formula.across import refuse_across  # which loads patsy
+
+    refuse_across(results.model._design)
     _refuse_rows(options)
     needed = _columns(results.model, options.get("offset"))
     meta = data._meta
@@ -96,12 +99,9 @@ def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
 def _predicted(
     table: Any, sent: Sent, needed: list[str], options: dict[str, Any], dtype: Any, partition_info: Any = None
 ) -> Any:
-    from glmclf.data.formula.across import refuse_across  # which loads patsy
-
     def f(table: Any, place: Place) -> Any:
         table = with_columns(table, needed, place, KIND)
         table = table[needed] if needed else table
-        refuse_across(sent.value.model._design, table)
         found = sent.value.predict(table, **options)
         return found if dtype is None or found.dtype == dtype else found.astype(dtype)
 

@@ -323,8 +323,18 @@ class PooledResults(WaldInference):
         for table in tables:
             table.widths = (*layout.PARAM_WIDTHS, 9, 7)
         result.tables.extend(tables)
-        result.add_extra_txt(["Notes:", f"[1] {self.results[0]._cov.description or self.cov_type}", f"[2] {RULES}"])
+        notes = [self.results[0]._cov.description or self.cov_type, RULES, *self._compared()]
+        result.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, start=1))])
         return result
+
+    def _compared(self) -> list[str]:
+        """What was compared of functions of the caller's, if there are any."""
+        from glmclf.data.formula.borrowed import functions_of
+
+        model = getattr(self.results[0], "_parent", self.results[0]).model
+        names = ", ".join(dict.fromkeys(name for words in _beside(model).values() for name in functions_of(words)))
+        said = f"Of {names} the name and the numbers held are the same in all fits; code was not compared."
+        return [said] if names else []
 
     def __repr__(self) -> str:
         return self.summary().as_text()
@@ -484,21 +494,23 @@ def _check_beside(models: list[Any]) -> None:
 def _check_across(models: list[Any]) -> None:
     """ValueError for terms whose value in a row depends on other rows, which are others in each data set."""
     for code, e in _expressions(models[0]).items():
-        if not e.foreign:
+        if not e.unknown:
             continue
         tables = [table for model in models if (table := _columns_of(model, e)) is not None]
         if len(tables) < len(models):
             raise ValueError(
                 f'pool(): "{code}" calls a function that may look at other rows, and a fit that was kept in a file has '
-                "no data to tell. Pool the fits before they are saved, or compute the column before"
+                "no data to tell. Pool the fits before they are saved, or compute the column before; of a function f "
+                "of each row alone, declare that, f = glmclf.rowwise(f)"
             )
         for i, table in enumerate(tables[1:], start=2):
             changed = [name for name in e.columns if not table[name].equals(tables[0][name])]
-            if changed and _across(e, tables[0]):
+            if changed:
                 raise ValueError(
                     f'pool(): the value of "{code}" in a row depends on other rows, and {quoted(changed)} there are '
                     f"others in fit {i} than in fit 1, so that its coefficient may mean something else. Take fixed "
-                    "numbers (a mean that is known), or compute the column before"
+                    "numbers (a mean that is known), or compute the column before; of a function f of each row alone, "
+                    "declare that, f = glmclf.rowwise(f)"
                 )
 
 
@@ -523,12 +535,6 @@ def _columns_of(model: Any, e: Any) -> dict[str, pd.Series] | None:
     if frame is None or not set(e.columns) <= set(frame.columns):
         return None
     return {name: frame[name].reset_index(drop=True) for name in e.columns}
-
-
-def _across(e: Any, table: dict[str, pd.Series]) -> bool:
-    from glmclf.data.formula.across import code_looks_across
-
-    return code_looks_across(e, pd.DataFrame(table))
 
 
 def _described(r: Any) -> dict[str, Any]:

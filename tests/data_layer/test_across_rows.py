@@ -1,8 +1,12 @@
 """Code that looks across rows, integers that would wrap around, categories without an order, masked arrays."""
 
+import functools
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import special
 
 import glmclf
 
@@ -110,10 +114,12 @@ def labels(v):
     return v.index
 
 
+@glmclf.rowwise
 def marked(v):
     return v.str.startswith("a")
 
 
+@glmclf.rowwise
 def lengths(v):
     known = v.dropna().unique()
     return v.map(dict(zip(known, np.vectorize(len)(known), strict=True)))  # an error where all are missing
@@ -132,7 +138,8 @@ class Unlike(dict):
 
 HERE = {
     "filled": filled, "marked": marked, "lengths": lengths, "capped": capped, "named": Unlike(a=1.0),
-    "edges": [-1.0, 0.0, 1.0], "top": np.arange(9.0),
+    "edges": [-1.0, 0.0, 1.0], "top": np.arange(9.0), "settings": pd.Series({"top": 8.0}), "seen": {},
+    "bounded": glmclf.rowwise(lambda v: min(v, 0.5)), "special": special,
 }  # fmt: skip
 LOOKING = (
     "c.where(c < 5, c.max())", "np.where(c < 9, c, c.max())", "x.fillna(x.mean())", "x.fillna(w.sum())", "filled(x)",
@@ -143,16 +150,26 @@ LOOKING = (
     'Q("odd name").fillna(Q("odd name").median())', "np.maximum(x, np.quantile(x, 0.0))",
     "bs(x.fillna(x.mean()), df=4)",
     "np.max(np.column_stack([x, w]), axis=0)[0] + x", "np.maximum.accumulate(id)", "C(pd.qcut(x, 3, labels=False))",
+    "x.fillna(0, limit=1)", "np.digitize(w, x)", "x.apply(lambda v, most=w: v)", "x.map(lambda v: seen.get(v))",
+    "np.nan_to_num(x, copy=False)", "cut(x, filled(w))", "x.apply('rank')",
 )  # fmt: skip
 ALONE = (
     "x.fillna(0)", "x.where(x < 1, 1)", "x.clip(upper=1)", "x.isin([1, 2])", "g.str.upper()", "g.str.len() + x",
-    "g.str[0]", "g.str.extract('(.)')[0]", "x.apply(lambda v: max(v, 0))", "np.max([x, w], axis=0)", "g.map(named)",
-    "marked(g)", "np.where(marked(g), 1, 0)", "lengths(g)",
-    "np.max(np.column_stack([x, w]), axis=1)", "np.column_stack([x, w])[:, 1]", "x.combine_first(w)", "np.modf(w)[0]",
-    "np.digitize(w, edges)", "x.where(x < 9, top.max())", "C(c.astype(str))", "x.values", "c.astype(float)",
-    "pd.cut(w, edges, labels=False).fillna(7)", 'Q("odd name").round()', "[v if v == v else 0 for v in x]", "x.isna()",
-    "np.searchsorted(edges, w)", "x.between(0, 1)", "x.rename('other')", "x.map(str)", "np.nan_to_num(x)",
+    "g.str[0]", "x.apply(lambda v: max(v, 0))", "g.map(named)", "marked(g)", "np.where(marked(g), 1, 0)", "lengths(g)",
+    "np.column_stack([x, w])", "x.combine_first(w)", "np.digitize(w, edges)", "x.where(x < 9, settings.top)",
+    "C(c.astype(str))", "x.values", "c.astype(float)", 'Q("odd name").round()', "x.isna()", "x.where(x < 9, edges[1])",
+    "np.searchsorted(edges, w)", "x.between(0, 1)", "x.map(str)", "np.nan_to_num(x)", "abs(x)",
+    "np.interp(w, edges, edges)",
+    "special.expit(x)", "x.map(lambda v: bounded(v))", "bs(w, knots=edges, lower_bound=-9, upper_bound=9)",
 )  # fmt: skip
+NOT_KNOWN = {
+    "g.str.extract('(.)')[0]": "g.str.extract('(.)')[0]", "np.max([x, w], axis=0)": "np.max([x, w], axis=0)",
+    "np.max(np.column_stack([x, w]), axis=1)": "np.max(np.column_stack([x, w]), axis=1)",
+    "np.column_stack([x, w])[:, 1]": "np.column_stack([x, w])[:, 1]", "np.modf(w)[0]": "np.modf(w)[0]",
+    "x.where(x < 9, top.max())": "top.max()",
+    "pd.cut(w, edges, labels=False).fillna(7)": "pd.cut(w, edges, labels=False)",
+    "x.rename('other')": "x.rename('other')", "I(x + np.modf(w)[0])": "np.modf(w)[0]",
+}  # fmt: skip  # though they are of each row alone: with the piece that is not on the list
 
 
 @pytest.fixture(scope="module")
@@ -163,30 +180,65 @@ def part():
     return t.assign(g=g.choice(["a", "b-c"], 50), **{"odd name": t.w, "y": t.c % 2})
 
 
-def across(code, table):
-    """Whether a factor is found to look across rows, as over a stream."""
-    from glmclf.data.formula.across import code_looks_across, looks_across
+def bound(code, table):
+    """A factor with its names."""
     from glmclf.data.formula.factors import resolve
-    from glmclf.data.table.frame import read_column
 
-    e = resolve(code, table.columns, {**HERE, "pd": pd})
+    return resolve(code, table.columns, {**HERE, "pd": pd})
+
+
+def value(code, table):
+    """What a factor is, by row."""
+    from glmclf.data.formula.evaluate import value_of
+    from glmclf.data.table.frame import read_column
+    from glmclf.data.transforms.memory import memorise
+
+    e = bound(code, table)
     if e.remembers:
         e.prepare()
-        from glmclf.data.transforms.memory import memorise
-
         memorise(e, {name: read_column(table[name], name) for name in e.columns})
-    columns = {name: read_column(table[name], name) for name in e.columns}
-    return code_looks_across(e, table) or looks_across(e, columns, len(table))
+    found = value_of(e, {name: read_column(table[name], name) for name in e.columns}, len(table)).data
+    return np.array(found.tolist()) if isinstance(found, pd.Categorical) else found
 
 
 @pytest.mark.parametrize("code", LOOKING)
-def test_code_that_looks_across_rows_though_the_first_do_not_show_it(code, part):
-    assert across(code, part)
+def test_code_that_looks_across_rows(code, part):
+    assert bound(code, part).unknown
+    with pytest.raises(NotImplementedError, match=r"depends on other rows.*glmclf\.rowwise"):
+        glmclf.Logit._from_formula(f"y ~ {code}", lambda: iter([part[:25], part[25:]]), {**HERE, "pd": pd})
 
 
 @pytest.mark.parametrize("code", ALONE)
 def test_code_of_each_row_alone(code, part):
-    assert not across(code, part)
+    assert not bound(code, part).unknown
+    if "bs(" not in code:
+        np.testing.assert_array_equal(
+            np.concatenate([value(code, rows) for rows in (part[:7], part[7:])]), value(code, part)
+        )
+
+
+@pytest.mark.parametrize("code", NOT_KNOWN)
+def test_code_off_the_list_is_refused_with_the_piece(code, part):
+    from glmclf.data.formula.across import factor_across
+
+    e = bound(code, part)
+    assert e.unknown == NOT_KNOWN[code] and "declared by f = glmclf.rowwise(f)" in str(factor_across(e))
+    assert (f'("{NOT_KNOWN[code]}")' in str(factor_across(e))) == (code != NOT_KNOWN[code])
+
+
+def test_functions_are_named():
+    from glmclf.data.formula.across import factor_across
+
+    t = pd.DataFrame({"x": [1.0]})
+    for code in (
+        "filled(x)",
+        "np.log(1 + filled(x))",
+        "center(filled(x))",
+        "x.map(filled)",
+        "np.where(x > 0, filled(x), 0)",
+    ):
+        with pytest.raises(NotImplementedError, match=r"filled = glmclf\.rowwise\(filled\)"):
+            raise factor_across(bound(code, t))
 
 
 ASKING = (
@@ -195,9 +247,9 @@ ASKING = (
     "x.fillna(x.median()) > 0", "id.isin(c)",
 )  # fmt: skip
 ASKING_ALONE = (
-    "x > 0", "g in ['a', 'q']", "g.str.startswith('a')", "`odd name` > @edges[1]", "x < @top.max()", "abs(x) > 1",
+    "x > 0", "g in ['a', 'q']", "g.str.startswith('a')", "`odd name` > @edges[1]", "x < @settings.top", "abs(x) > 1",
     "x.isna()", "not g.str.contains('@|`')", "x > 0 & c < 3", "g == 'a.b()'", "x.abs().between(0, 1)",
-    "id not in [1, 2]",
+    "id not in [1, 2]", "@marked(g)", "c in @edges", "log1p(abs(x)) < 1",
 )  # fmt: skip
 
 
@@ -205,46 +257,28 @@ ASKING_ALONE = (
 def test_queries_that_look_across_rows(query, part):
     from glmclf.data.formula.across import Query
 
-    assert Query(query, HERE).code_looks_across(part) == (query in ASKING)
+    assert bool(Query(query, HERE).unknown) == (query in ASKING)
     if query in ASKING_ALONE:
         assert glmclf.data.formula.evaluate.queried(query, part, HERE).dtype == bool
 
 
-def bound(code, table):
-    """A factor with its names, its transforms before they have seen rows."""
-    from glmclf.data.formula.factors import resolve
-
-    return resolve(code, table.columns, {**HERE, "pd": pd})
-
-
-@pytest.fixture(scope="module")
-def void(part):
-    """A first part of the same types of which everything is missing, but whole numbers, and one without rows."""
-    empty = {"x": np.nan, "w": np.nan, "g": None, "odd name": np.nan}
-    return part.assign(**empty), part[:0]
+def test_a_query_is_refused_with_the_piece(part):
+    for query, piece in {
+        "x > 0 and x < @top.max()": r'\("@top.max\(\)"\)',
+        "@filled(x) > 0": r"filled = glmclf\.rowwise\(filled\)",
+    }.items():
+        with pytest.raises(NotImplementedError, match=f"depends on other rows.*{piece}"):
+            glmclf.Logit._from_formula("y ~ w", lambda: iter([part]), HERE, subset=query)
 
 
-@pytest.mark.parametrize("code", [c for c in LOOKING if "filled" not in c and "capped" not in c and "c < 9" not in c])
-def test_code_looks_across_rows_whatever_the_first_part_holds(code, void):
-    from glmclf.data.formula.across import code_looks_across
-
-    assert [code_looks_across(bound(code, first), first) for first in void] == [True, True]
-
-
-@pytest.mark.parametrize("code", ALONE)
-def test_code_of_each_row_alone_whatever_the_first_part_holds(code, void):
-    from glmclf.data.formula.across import code_looks_across
-
-    assert not code_looks_across(bound(code, void[0]), void[0])
-
-
-def test_queries_about_a_first_part_without_values(void):
-    from glmclf.data.formula.across import Query
-
-    for query in ("@filled(x) > 0", "c in id", "x.fillna(w.mean()) > 0"):
-        assert all(Query(query, HERE).code_looks_across(first) for first in void), query
-    for query in ("x > 0", "g.str.startswith('a')", "x.clip(0, 1) > @edges[1]", "c in [1, 2]"):
-        assert not any(Query(query, HERE).code_looks_across(first) for first in void), query
+@pytest.mark.parametrize("first", ["void", "empty"])
+@pytest.mark.parametrize(
+    "code", ["x.fillna(x.mean())", "filled(x)", "bs(x.fillna(x.mean()), df=4)", "I(1.0 * id.duplicated())"]
+)
+def test_code_looks_across_rows_whatever_the_first_part_holds(code, first, part):
+    before = part.assign(x=np.nan, w=np.nan, g=None) if first == "void" else part[:0]
+    with pytest.raises(NotImplementedError, match="depends on other rows"):
+        glmclf.Logit._from_formula(f"y ~ {code}", lambda: iter([before, part]), HERE)
 
 
 @pytest.mark.parametrize("code", ["txt.str.contains('A')", "txt.str.isupper()", "np.where(txt.str.match('A'), 1, 0)"])
@@ -286,40 +320,39 @@ def test_truth_of_two_types_is_told_apart(part):
 LISTED = (
     "x.clip(0, 1)", "g.str.upper() == 'A'", "x.isin([1, 2])", "g.map({'a': 1})", "x.between(0, 1)", "d.dt.month",
     "x.fillna(0).round(2)", "np.isin(x, [1])", "center(x.abs())", "g.isin(named)", "x.astype(int)", "g.str[0]",
-    "g in ['a', 'b'] and x > limit", "d.dt.floor('D') - d", "np.where(x.isna(), z, x)",
+    "g in ['a', 'b'] and x > limit", "d.dt.floor('D') - d", "np.where(x.isna(), z, x)", "g.map(lambda v: v)",
 )  # fmt: skip
 OFF_THE_LIST = (
     "x.rank()", "x.fillna(x.mean())", "g.str.cat()", "g.str.get_dummies()", "x.isin(z)", "x in z", "f(x)", "x.index",
     "x + named", "x.fillna(method='ffill')[0]", "x.map(f)", "x.astype('category')", "x[::-1]", "x.values[0] * x",
-    "g.str.split('a', expand=True)", "x.fillna(array)", "g.map(lambda v: v)", "x.clip(upper=x.max())",
+    "g.str.split('a', expand=True)", "x.fillna(array)", "g.map(lambda v: x)", "x.clip(upper=x.max())",
+    "x.fillna(method='ffill')",
 )  # fmt: skip
 
 
 def test_the_list_of_code_of_each_row_alone():
-    from glmclf.data.formula.expressions import alone
+    from glmclf.data.formula.rowwise import alone
 
     caller = {"named": {"a": 1}, "limit": 0.5, "array": np.arange(3.0), "f": filled}
     known = [code for code in (*LISTED, *OFF_THE_LIST) if alone(code, ["x", "z", "g", "d"], caller)]
     assert known == list(LISTED)
 
 
-def test_code_on_the_list_is_not_tried_and_other_code_less_in_later_parts(part, monkeypatch):
+def test_functions_are_called_once_a_part_and_pass(part):
     calls = []
 
+    @glmclf.rowwise
     def seen(v):
         calls.append(len(v))
         return v
 
     source = lambda: (part[i % 10 : i % 10 + 30] for i in range(50))
     glmclf.Logit.from_formula("y ~ seen(x)", source)
-    assert sum(n == 1 for n in calls) <= 20 * (20 + 6) and len(calls) < 900
-    from glmclf.data.formula import across
-
-    monkeypatch.setattr(across, "_shown", lambda *_: pytest.fail("it was tried"))
-    glmclf.Logit.from_formula("y ~ x.clip(0, 1) + g.str.upper()", source, subset="g.isin(['a', 'b-c']) and c > 0")
+    assert set(calls) == {30} and len(calls) <= 4 * 50
 
 
 def test_parts_without_rows_are_not_evaluated(part):
+    @glmclf.rowwise
     def named(v):
         return np.vectorize(lambda u: "hi" if u > 1 else "lo")(v)
 
@@ -336,16 +369,107 @@ def test_parts_without_rows_are_not_evaluated(part):
         (glmclf.NaiveBayes, "y ~ capped(x)"),
     ],
 )
-def test_a_function_that_looks_across_rows_in_a_later_part(model, formula, part):
+def test_a_function_that_is_not_declared(model, formula, part):
     later = part.assign(x=np.linspace(40, 80, 50))
-    with pytest.raises(NotImplementedError, match="part 2 of .*capped.* depends on other rows"):
+    with pytest.raises(
+        NotImplementedError, match=r"capped.* depends on other rows.*capped = glmclf\.rowwise\(capped\)"
+    ):
         model.from_formula(formula, lambda: iter([part, later]))
 
 
-def test_a_query_that_looks_across_rows_in_a_later_part(part):
+def test_a_query_of_a_function_that_is_not_declared(part):
     later = part.assign(x=np.linspace(40, 80, 50))
-    with pytest.raises(NotImplementedError, match=r'part 2 of .*subset="@capped\(x\) < 70" .*depends on other rows'):
+    with pytest.raises(
+        NotImplementedError, match=r'subset="@capped\(x\) < 70" .*depends on other rows.*glmclf\.rowwise'
+    ):
         glmclf.Logit.from_formula("y ~ w", lambda: iter([part, later]), subset="@capped(x) < 70")
+
+
+def bounded(v, most=0.5):
+    return np.minimum(v, most)
+
+
+class Shift:
+    """Of which a method is used."""
+
+    def __init__(self, by):
+        self.by = by
+
+    def moved(self, v):
+        return np.abs(v - self.by)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [bounded, functools.partial(bounded, most=0.1), lambda v: bounded(v), np.vectorize(bounded), Shift(0.3).moved],
+)
+def test_declared_functions_over_data_in_parts(function, part, tmp_path):
+    f = glmclf.rowwise(function)
+    later = part.assign(x=part.x + 1)
+    both = pd.concat([part, later], ignore_index=True)
+    for formula, subset in (("y ~ f(x) + center(f(w))", None), ("y ~ x", "@f(x) > -0.2")):
+        data = lambda: iter([part, later])
+        found, right = (glmclf.Logit._from_formula(formula, d, {"f": f}, subset=subset).fit() for d in (data, both))
+        np.testing.assert_allclose(found.params, right.params, rtol=1e-10)
+        np.testing.assert_allclose(found.bse, right.bse, rtol=1e-10)
+        rows = pd.concat(list(found.augment(data)))
+        np.testing.assert_allclose(rows[".fitted"], found.predict(both), rtol=1e-12)
+        if subset is None:
+            found.save(tmp_path / "f.json")
+            loaded = glmclf.load(tmp_path / "f.json", functions={"f": f})
+            np.testing.assert_array_equal(loaded.predict(both), found.predict(both))
+            np.testing.assert_allclose(pd.concat(list(loaded.augment(data)))[".fitted"], rows[".fitted"], rtol=1e-12)
+
+
+def test_a_function_of_a_loaded_fit_is_declared_anew(part, tmp_path):
+    glmclf.Logit.from_formula("y ~ capped(x)", part).fit().save(tmp_path / "f.json")
+    loaded = glmclf.load(tmp_path / "f.json", functions={"capped": capped})
+    with pytest.raises(NotImplementedError, match="glmclf.rowwise"):
+        list(loaded.augment(lambda: iter([part])))
+
+
+def test_declared_functions_are_pickled_as_functions(part):
+    import pickle
+
+    cloudpickle = pytest.importorskip("cloudpickle")
+    from glmclf.data.formula.rowwise import is_rowwise
+
+    assert pickle.loads(pickle.dumps(marked)) is marked and glmclf.rowwise(marked) is marked
+    for f in (functools.partial(capped), lambda v: 2 * v, Shift(1.0).moved, math.sqrt):
+        again = cloudpickle.loads(cloudpickle.dumps(glmclf.rowwise(f)))
+        assert is_rowwise(again) and again(4.0) == f(4.0)
+    assert is_rowwise(np.exp) and is_rowwise(special.expit) and glmclf.rowwise(np.exp) is np.exp
+    assert not is_rowwise(np.matmul) and not is_rowwise(capped)
+    fit = glmclf.Logit.from_formula("y ~ lengths(g)", part).fit()
+    assert is_rowwise(
+        pickle.loads(pickle.dumps(fit)).model._design.factors["lengths(g)"].expression.borrowed["lengths"]
+    )
+
+
+@pytest.mark.parametrize("bad", [3, "f", None])
+def test_only_functions_are_declared(bad):
+    with pytest.raises(TypeError, match="takes a function of columns"):
+        glmclf.rowwise(bad)
+    import patsy
+
+    with pytest.raises(TypeError, match="remembers rows"):
+        glmclf.rowwise(patsy.center)
+
+
+@pytest.mark.parametrize("array", [np.arange(25.0), list(range(25)), pd.Series(np.arange(25.0))])
+def test_declared_functions_take_no_array_with_a_value_a_row(part, array):
+    f = glmclf.rowwise(lambda v, w: v + np.asarray(w))
+    with pytest.raises(NotImplementedError, match=r'"array" \(25 values\) is such, must be a column of the data'):
+        glmclf.Logit.from_formula("y ~ f(x, array)", lambda: iter([part[:25], part[25:]]))
+    assert f is not None
+
+
+def test_names_of_transforms_are_functions_of_the_callers(part):
+    def sigmoid(v):
+        return v / v.max()
+
+    with pytest.raises(NotImplementedError, match=r"sigmoid = glmclf\.rowwise"):
+        glmclf.Logit.from_formula("y ~ sigmoid(x)", lambda: iter([part[:25], part[25:]]))
 
 
 def test_labels_of_rows_in_a_query(part, tmp_path):
@@ -353,11 +477,14 @@ def test_labels_of_rows_in_a_query(part, tmp_path):
     part.to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(NotImplementedError, match='"index", the labels of rows, .*CSV "t.csv"'):
         glmclf.Logit.from_formula("y ~ w", tmp_path / "t.csv", subset="index > 20")
-    for query in ("x.index > 20", "c.index < 10 and x > 0", "@labels(x) > 1000"):
+    for query in ("x.index > 20", "c.index < 10 and x > 0"):
         with pytest.raises(NotImplementedError, match='"index", the labels of rows'):
             glmclf.Logit.from_formula("y ~ w", lambda: iter([part[:9], part[9:]]), subset=query)
-    found = glmclf.Logit.from_formula("y ~ w", dd.from_pandas(part, npartitions=3), subset="index > 20").fit()
-    np.testing.assert_allclose(found.params, glmclf.Logit.from_formula("y ~ w", part[21:]).fit().params, rtol=1e-10)
+    with pytest.raises(NotImplementedError, match=r"labels = glmclf\.rowwise\(labels\)"):
+        glmclf.Logit.from_formula("y ~ w", lambda: iter([part[:9], part[9:]]), subset="@labels(x) > 1000")
+    for query in ("index > 20", "x.index > 20"):
+        found = glmclf.Logit.from_formula("y ~ w", dd.from_pandas(part, npartitions=3), subset=query).fit()
+        np.testing.assert_allclose(found.params, glmclf.Logit.from_formula("y ~ w", part[21:]).fit().params, rtol=1e-10)
     named = part.rename(columns={"id": "index"})
     found = glmclf.Logit.from_formula("y ~ w", lambda: iter([named[:9], named[9:]]), subset="index > 20").fit()
     assert found.nobs == 29
@@ -366,7 +493,16 @@ def test_labels_of_rows_in_a_query(part, tmp_path):
 def test_new_data_in_parts(part):
     later = part.assign(x=np.linspace(40, 80, 50))
     fit = glmclf.Logit.from_formula("y ~ capped(x)", part).fit()
-    for go in (fit.augment, fit.roc, lambda new: fit.get_margeff(newdata=new), lambda new: fit.pred_table(newdata=new)):
-        assert go(lambda: iter([part])) is not None
-        with pytest.raises(NotImplementedError, match="part 2 of .*capped.* depends on other rows"):
-            list(go(lambda: iter([part, later])))
+    declared = glmclf.Logit._from_formula(
+        "y ~ bounded(x)", part, {"bounded": glmclf.rowwise(lambda v: bounded(v))}
+    ).fit()
+    both = pd.concat([part, later], ignore_index=True)
+    for go in (
+        lambda r, new: pd.concat(list(r.augment(new)) if callable(new) else [r.augment(new)])[".fitted"],
+        lambda r, new: r.roc(new).auc,
+        lambda r, new: r.get_margeff(newdata=new).margeff,
+        lambda r, new: r.pred_table(newdata=new),
+    ):  # fmt: skip
+        with pytest.raises(NotImplementedError, match=r"capped.* depends on other rows.*glmclf\.rowwise"):
+            go(fit, lambda: iter([part, later]))
+        np.testing.assert_allclose(go(declared, lambda: iter([part, later])), go(declared, both), rtol=1e-10)

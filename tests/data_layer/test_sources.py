@@ -117,20 +117,34 @@ def test_groups_beside_the_table_keep_their_digits(table):
 
 
 # ----------------------------------------------------------------------------------------------------------- CSV
-def test_a_column_of_a_csv_file_has_one_type(table):
+@pytest.mark.parametrize("word", [5, 105])
+def test_a_column_of_a_csv_file_has_the_type_of_its_first_part(table, word):
     t = table.astype({"id": object, "i": object, "b": object})
     t["id"] = ["0" + str(v) if k % 7 == 0 else str(v) for k, v in enumerate(t.id)]
-    t.loc[120, "id"], t.loc[250, "i"] = "A1", "2.0"
+    t.loc[word, "id"], t.loc[250, "i"] = "A1", "2.0"
     t["b"] = [v if k < 200 else int(v) for k, v in enumerate(t.b)]
     t["c"] = table.b.astype(object).where(t.index > 100)
     t["n"] = table.i.astype(object).where(t.index != 150)
+    t["late"] = table.g.where(t.index > 150)
     t.to_csv("t.csv", index=False)
     whole = pd.read_csv("t.csv", low_memory=False)
-    clustered = {"cov_type": "cluster", "cov_kwds": {"groups": "id"}}
-    same("y ~ x", "t.csv", whole, subset="id != '7'", fit=clustered)
-    for formula in ("y ~ C(i)", "y ~ b", "y ~ c", "y ~ C(n)"):
+    for formula in ("y ~ C(i)", "y ~ c", "y ~ C(n)", "y ~ late"):
         same(formula, "t.csv", whole)
     same("C(i) ~ x", "t.csv", whole, MNLogit)
+    apart = r'CSV "t.csv": column "b" holds True and False in part 1 .rows from 0. and numbers in part 3 .rows from 200'
+    with pytest.raises(DataError, match=apart + r'.*pandas.read_csv\("t.csv", dtype=\{"b": str\}, chunksize=100\)'):
+        Logit.from_formula("y ~ b", "t.csv")
+    clustered = {"cov_type": "cluster", "cov_kwds": {"groups": "id"}}
+    if word == 5:  # text in the first part is text in all
+        same("y ~ x", "t.csv", whole, fit=clustered)
+    else:
+        with pytest.raises(DataError, match='column "id" holds numbers in part 1 .* and text in part 2'):
+            Logit.from_formula("y ~ x", "t.csv").fit(**clustered)
+    with pytest.raises(DataError, match='column "(b|id)" holds'):
+        Logit.from_formula("y ~ x", "t.csv", subset="id != '7'")  # which may use any column
+    typed = {"id": str, "b": str}
+    known = lambda: pd.read_csv("t.csv", dtype=typed, chunksize=100)
+    same("y ~ x + b", known, pd.read_csv("t.csv", dtype=typed), subset="id != '7'", fit=clustered)
 
 
 def test_integers_of_a_csv_file_beyond_64_bits(table):
@@ -138,6 +152,21 @@ def test_integers_of_a_csv_file_beyond_64_bits(table):
     t.loc[100:199, "i"] = 2**64
     t.to_csv("t.csv", index=False)
     same("y ~ C(i)", "t.csv", pd.read_csv("t.csv", low_memory=False))
+
+
+@pytest.mark.parametrize("last", ["2.5", str(2**63), "-3"])
+def test_whole_numbers_of_a_csv_file_that_no_type_holds_with_others(table, last):
+    t = table.assign(id=(2**62 + table.id).astype(object))
+    t.loc[250, "id"] = last
+    t.loc[40, ["id", "x"]] = None
+    t.to_csv("t.csv", index=False)
+    clustered = {"cov_type": "cluster", "cov_kwds": {"groups": "id"}}
+    if last != "2.5":
+        whole = pd.read_csv("t.csv", dtype={"id": "Int64" if last == "-3" else "UInt64"})
+        same("y ~ x", "t.csv", whole, fit=clustered)
+        return
+    with pytest.raises(DataError, match='"id" holds whole numbers beyond 2.*rounded'):
+        Logit.from_formula("y ~ x", "t.csv").fit(**clustered)
 
 
 def test_a_line_with_more_fields(table):
@@ -376,6 +405,7 @@ def test_margins_at_typical_rows(table):
             np.testing.assert_allclose(streamed(at=at).summary_frame(), averages(at=at).summary_frame(), rtol=1e-9)
 
 
+@glmclf.rowwise
 def positive(x):
     if (x <= 0).any():
         raise ValueError("not positive")

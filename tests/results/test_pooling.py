@@ -290,7 +290,12 @@ def test_fits_that_do_not_belong_together():
         glmclf.pool([fits[0], short])
 
 
+@glmclf.rowwise
 def thin(v):
+    return v / 10
+
+
+def slim(v):
     return v / 10
 
 
@@ -311,10 +316,17 @@ def test_code_that_looks_across_rows_is_refused_where_these_were_imputed(tmp_pat
     for code in ("thin(lwt)", "lwt.clip(90, 200)", "away(age)", "age.rank() + lwt"):
         fits = [glmclf.Logit.from_formula(f"low ~ {code}", d).fit() for d in data]
         assert glmclf.pool(fits).m == 2
-    fits = [glmclf.Logit.from_formula("low ~ thin(lwt)", d).fit() for d in data]
-    fits[1].save(tmp_path / "b.json")
-    with pytest.raises(ValueError, match=r'"thin\(lwt\)" .* kept in a file has no data'):
-        glmclf.pool([fits[0], glmclf.load(tmp_path / "b.json", functions={"thin": thin})])
+    for function in (slim, thin):
+        fits = [glmclf.Logit._from_formula("low ~ f(lwt)", each, {"f": function}).fit() for each in data]
+        fits[1].save(tmp_path / "b.json")
+        kept = glmclf.load(tmp_path / "b.json", functions={"f": function})
+        if function is thin:
+            assert glmclf.pool([fits[0], kept]).m == 2
+            continue
+        with pytest.raises(ValueError, match=r'"f\(lwt\)" in a row depends on other rows, .*f = glmclf\.rowwise\(f\)'):
+            glmclf.pool(fits)
+        with pytest.raises(ValueError, match=r'"f\(lwt\)" .* kept in a file has no data'):
+            glmclf.pool([fits[0], kept])
 
 
 def test_what_was_modelled_is_compared(tmp_path):
@@ -434,6 +446,28 @@ def test_values_beside_the_table_have_to_be_the_same(formula, tmp_path):
         fits[2].save(tmp_path / "b.json")
         with pytest.raises(ValueError, match=said):
             glmclf.pool([fits[0], glmclf.load(tmp_path / "b.json")])
+
+
+def test_what_is_compared_of_functions_is_said():
+    data = completed(1)[0]
+    lines = [lambda v: v / 10, lambda v: v / 10, lambda v: v / 9 + 0 * np.sqrt(v)]
+    fits = [glmclf.Logit._from_formula("low ~ f(lwt) + age", data, {"f": f}).fit() for f in lines]
+    text = " ".join(glmclf.pool(fits[:2]).summary().as_text().split())
+    assert "Of f the name and the numbers held are the same in all fits; code was not compared." in text
+    assert glmclf.pool(fits).m == 3  # other code of one name is not noticed, which is what the summary says
+    whole = glmclf.pool([glmclf.Logit.from_formula("low ~ lwt + np.log(age)", data).fit() for _ in range(2)])
+    assert "code was not compared" not in whole.summary().as_text()
+
+
+def test_long_arrays_beside_the_table_are_compared_by_every_number():
+    from glmclf.data.formula.borrowed import in_words
+
+    for n in (7, 500, 5000):
+        a, b = np.arange(float(n)), np.arange(float(n))
+        assert in_words(a) == in_words(b) == in_words(np.arange(n)) and len(in_words(a)) < 60
+        b[-1] += 1e-9
+        for hold in (np.asarray, pd.Series, lambda v: {"a": v}, lambda v: functools.partial(np.add, v)):
+            assert in_words(hold(a)) == in_words(hold(a.copy())) != in_words(hold(b))
 
 
 def test_a_left_side_that_looks_across_rows():

@@ -116,7 +116,7 @@ def names(code: str) -> Names:
     bound |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     for group in (found.called, found.rooted, found.used, found.keyword):
         group -= bound
-    columns = any(isinstance(n, ast.Attribute) and _dotted(n).split(".")[0] not in NUMPY_NAMES for n in ast.walk(tree))
+    columns = any(isinstance(n, ast.Attribute) and dotted(n).split(".")[0] not in NUMPY_NAMES for n in ast.walk(tree))
     return found._replace(keyword=found.keyword - found.used, on_columns=columns)
 
 
@@ -138,7 +138,7 @@ def _collect(node: ast.AST, found: Names, in_keyword: bool) -> None:
 
 def _collect_call(node: ast.Call, found: Names, in_keyword: bool) -> None:
     if isinstance(node.func, ast.Name) and node.func.id == "Q":
-        found.quoted.add(_quoted_name(node))
+        found.quoted.add(quoted_name(node))
         return
     if isinstance(node.func, ast.Name):
         found.called.add(node.func.id)
@@ -151,7 +151,7 @@ def _collect_call(node: ast.Call, found: Names, in_keyword: bool) -> None:
         _collect(keyword.value, found, True)
 
 
-def _quoted_name(node: ast.Call) -> str:
+def quoted_name(node: ast.Call) -> str:
     argument = node.args[0] if len(node.args) == 1 and not node.keywords else None
     if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
         return argument.value
@@ -160,7 +160,7 @@ def _quoted_name(node: ast.Call) -> str:
 
 def dotted_names(code: str, root: str) -> set[str]:
     """How the code calls a name of the caller: ``f``, or ``sp.expit`` for a module ``sp``."""
-    called = {_dotted(node.func) for node in ast.walk(parse(code)) if isinstance(node, ast.Call)}
+    called = {dotted(node.func) for node in ast.walk(parse(code)) if isinstance(node, ast.Call)}
     return {name for name in called if name == root or name.startswith(root + ".")} or {root}
 
 
@@ -171,7 +171,7 @@ def bare_column(code: str) -> str | None:
     if isinstance(tree, ast.Name):
         return tree.id
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "Q":
-        return _quoted_name(tree)
+        return quoted_name(tree)
     return None
 
 
@@ -232,9 +232,9 @@ def _affine(node: ast.AST, column: str) -> bool:
         if factor or divided or isinstance(node.op, (ast.Add, ast.Sub)):
             return _affine(node.left, column) and _affine(node.right, column)
         return False
-    if not isinstance(node, ast.Call) or _dotted(node.func) not in AFFINE:
+    if not isinstance(node, ast.Call) or dotted(node.func) not in AFFINE:
         return False
-    if _dotted(node.func) == "Q":
+    if dotted(node.func) == "Q":
         return True
     others = (*node.args[1:], *(k.value for k in node.keywords))
     return bool(node.args) and _affine(node.args[0], column) and not any(_mentions(o, column) for o in others)
@@ -263,10 +263,10 @@ def _monotone(node: ast.AST, column: str) -> bool:
         return isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)) and _monotone(node.left, column)
     if isinstance(node, ast.BinOp) and not _mentions(node.left, column):
         return isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)) and _monotone(node.right, column)
-    if isinstance(node, ast.Call) and _dotted(node.func).startswith(tuple(f"{root}." for root in NUMPY_NAMES)):
+    if isinstance(node, ast.Call) and dotted(node.func).startswith(tuple(f"{root}." for root in NUMPY_NAMES)):
         parts = [part for part in (*node.args, *(k.value for k in node.keywords)) if _mentions(part, column)]
-        return _dotted(node.func).partition(".")[2] in MONOTONE and len(parts) == 1 and _monotone(parts[0], column)
-    if isinstance(node, ast.Call) and _dotted(node.func) == "I" and len(node.args) == 1:
+        return dotted(node.func).partition(".")[2] in MONOTONE and len(parts) == 1 and _monotone(parts[0], column)
+    if isinstance(node, ast.Call) and dotted(node.func) == "I" and len(node.args) == 1:
         return _monotone(node.args[0], column)
     return _affine(node, column)
 
@@ -309,12 +309,12 @@ def check(
     """
     tree = parse(code)
     try:
-        _Checker(set(columns), set(functions), dict(constants or {})).visit(tree)
+        Checker(set(columns), set(functions), dict(constants or {})).visit(tree)
     except RecursionError:
         raise FormulaError(f'the expression "{code[:60]}..." is nested too deeply.') from None
 
 
-class _Checker:
+class Checker:
     def __init__(self, columns: set[str], functions: set[str], constants: dict[str, Any]):
         self.columns, self.functions, self.constants = columns, functions, constants
 
@@ -341,7 +341,7 @@ class _Checker:
     _tuple = _list
 
     def _attribute(self, node: ast.Attribute) -> None:
-        root, _, name = _dotted(node).partition(".")
+        root, _, name = dotted(node).partition(".")
         if root not in NUMPY_NAMES or root in self.columns or name not in NUMPY_CONSTANTS:
             raise refused(node)
 
@@ -409,18 +409,18 @@ class _Checker:
     def _call(self, node: ast.Call) -> None:
         if any(k.arg is None for k in node.keywords):
             raise refused(node)
-        name = _dotted(node.func)
+        name = dotted(node.func)
         if name in self.functions:
             pass
         elif name.partition(".")[0] in NUMPY_NAMES - self.columns and "." in name:
-            _check_numpy(node, name.partition(".")[2])
-        elif name not in FUNCTIONS or (name == "Q" and _quoted_name(node) not in self.columns):
+            check_numpy(node, name.partition(".")[2])
+        elif name not in FUNCTIONS or (name == "Q" and quoted_name(node) not in self.columns):
             raise refused(node)
         for argument in (*node.args, *(k.value for k in node.keywords)):
             self.visit(argument)
 
 
-def _check_numpy(node: ast.Call, name: str) -> None:
+def check_numpy(node: ast.Call, name: str) -> None:
     """A numpy call with inputs only: the third argument of np.add would be written into."""
     if name in NUMPY_OTHERS:
         most, keywords = NUMPY_OTHERS[name]
@@ -433,12 +433,12 @@ def _check_numpy(node: ast.Call, name: str) -> None:
         raise refused(node, "these arguments of a numpy function")
 
 
-def _dotted(node: ast.AST) -> str:
+def dotted(node: ast.AST) -> str:
     """``a.b.c`` as text; empty for anything else than names joined by dots."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        root = _dotted(node.value)
+        root = dotted(node.value)
         return f"{root}.{node.attr}" if root else ""
     return ""
 
@@ -446,8 +446,8 @@ def _dotted(node: ast.AST) -> str:
 def refused(node: ast.AST, what: str = "this") -> FormulaError:
     """The error for an expression off the closed list."""
     code = ast.unparse(node)
-    name = _dotted(node.func) if isinstance(node, ast.Call) else ""
-    name = name or (_dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else "") or "f"
+    name = dotted(node.func) if isinstance(node, ast.Call) else ""
+    name = name or (dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else "") or "f"
     reason = (
         f'"{code[:200]}": {what} is not among what a stored or restricted formula may do (columns, operators, numpy\'s '
         f"element-wise functions, patsy's and glmclf's transforms)."
@@ -457,137 +457,3 @@ def refused(node: ast.AST, what: str = "this") -> FormulaError:
     )
     error.reason = reason
     return error
-
-
-# ------------------------------------------------------------------------------------------------- each row alone
-ELEMENTWISE = frozenset(
-    "abs round clip between isin isna isnull notna notnull fillna astype map where mask to_numpy "
-    "eq ne lt le gt ge add sub mul div truediv floordiv mod pow radd rsub rmul rdiv rtruediv".split()
-)  # methods of a column
-OF_TEXT = frozenset(
-    "upper lower title capitalize swapcase casefold strip lstrip rstrip len contains startswith endswith match "
-    "fullmatch find rfind count replace slice get pad center ljust rjust zfill removeprefix removesuffix isalpha "
-    "isdigit isnumeric isdecimal isalnum isspace islower isupper istitle".split()
-)  # methods of x.str
-OF_DATES = frozenset(
-    "year month day hour minute second microsecond nanosecond dayofweek day_of_week weekday dayofyear day_of_year "
-    "quarter days_in_month daysinmonth is_month_start is_month_end is_quarter_start is_quarter_end is_year_start "
-    "is_year_end is_leap_year date time days seconds total_seconds floor ceil round normalize day_name month_name "
-    "strftime".split()
-)  # attributes and methods of x.dt
-TYPES = frozenset({"float", "int", "str", "bool"})
-TYPE_NAMES = TYPES | {"float32", "float64", "int32", "int64", "Int64", "Float64", "boolean", "string"}
-LITERAL_ONLY = frozenset({"isin", "map"})  # whose argument may not be of the rows
-
-
-def alone(code: str, columns: Collection[str], constants: Mapping[str, Any]) -> bool:
-    """Whether the value of each row is of that row alone by the code: operators, functions and methods on a list.
-
-    Parameters
-    ----------
-    code : str
-    columns : collection of str
-    constants : mapping
-        Variables that are in the code, of which scalars, lists, sets and dicts may be.
-
-    Examples
-    --------
-    >>> alone("g.str.upper() == 'A'", ["g"], {}), alone("x.fillna(x.mean())", ["x"], {})
-    (True, False)
-    """
-    plain = {n: v for n, v in constants.items() if isinstance(v, (list, tuple, set, frozenset, dict)) or np.isscalar(v)}
-    try:
-        _Alone(set(columns), set(), plain).visit(parse(code))
-    except (FormulaError, RecursionError):
-        return False
-    return True
-
-
-class _Alone(_Checker):
-    """Refuses code that is not, by its syntax, of each row alone."""
-
-    def _name(self, node: ast.Name) -> None:
-        super()._name(node)
-        if node.id not in self.columns and isinstance(self.constants.get(node.id), (list, tuple, set, dict)):
-            raise refused(node)  # beside a column it would be a value a row
-
-    def _list(self, node: ast.List | ast.Tuple) -> None:
-        raise refused(node)
-
-    _tuple = _list
-
-    def _compare(self, node: ast.Compare) -> None:
-        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
-            self.visit(node.left)
-            self._literal(node.comparators[0])
-        else:
-            super()._compare(node)
-
-    def _attribute(self, node: ast.Attribute) -> None:
-        if self._accessor(node) != "dt" or node.attr not in OF_DATES:
-            super()._attribute(node)
-
-    def _subscript(self, node: ast.Subscript) -> None:
-        if not (isinstance(node.value, ast.Attribute) and node.value.attr == "str"):
-            raise refused(node)
-        self.visit(node.value.value)
-        self._literal(node.slice)
-
-    def _accessor(self, node: ast.Attribute) -> str:
-        """``str`` or ``dt``, through which this is got from a column; empty if through neither."""
-        through = node.value
-        if not isinstance(through, ast.Attribute) or through.attr not in ("str", "dt"):
-            return ""
-        self.visit(through.value)
-        return through.attr
-
-    def _call(self, node: ast.Call) -> None:
-        given = [*node.args, *(k.value for k in node.keywords)]
-        root, _, name = _dotted(node.func).partition(".")
-        if root in NUMPY_NAMES - self.columns and name == "isin" and len(given) == 2:
-            self.visit(given[0])
-            self._literal(given[1])
-        elif not isinstance(node.func, ast.Attribute) or root in NUMPY_NAMES - self.columns:
-            if _dotted(node.func) in ("C", "Q", *FUNCTIONS):
-                return super()._call(node)
-            self._numpy(node)
-        elif any(k.arg is None for k in node.keywords):
-            raise refused(node)
-        else:
-            self._method(node.func, given)
-
-    def _numpy(self, node: ast.Call) -> None:
-        if _dotted(node.func).partition(".")[2] in ("round", "around"):
-            for argument in node.args:
-                self.visit(argument)
-        else:
-            super()._call(node)
-
-    def _method(self, method: ast.Attribute, given: list[ast.expr]) -> None:
-        accessor = self._accessor(method)
-        if accessor:
-            if method.attr not in (OF_TEXT if accessor == "str" else OF_DATES):
-                raise refused(method)
-        else:
-            self.visit(method.value)
-            if method.attr not in ELEMENTWISE:
-                raise refused(method)
-        for argument in given:
-            if method.attr == "astype":
-                self._type(argument)
-            elif accessor or method.attr in LITERAL_ONLY:
-                self._literal(argument)
-            else:
-                self.visit(argument)
-
-    def _type(self, node: ast.AST) -> None:
-        if not (getattr(node, "id", None) in TYPES - self.columns or getattr(node, "value", None) in TYPE_NAMES):
-            raise refused(node)
-
-    def _literal(self, node: ast.AST) -> None:
-        """Constants, lists, sets and dicts of them, and variables that are such."""
-        for part in ast.walk(node):
-            known = isinstance(part, ast.Name) and part.id in self.constants and part.id not in self.columns
-            kinds = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Slice, ast.UnaryOp, ast.USub, ast.Load)
-            if not known and not isinstance(part, kinds):
-                raise refused(part)

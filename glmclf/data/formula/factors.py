@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins as python_builtins
 import contextlib
 import contextvars
+import functools
 import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from patsy import PatsyError
 from patsy.eval import EvalEnvironment, EvalFactor
 
 from glmclf.data.formula import expressions
+from glmclf.data.formula.rowwise import unknown
 from glmclf.data.table.frame import Column, close_to, quoted, read_column, row_labels, unusable
 from glmclf.data.transforms.basis import TRANSFORMS, Refused
 from glmclf.data.transforms.patsy import PATSY_TRANSFORMS
@@ -67,8 +69,8 @@ class Expression:
     safe : bool
         Evaluate without Python's builtins (the code was checked against the closed list).
 
-    Further attributes follow from these, among them `foreign` (code off the closed list of files), `arrays` (lengths of
-    the caller's that it uses) and `tried` (whether only trial tells that a row's value is of that row alone).
+    Further attributes follow from these, among them `foreign` (code off the closed list of files) and `arrays` (lengths
+    of the caller's that it uses).
     """
 
     code: str
@@ -86,7 +88,6 @@ class Expression:
         self.foreign = self._off_the_closed_list()
         self.remembers = any(stateful(value) for value in self.namespace.values())
         self.arrays = {name: n for name, n in arrays_of(self.borrowed).items() if name in found.used}
-        self.tried = (self.foreign or bool(self.arrays)) and not self._of_each_row()
         self.across = self.foreign and not self.remembers
         self.missing_aware = self.across or bool(found.attributes & expressions.MISSING_AWARE)
         self.grows = expressions.grows(self.code)
@@ -107,10 +108,12 @@ class Expression:
             return True
         return False
 
-    def _of_each_row(self) -> bool:
-        """Whether code is of each row alone by its functions and methods."""
-        constants = {name: value for name, value in self.borrowed.items() if not callable(value)}
-        return expressions.alone(self.code, self.columns, constants)
+    @functools.cached_property
+    def unknown(self) -> str:
+        """The first piece of code of which it is not known whether its value in a row is of that row alone."""
+        if not self.foreign and not self.arrays and not any(map(callable, self.borrowed.values())):
+            return ""
+        return unknown(self.code, self.columns, self.borrowed)
 
     def prepare(self) -> list[list[tuple[str, str]]]:
         """Create the stateful transforms; returns their names and the code that memorises them, pass by pass."""

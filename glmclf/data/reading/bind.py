@@ -13,7 +13,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.formula import expressions
-from glmclf.data.formula.across import FEW, Query, code_looks_across
+from glmclf.data.formula.across import Query, factor_across, query_across
 from glmclf.data.formula.evaluate import queried
 from glmclf.data.formula.factors import Expression, resolve
 from glmclf.data.source.base import Source
@@ -59,9 +59,11 @@ def bind(
     if subset is not None:
         query = Query(subset, caller)
         _refuse_labels(query, source, first)
-        if query.code_looks_across(first):
+        if query.unknown:
             raise query_across(query)
-    refuse_factors_across(list(bound.values()), first, subset, caller)
+    for e in bound.values():
+        if e.unknown:
+            raise factor_across(e)
     return {**fields, "caller": caller, "extras": columns}
 
 
@@ -130,48 +132,11 @@ def bind_code(code: str, frame: pd.DataFrame, caller: Mapping[str, Any], restric
     return resolve(code, frame.columns, caller, safe=restricted)
 
 
-def refuse_factors_across(
-    expressions: list[Expression], first: pd.DataFrame, subset: str | None, caller: Mapping[str, Any]
-) -> None:
-    """Refuse code that looks across rows, which are in other parts, by what it is and as far as the first show it."""
-    expressions = [e for e in expressions if e.tried]
-    cut = subset_mask(subset, first, caller, False, part=True) if expressions else None
-    for e in expressions:
-        if code_looks_across(e, first if cut is None else first[cut]):
-            raise factor_across(e)
-
-
-def factor_across(e: Expression) -> NotImplementedError:
-    """The error of a factor whose value in a row depends on other rows."""
-    return NotImplementedError(
-        f'"{e.code}" over data in a stream: its value in a row depends on other rows, which may be in another part. '
-        "Compute the column beforehand, or use center(), standardize(), qcut() and the like, which see all rows."
-        + _no_columns(e.arrays)
-    )
-
-
-def query_across(query: Query) -> NotImplementedError:
-    """The error of a query of which the answer in a row depends on other rows."""
-    return NotImplementedError(
-        f'subset="{query.text}" over data in a stream: whether a row is used depends on other rows, which may be in '
-        "another part. Put the number itself in place of what is computed of a column, or compute a column of True and "
-        "False beforehand." + _no_columns(query.arrays)
-    )
-
-
-def _no_columns(arrays: Mapping[str, int]) -> str:
-    """What to do with arrays of the caller's."""
-    found = [f'"{name}" ({n} values)' for name, n in arrays.items()]
-    if not found:
-        return ""
-    return f" Values of your own for each row, if {', '.join(found)} is such, must be a column of the data."
-
-
 def _refuse_labels(query: Query, source: Source, first: pd.DataFrame) -> None:
     """NotImplementedError for a query about the index where parts have none that is the table's."""
     own = {"index", "columns", *(f"ilevel_{i}" for i in range(first.index.nlevels)), *first.index.names}
     asked = sorted(map(str, query.names & own - set(first.columns)))
-    if not source.labelled and not asked and query.asks_for_labels(first.iloc[:FEW]):
+    if not asked and query.labels:
         asked = ["index"]
     if asked and not source.labelled:
         raise NotImplementedError(

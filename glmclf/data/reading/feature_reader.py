@@ -161,8 +161,6 @@ class FeatureReader(Reader):
         for code, expression in self.bound.items():
             if code not in self.together and not (stage == "before" and expression.remembers):
                 found[code] = _alone(expression, table, rows, times, stage)
-        if self.part:
-            self._check_across(given, reading, stage, place)
         return Settled(reading, found)
 
     def summary(self, settled: Settled, place: Place) -> TableSummary:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from glmclf.data.source.base import Source
 from glmclf.data.source.calls import Calls
@@ -54,11 +53,8 @@ def by_part(method: Callable) -> Callable:
             return method(self, newdata)
         from glmclf.data.formula.across import refuse_across  # which loads patsy
 
-        def of_table(table: pd.DataFrame) -> Any:
-            refuse_across(self.model._design, table)
-            return method(self, table)
-
-        return source.each(of_table)
+        refuse_across(self.model._design)
+        return source.each(functools.partial(method, self))
 
     return of_newdata
 

@@ -17,7 +17,7 @@ from glmclf.data.design.design import Design, build_design
 from glmclf.data.formula.factors import Expression, fit_factor
 from glmclf.data.formula.parse import Parsed, no_features, parse_formula
 from glmclf.data.formula.terms import Variable
-from glmclf.data.reading.bind import bind, refuse_factors_across
+from glmclf.data.reading.bind import bind
 from glmclf.data.reading.reader import Reader
 from glmclf.data.reading.summary import TableSummary
 from glmclf.data.source.base import Source
@@ -186,7 +186,6 @@ def surveyed(source: Source, reader: Reader) -> TableSummary:
 
         memorise_all(some, total)
     if memories:
-        refuse_factors_across(list(itertools.chain(*memories)), source.first(columns), reader.subset, reader.caller)
         survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
         source.ledger.check(survey.digests)
     return survey

@@ -16,10 +16,9 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import Piece, from_pieces
 from glmclf.core.rows.observations import Observations
-from glmclf.data.formula.across import ALONE, Query, looks_across
 from glmclf.data.formula.evaluate import left_value, raw_missing
 from glmclf.data.formula.factors import Expression, Value
-from glmclf.data.reading.bind import factor_across, query_across, subset_mask
+from glmclf.data.reading.bind import subset_mask
 from glmclf.data.reading.settle import Reading, Settled, settle
 from glmclf.data.reading.summary import ColumnSummary, FactorSummary, ResponseSummary, TableSummary
 from glmclf.data.response.response import counted
@@ -27,8 +26,6 @@ from glmclf.data.source.base import Place
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import Column, read_column
 from glmclf.data.table.rows import ReadTable, RowMask, read_extras, weigh
-
-SEVERAL = 20  # parts of which rows are evaluated one by one, to see whether code looks across rows
 
 
 @dataclass
@@ -114,27 +111,7 @@ class Reader:
         reading = self.read(given)
         times = None if self.part else reading.beside.get("freq_weights")
         values = settle(self.bound, reading.table, reading.rows, self.left, times, stage)
-        if self.part:
-            self._check_across(given, reading, stage, place)
         return Settled(reading, values)
-
-    def _check_across(self, given: pd.DataFrame, reading: Reading, stage: str, place: Place) -> None:
-        """Refuse code that looks across rows where the first rows did not show it."""
-        alone = ALONE if place.number < SEVERAL else 0  # as it takes its time where there are many parts
-        rows, table = reading.rows, reading.table
-        if stage == "before" and self.subset is not None:
-            query = Query(self.subset, self.caller)
-            if query.looks_across(given, alone):
-                raise query_across(query)
-        for e in (e for e in self.bound.values() if e.tried and e.remembers == (stage == "after")):
-            own = {name: table[name] for name in e.columns}
-            n = len(rows.keep)
-            if e.remembers:  # what it remembers is of rows of the fit
-                lost = [] if e.missing_aware else [c.missing for c in own.values() if c.missing is not None]
-                keep = np.flatnonzero(np.logical_and.reduce([rows.keep, *(~mask for mask in lost)]))
-                own, n = {name: column.take(keep) for name, column in own.items()}, len(keep)
-            if looks_across(e, own, n, alone):
-                raise factor_across(e)
 
     def survey(self, given: pd.DataFrame, place: Place, stage: str) -> TableSummary:
         """What one part shows; `stage` as of `settle`."""

@@ -8,17 +8,24 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glmclf.data.source import base
 from glmclf.data.source.base import Place, Source
-from glmclf.data.source.file_types import csv_dtypes
 from glmclf.data.source.paths import short
+from glmclf.data.table.frame import EXACT
 from glmclf.errors import DataError
+
+DEFAULT_TEXT = pd.Series(["text"]).dtype
+NUMBERS, TRUTH, TEXT, NOTHING = "numbers", "True and False", "text", "nothing"  # what the fields of a part are
 
 
 class Csv(Source):
-    """A CSV file, read in parts of `ROWS` rows; columns have the types that the whole file has at once.
+    """A CSV file, read in parts of `ROWS` rows.
+
+    Columns hold in all parts what they hold in the first one: numbers, True and False, or text. Where that is text,
+    numbers are read as text, too; other differences are errors.
 
     Parameters
     ----------
@@ -27,19 +34,38 @@ class Csv(Source):
 
     def __init__(self, path: Any):
         self.path, self.kind = os.fspath(path), f'CSV "{short(path)}"'
-        self._dtypes: dict[Any, Any] | None = None
+        self._text: dict[Any, type] | None = None
+        self._whole = True  # to be read with all columns, which refuses lines with too many fields
         with self._named():
             self.names = list(pd.read_csv(self.path, nrows=0).columns)
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
-        if self._dtypes is None:  # of all columns, which also refuses lines with too many fields
-            self._dtypes = csv_dtypes(self._read)
-        wanted = None if columns is None else set(columns).__contains__  # a list would shift columns beside an index
-        for number, table in enumerate(self._read(usecols=wanted, dtype=self._dtypes)):
-            yield table, Place(number, f"part {number + 1} (rows from {number * base.ROWS})")
+        if self._text is None:
+            first = next(self._read(), pd.DataFrame())
+            self._text = {name: str for name, column in first.items() if _typed(column)[1] == TEXT}
+        used = self.names if columns is None else columns
+        wanted = None if columns is None or self._whole else set(columns).__contains__  # a list would shift columns
+        held: dict[Any, tuple[str, Place]] = {}  # what columns hold, and where that was first seen
+        for number, table in enumerate(self._read(usecols=wanted, dtype=self._text)):
+            place = Place(number, f"part {number + 1} (rows from {number * base.ROWS})")
+            made = {name: _typed(table[name]) for name in used if name in table}
+            for name, (_, kind) in made.items():
+                if kind != NOTHING and held.setdefault(name, (kind, place))[0] != kind:
+                    raise self._of_two_kinds(name, *held[name], kind, place)
+            index = table.index if isinstance(table.index, pd.RangeIndex) else _typed(table.index.to_series())[0]
+            yield pd.DataFrame({name: column.array for name, (column, _) in made.items()}, index=index), place
+        self._whole = False
+
+    def _of_two_kinds(self, name: Any, kind: str, first: Place, other: str, place: Place) -> DataError:
+        return DataError(
+            f'{self.kind}: column "{name}" holds {kind} in {first} and {other} in {place}, but a column of a file that '
+            "is read in parts has one type. Write it in one way, or say its type: pass a function without arguments "
+            f'that returns pandas.read_csv("{short(self.path)}", dtype={{"{name}": str}}, chunksize={base.ROWS})'
+        )
 
     def _read(self, **how: Any) -> Iterator[pd.DataFrame]:
-        with self._named(), pd.read_csv(self.path, chunksize=base.ROWS, low_memory=False, **how) as parts:
+        options = {"chunksize": base.ROWS, "low_memory": False, "dtype_backend": "numpy_nullable", **how}
+        with self._named(), pd.read_csv(self.path, **options) as parts:
             yield from parts
 
     @contextlib.contextmanager
@@ -55,3 +81,32 @@ class Csv(Source):
             ) from None
         except (OSError, ValueError, EOFError, OverflowError, zlib.error) as error:
             raise DataError(f"{self.kind} cannot be read: {' '.join(str(error).split())}") from None
+
+
+def _typed(column: pd.Series) -> tuple[pd.Series, str]:
+    """A column as `pandas.read_csv` gives it by default, but for whole numbers beside missing ones that floats do not
+    hold; and what it holds."""
+    dtype: Any = column.dtype
+    if not column.notna().any():
+        return column.astype(np.float64), NOTHING
+    if dtype.kind == "b":
+        return column.astype(object if column.isna().any() else bool), TRUTH
+    if dtype.kind in "iu":
+        if not column.isna().any():
+            return column.astype(np.dtype(dtype.kind + "8")), NUMBERS
+        beyond = (column >= EXACT).any() or (dtype.kind == "i" and (column <= -EXACT).any())
+        return column if beyond else column.astype(np.float64), NUMBERS
+    if dtype.kind == "f":
+        return column.astype(np.float64), NUMBERS
+    if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
+        return _from_text(column)
+    return column, TEXT
+
+
+def _from_text(column: pd.Series) -> tuple[pd.Series, str]:
+    """Whole numbers beyond 64 bits as floats; text as it is read by default."""
+    try:
+        float(column.iloc[int(column.notna().to_numpy().argmax())])
+        return pd.to_numeric(column).astype(np.float64), NUMBERS
+    except (ValueError, TypeError):
+        return column.astype(object).where(column.notna(), np.nan).astype(DEFAULT_TEXT), TEXT

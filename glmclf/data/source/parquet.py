@@ -14,8 +14,8 @@ import pandas as pd
 from glmclf.data.source import base
 from glmclf.data.source.base import Place, Source, needed
 from glmclf.data.source.digests import AGAIN
-from glmclf.data.source.file_types import one_schema
 from glmclf.data.source.paths import SUFFIXES, paths_of, short, suffix_of
+from glmclf.data.source.schema import one_schema
 from glmclf.data.table.frame import quoted, with_digits
 from glmclf.errors import DataError
 

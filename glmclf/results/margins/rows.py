@@ -473,6 +473,7 @@ class _NewParts:
     def __call__(self, f: Sum, beside: str | None) -> Any:
         from glmclf.data.formula.across import refuse_across  # which loads patsy
 
+        refuse_across(self._source.design)
         wanted = [*self._source.design.variables, self._source.offset_name, beside]
         columns = [name for name in dict.fromkeys(wanted) if name in self._rows.names]
 
@@ -480,7 +481,6 @@ class _NewParts:
             digests = Digests.of({name: table[name] for name in columns}).of_part(place.number)
             if not len(table):
                 return Watched(None, digests)
-            refuse_across(self._source.design, table)
             return Watched(f(rows_of_fit(self._source, table), table[beside] if beside else None), digests)
 
         return self._rows.ledger.checked(self._rows.sum(part, columns))

@@ -150,7 +150,7 @@ def _tally_of(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions, par
     if part:
         from glmclf.data.formula.across import refuse_across  # which loads patsy
 
-        refuse_across(model._design, newdata)
+        refuse_across(model._design)
     log_p, p, index = res._log_p(newdata, options.offset)
     given = _new_weights(model, options)
     left = None if model.formula is None else model._design.endog_name

@@ -1,0 +1,349 @@
+"""Code whose value in a row is of that row alone, as rows in parts ask for it: by its syntax, or by what is declared.
+
+A closed list decides, of operators, numpy's element-wise functions, methods of columns and transforms that remember
+their rows. Nothing is tried: of other code, and of functions of the caller's that are not declared to be `rowwise`, it
+is not known.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from glmclf.data.formula.expressions import (
+    FUNCTIONS,
+    NUMPY_NAMES,
+    Checker,
+    dotted,
+    parse,
+    refused,
+)
+from glmclf.errors import FormulaError
+
+MARK = "__glmclf_rowwise__"
+METHODS = frozenset(
+    "abs round clip between isin isna isnull notna notnull fillna astype map apply where mask to_numpy combine_first "
+    "eq ne lt le gt ge add sub mul div truediv floordiv mod pow radd rsub rmul rdiv rtruediv".split()
+)  # of a column
+FROM_OTHER_ROWS = frozenset({"method", "limit", "axis", "ambiguous", "by_row", "inplace"})  # keywords of METHODS
+ATTRIBUTES = frozenset({"values"})  # of a column
+OF_TEXT = frozenset(
+    "upper lower title capitalize swapcase casefold strip lstrip rstrip len contains startswith endswith match "
+    "fullmatch find rfind count replace slice get pad center ljust rjust zfill removeprefix removesuffix isalpha "
+    "isdigit isnumeric isdecimal isalnum isspace islower isupper istitle".split()
+)  # methods of x.str
+OF_DATES = frozenset(
+    "year month day hour minute second microsecond nanosecond dayofweek day_of_week weekday dayofyear day_of_year "
+    "quarter days_in_month daysinmonth is_month_start is_month_end is_quarter_start is_quarter_end is_year_start "
+    "is_year_end is_leap_year date time days seconds total_seconds floor ceil round normalize day_name month_name "
+    "strftime".split()
+)  # attributes and methods of x.dt
+TYPES = frozenset({"float", "int", "str", "bool"})
+TYPE_NAMES = TYPES | {"float32", "float64", "int32", "int64", "Int64", "Float64", "boolean", "string"}
+OF_ROWS = {"isin": 0, "digitize": 0, "interp": 0, "searchsorted": 1}  # of numpy's: the argument that is of the rows
+WITH_SETTINGS = {
+    "round": {"decimals"}, "around": {"decimals"}, "asarray": {"dtype"}, "nan_to_num": {"nan", "posinf", "neginf"}
+}  # fmt: skip  # of numpy's: keywords beside the argument of the rows
+BUILT_IN = frozenset({"abs", "round"})
+ALL_OF_ROWS = frozenset({"te", "I", "Q"})  # transforms that take no settings, or columns only
+
+
+def rowwise(function: Callable) -> Callable:
+    """Declare that a function's value in a row is of that row alone, so that formulas over data in parts may use it.
+
+    Parameters
+    ----------
+    function : callable
+        Of columns, one value for each row. Its value in a row must not depend on other rows (a mean, a rank, a lag):
+        it is called for each part of the data by itself, and nothing checks it.
+
+    Returns
+    -------
+    callable
+        The function; it is pickled, saved and loaded as any function.
+
+    Raises
+    ------
+    TypeError
+        This is no function, or a transform that remembers rows.
+
+    See Also
+    --------
+    Logit.from_formula : `data=` that comes in parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glmclf
+    >>> fair = glmclf.datasets.load("fair")
+    >>> @glmclf.rowwise
+    ... def early(age, years):
+    ...     return np.where(age - years < 20, 1.0, 0.0)
+    >>> halves = lambda: iter([fair[:3000], fair[3000:]])
+    >>> res = glmclf.Logit.from_formula("I(affairs > 0) ~ early(age, yrs_married)", halves).fit()
+    >>> res.params.round(3).to_dict()
+    {'Intercept': -0.83, 'early(age, yrs_married)': 0.299}
+    """
+    if not callable(function) or hasattr(function, "__patsy_stateful_transform__"):
+        what = "remembers rows" if callable(function) else f"is of type {type(function).__name__}"
+        raise TypeError(f"rowwise() takes a function of columns, of each row alone; this {what}")
+    try:
+        setattr(function, MARK, True)
+    except (AttributeError, TypeError):  # of functions that are not written in Python, and of methods
+        return function if is_rowwise(function) else Declared(function)
+    return function
+
+
+class Declared:
+    """A function that is declared to be `rowwise` and cannot hold the mark itself.
+
+    Parameters
+    ----------
+    function : callable
+    """
+
+    def __init__(self, function: Callable):
+        self.function, self.__name__ = function, getattr(function, "__name__", type(function).__name__)
+        setattr(self, MARK, True)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+def is_rowwise(function: Any) -> bool:
+    """Whether a function is element-wise by its type, or is declared to be `rowwise`."""
+    return (isinstance(function, np.ufunc) and function.signature is None) or getattr(function, MARK, False) is True
+
+
+def alone(
+    code: str,
+    columns: Collection[str],
+    caller: Mapping[str, Any],
+    functions: Collection[str] = (),
+    attributes: Collection[str] = ATTRIBUTES,
+) -> bool:
+    """Whether the value of each row is of that row alone, by the code and by what functions are declared to be.
+
+    Parameters
+    ----------
+    code : str
+    columns : collection of str
+    caller : mapping
+        Variables of the caller's that are in the code.
+    functions : collection of str
+        Names of other functions that are element-wise.
+    attributes : collection of str
+        Attributes of columns that may be taken.
+
+    Examples
+    --------
+    >>> alone("g.str.upper() == 'A'", ["g"], {}), alone("x.fillna(x.mean())", ["x"], {})
+    (True, False)
+    """
+    return not unknown(code, columns, caller, functions, attributes)
+
+
+def function_in(piece: str, caller: Mapping[str, Any]) -> str:
+    """The function of the caller's that a piece of code is, or calls by its name; empty where it is none."""
+    node = parse(piece)
+    name = dotted(node.func if isinstance(node, ast.Call) else node)
+    return name if callable(caller.get(name)) else ""
+
+
+def unknown(
+    code: str,
+    columns: Collection[str],
+    caller: Mapping[str, Any],
+    functions: Collection[str] = (),
+    attributes: Collection[str] = ATTRIBUTES,
+) -> str:
+    """The first piece of code of which it is not known to be of each row alone; empty where there is none."""
+    try:
+        _Alone(set(columns), caller, set(functions), attributes).visit(parse(code))
+    except FormulaError as error:
+        return getattr(error, "piece", "") or code
+    except RecursionError:
+        return code
+    return ""
+
+
+class _Alone(Checker):
+    """Refuses code that is not, by its syntax and what is declared, of each row alone."""
+
+    def __init__(self, columns: set[str], caller: Mapping[str, Any], functions: set[str], attributes: Collection[str]):
+        kinds = (list, tuple, set, frozenset, dict)
+        plain = {name: value for name, value in caller.items() if isinstance(value, kinds) or np.isscalar(value)}
+        super().__init__(columns, functions | BUILT_IN, plain)
+        self.caller, self.attributes = caller, attributes
+
+    def visit(self, node: ast.AST) -> None:
+        try:
+            super().visit(node)
+        except FormulaError as error:
+            error.piece = getattr(error, "piece", None) or ast.unparse(node)  # type: ignore[attr-defined]
+            raise
+
+    def _name(self, node: ast.Name) -> None:
+        super()._name(node)
+        if node.id not in self.columns and isinstance(self.constants.get(node.id), (list, tuple, set, dict)):
+            raise _off(node)  # beside a column it would be a value a row
+
+    def _list(self, node: ast.List | ast.Tuple) -> None:
+        raise _off(node)
+
+    _tuple = _list
+
+    def _compare(self, node: ast.Compare) -> None:
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            self.visit(node.left)
+            self._setting(node.comparators[0])
+        else:
+            super()._compare(node)
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        if self._accessor(node) == "dt" and node.attr in OF_DATES:
+            return
+        if node.attr in self.attributes and self._uses_columns(node):
+            self.visit(node.value)
+        elif not np.isscalar(self._of_caller(node)):
+            super()._attribute(node)
+
+    def _subscript(self, node: ast.Subscript) -> None:
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "str":
+            self.visit(node.value.value)
+            self._setting(node.slice)
+        elif not np.isscalar(self._of_caller(node)):
+            raise _off(node)
+
+    def _of_caller(self, node: ast.AST) -> Any:
+        """What a name of the caller's or of numpy is, or an attribute or a constant item of it; None of other code."""
+        if isinstance(node, ast.Name):
+            return None if node.id in self.columns else np if node.id in NUMPY_NAMES else self.caller.get(node.id)
+        if not isinstance(node, (ast.Attribute, ast.Subscript)) or (owner := self._of_caller(node.value)) is None:
+            return None
+        if isinstance(node, ast.Attribute):
+            return getattr(owner, node.attr, None)
+        try:
+            return owner[node.slice.value] if isinstance(node.slice, ast.Constant) else None
+        except Exception:  # of whatever has no such item
+            return None
+
+    def _accessor(self, node: ast.Attribute) -> str:
+        """``str`` or ``dt``, through which this is got from a column; empty if through neither."""
+        through = node.value
+        if not isinstance(through, ast.Attribute) or through.attr not in ("str", "dt"):
+            return ""
+        self.visit(through.value)
+        return through.attr
+
+    def _call(self, node: ast.Call) -> None:
+        given, name = [*node.args, *(k.value for k in node.keywords)], dotted(node.func)
+        root, _, rest = name.partition(".")
+        if any(k.arg is None for k in node.keywords):
+            raise _off(node)
+        if root in NUMPY_NAMES - self.columns and rest:
+            self._numpy(node, rest)
+        elif (function := self._of_caller(node.func)) is not None:
+            self._declared(node, function)
+        elif isinstance(node.func, ast.Attribute):
+            self._method(node, node.func)
+        elif name in FUNCTIONS - ALL_OF_ROWS and node.args:
+            self.visit(node.args[0])
+            for argument in given[1:]:
+                if self._uses_columns(argument):
+                    self.visit(argument)
+        else:
+            super()._call(node)
+
+    def _declared(self, node: ast.Call, function: Any) -> None:
+        """A function of the caller's, of columns and numbers."""
+        if not is_rowwise(function):
+            raise _off(node)
+        if isinstance(function, np.ufunc) and (node.keywords or len(node.args) > function.nin):
+            raise _off(node)  # the argument after these would be written into
+        for argument in (*node.args, *(k.value for k in node.keywords)):
+            self.visit(argument)
+
+    def _numpy(self, node: ast.Call, name: str) -> None:
+        if name in OF_ROWS and len(node.args) > OF_ROWS[name]:
+            for i, argument in enumerate(node.args):
+                (self.visit if i == OF_ROWS[name] else self._setting)(argument)
+            for keyword in node.keywords:
+                self._setting(keyword.value)
+        elif name == "column_stack" and len(node.args) == 1 and isinstance(node.args[0], (ast.List, ast.Tuple)):
+            for column in node.args[0].elts:
+                self.visit(column)
+        elif name in WITH_SETTINGS and len(node.args) <= 1 + (name == "round"):
+            for argument in node.args:
+                self.visit(argument)
+            for keyword in node.keywords:
+                if keyword.arg not in WITH_SETTINGS[name]:
+                    raise _off(node)
+                self._setting(keyword.value)
+        else:
+            super()._call(node)
+
+    def _method(self, node: ast.Call, method: ast.Attribute) -> None:
+        accessor = self._accessor(method)
+        if accessor:
+            if method.attr not in (OF_TEXT if accessor == "str" else OF_DATES):
+                raise _off(node)
+        else:
+            self.visit(method.value)
+            if method.attr not in METHODS:
+                raise _off(node)
+        if not FROM_OTHER_ROWS.isdisjoint(k.arg for k in node.keywords):
+            raise _off(node)
+        for argument in (*node.args, *(k.value for k in node.keywords)):
+            if method.attr == "astype" and not accessor:
+                self._type(argument)
+            elif method.attr in ("map", "apply") and not accessor:
+                self._mapping(argument, method.attr == "map")
+            elif accessor or method.attr == "isin":
+                self._setting(argument)
+            else:
+                self.visit(argument)
+
+    def _type(self, node: ast.AST) -> None:
+        if not (getattr(node, "id", None) in TYPES - self.columns or getattr(node, "value", None) in TYPE_NAMES):
+            raise _off(node)
+
+    def _mapping(self, node: ast.expr, table: bool) -> None:
+        """What gives a value of each value: a function of one, or a table of such."""
+        if isinstance(node, ast.Lambda):
+            self._lambda(node)
+        elif getattr(node, "id", None) not in TYPES - self.columns and not is_rowwise(self._of_caller(node)):
+            self._setting(node)
+            if not table or callable(self._of_caller(node)):
+                raise _off(node)
+
+    def _lambda(self, node: ast.Lambda) -> None:
+        """Of its own argument, numbers, declared functions and what Python has built in."""
+        own = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
+        for name in ast.walk(node):
+            if isinstance(name, ast.Name) and name.id not in own:
+                value = self._of_caller(name)
+                built_in = value is np or (value is None and hasattr(builtins, name.id) and name.id not in self.columns)
+                if not built_in and not np.isscalar(value) and not is_rowwise(value):
+                    raise _off(name)
+
+    def _setting(self, node: ast.AST) -> None:
+        """Any code without columns: a number, a list, edges."""
+        if self._uses_columns(node):
+            raise _off(node)
+
+    def _uses_columns(self, node: ast.AST) -> bool:
+        nodes = list(ast.walk(node))
+        quoted = any(isinstance(n, ast.Call) and dotted(n.func) == "Q" for n in nodes)
+        return quoted or any(isinstance(n, ast.Name) and n.id in self.columns for n in nodes)
+
+
+def _off(node: ast.AST) -> FormulaError:
+    """The error of a piece of code that is not on the list."""
+    error = refused(node)
+    error.piece = ast.unparse(node)  # type: ignore[attr-defined]
+    return error
