@@ -150,7 +150,7 @@ class FeatureReader(Reader):
         settle(self.together, reading.table, reading.rows, self.left, None, "before")
         return _own_rows(some[0], reading.table, reading.rows, None, "before")[0]
 
-    def settled(self, given: pd.DataFrame, place: Place, stage: str) -> Settled:
+    def settled(self, given: pd.DataFrame, stage: str) -> Settled:
         """Each factor's values: on the rows where all have one, or each on its own rows; `stage` as of `settle`."""
         reading = self.read(given)
         rows, table = reading.rows, reading.table

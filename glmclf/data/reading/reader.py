@@ -106,7 +106,7 @@ class Reader:
         groups = {name: frame[name] for name in self.beside if name not in table}
         return Digests.of(table | groups | {self.extras[keyword]: values for keyword, values in beside.items()})
 
-    def settled(self, given: pd.DataFrame, place: Place, stage: str) -> Settled:
+    def settled(self, given: pd.DataFrame, stage: str) -> Settled:
         """The rows of a part that are complete, and what the factors are there; `stage` as of `settle`."""
         reading = self.read(given)
         times = None if self.part else reading.beside.get("freq_weights")
@@ -115,7 +115,7 @@ class Reader:
 
     def survey(self, given: pd.DataFrame, place: Place, stage: str) -> TableSummary:
         """What one part shows; `stage` as of `settle`."""
-        return self.summary(self.settled(given, place, stage), place)
+        return self.summary(self.settled(given, stage), place)
 
     def summary(self, settled: Settled, place: Place) -> TableSummary:
         """What settled rows show."""

@@ -48,7 +48,7 @@ class OneTable(Source):
     def settled(self, reader: Any) -> Any:
         """What a reader's `settled` makes of the table: made once, and remembered."""
         if self._settled is None:
-            self._settled = reader.settled(self.frame, WHOLE, "whole")
+            self._settled = reader.settled(self.frame, "whole")
         return self._settled
 
     def first(self, columns: list[str] | None = None) -> pd.DataFrame:
