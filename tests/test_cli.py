@@ -16,6 +16,7 @@ from glmclf import __main__ as command
 from glmclf import datasets, registry
 
 SPECTOR = ["logit", "spector", "GRADE ~ GPA + TUCE + PSI"]
+REGRESSIONS = ", ".join(registry.lower_case(*registry.REGRESSIONS))
 SURVEY = pathlib.Path(__file__).parent / "data" / "survey.csv"
 
 
@@ -455,7 +456,7 @@ def test_formats_of_generative_models(shell, model, form, mark):
     ("naivebayes", ["--divisor", "mle"], ["--divisor", "lda, qda"]),
     ("naivebayes", ["--ridge", "1"], ["--ridge", "lda, qda"]),
     ("naivebayes", ["--target", "diag"], ["--target", "lda, qda"]),
-    ("qda", ["--bias-reduction", "exact"], ["--bias-reduction is for logit, probit, cloglog, mnlogit, lda; qda"]),
+    ("qda", ["--bias-reduction", "exact"], [f"--bias-reduction is for {REGRESSIONS}, lda; qda"]),
     ("mnlogit", ["--discriminant"], ["--discriminant", "naivebayes"]),
     ("naivebayes", ["--families", "bill_length_mm"], ["--families", "feature=family"]),
     ("naivebayes", ["--families", ""], ["--families", "feature=family"]),
