@@ -231,7 +231,9 @@ def test_an_ordinary_fit_loads_what_it_needs(loaded, fit):
     others = ["core.gaussian", "core.naive_bayes", "core.penalised", "core.fit.bias", "core.separation",
               "core.fit.constraints", "data.design.codec", "data.reading.features", "inference.generative",
               "inference.profile", "inference.covariance.resampling", "models.discriminant",
-              "models.naive_bayes", "results.generative", "results.regression.path", "results.regression.penalized"]
+              "models.naive_bayes", "results.generative", "results.regression.path", "results.regression.penalized",
+              "results.diagnostics.goodness_of_fit", "results.diagnostics.residuals", "results.hypotheses.pairwise",
+              "results.margins.rows", "results.performance.rows"]
     found = loaded(fit)
     assert "glmclf.core.fit.solvers" in found
     assert not {f"glmclf.{name}" for name in others} & found

@@ -29,9 +29,8 @@ UPWARDS = {  # what is left to mend; both lists only shrink
     "results/tables imports results/comparison",
 }
 TWICE = {
-    "Cells", "Comparison", "Covariance", "Digits", "Dual", "Factor", "Gaussian",
-    "Groups", "Moments", "Multinomial", "Outcomes", "Part", "Place", "Rows",
-    "Sent", "Shown", "Source", "Spread", "Streamed", "Sums", "_Line", "_Sums",
+    "Cells", "Digits", "Factor", "Gaussian", "Groups", "Multinomial", "Part", "Rows",
+    "Sent", "Shown", "Source", "Streamed", "Sums", "_Line",
 }
 SIZE = 20  # files of a folder that one takes in at a glance
 

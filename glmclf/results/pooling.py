@@ -22,7 +22,7 @@ from glmclf.results.tables.frames import notebook
 from glmclf.results.wald import WaldInference
 
 if TYPE_CHECKING:
-    from glmclf.results.tables.summary import Summary
+    from glmclf.results.tables.render import Summary
 
 
 class PooledTests:
@@ -316,8 +316,9 @@ class PooledResults(WaldInference):
             `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`.
         """
         from glmclf.results.tables import summary as layout
+        from glmclf.results.tables.render import table_classes
 
-        names, result = [str(name) for name in self.model.exog_names], layout._classes()["Summary"]()
+        names, result = [str(name) for name in self.model.exog_names], table_classes()["Summary"]()
         result.tables.append(self._header_table(layout))
         tables = layout._coefficients(self, names, alpha, exponentiate, str(self.model.endog_names))
         for table in tables:
@@ -341,19 +342,21 @@ class PooledResults(WaldInference):
 
     def _header_table(self, layout: Any) -> Any:
         owner = getattr(self.results[0], "_parent", self.results[0]).model
-        facts = [
-            ("Dep. Variable:", str(self.model.endog_names), "Data Sets:", str(self.m)),
-            ("Model:", type(owner).__name__, "No. Observations:", layout.count(self.nobs)),
-            ("Method:", "Rubin's rules", "Df Complete Data:", layout.count(self.df_complete)),
-            ("Covariance Type:", self.cov_type, "Largest FMI:", f"{np.nanmax(self._own.fmi):.4f}"),
+        left = [
+            ("Dep. Variable:", str(self.model.endog_names)),
+            ("Model:", type(owner).__name__),
+            ("Method:", "Rubin's rules"),
+            ("Covariance Type:", self.cov_type),
         ]
-        rows = [(value, f"  {key}", text) for _, value, key, text in facts]
-        title = f"{type(owner).__name__} Results, Pooled over {self.m} Data Sets"
-        table = layout._classes()["Table"](rows, None, [label for label, *_ in facts], title=title)
-        for row in table:
-            row[2].datatype = "stub"
-        table.widths = layout.TOP_WIDTHS
-        return table
+        right = [
+            ("Data Sets:", str(self.m)),
+            ("No. Observations:", layout.count(self.nobs)),
+            ("Df Complete Data:", layout.count(self.df_complete)),
+            ("Largest FMI:", f"{np.nanmax(self._own.fmi):.4f}"),
+        ]
+        return layout.two_columns(
+            left, right, f"{type(owner).__name__} Results, Pooled over {self.m} Data Sets"
+        )
 
     def _table_cells(self, alpha: float, exponentiate: bool) -> tuple[list[str], list[tuple[str, ...]]]:
         from glmclf.results.tables.summary import _table_cells

@@ -443,7 +443,7 @@ def test_draws():
 
 
 def test_many_repeated_rows_are_drawn_by_their_law(monkeypatch):
-    monkeypatch.setattr("glmclf.inference.covariance.resampling.EXPANDED", 5)
+    monkeypatch.setattr("glmclf.inference.covariance.resampling.MAX_DRAWN_ONE_BY_ONE", 5)
     w = drawn(3, np.array([4.0, 0, 9]), None, np.random.default_rng(1))
     assert w.sum() == 13 and w[1] == 0
 
@@ -507,6 +507,17 @@ def test_finite_coefficients_of_a_separated_fit(model):
     G = full[1:].T @ full[:-1]
     V = A @ (full.T @ full + 0.5 * (G + G.T)) @ A
     close(res.with_cov("HAC", maxlags=1).bse["x1"], np.sqrt(V[1, 1]), 1e-8)
+
+
+@pytest.mark.parametrize("keywords", [{}, {"freq_weights": "times"}, {"weights": "sw"}])
+def test_leverages_of_a_separated_fit_to_parts(keywords):
+    """The mean leverage is that of the rows that are not decided, wherever these are."""
+    t = toy().assign(z=lambda f: np.where((f.y == "yes") & (f.x2 > 2), 1, 0))
+    with pytest.warns(SeparationWarning):
+        parts = Logit.from_formula("y ~ x1 + z", lambda: iter([t[:50], t[50:90], t[90:]]), **keywords).fit()
+    rest = make("Logit", "y ~ x1", t[t.z == 0], **keywords).fit()
+    for kind in LEVERAGE:
+        close(parts.with_cov(kind).bse["x1"], rest.with_cov(kind).bse["x1"], 1e-11)
 
 
 @models

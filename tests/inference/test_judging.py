@@ -11,7 +11,7 @@ import glmclf
 from glmclf.core.numerics import folds
 from glmclf.core.numerics.folds import deal
 from glmclf.inference.performance import accuracy, calibration, roc, validation
-from glmclf.inference.performance.accuracy import Outcomes
+from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.recalibration import in_the_large, recalibrate
 
 
@@ -119,15 +119,15 @@ def test_several_classes_as_pROC():
 TABLE = np.array([[75, 1, 4], [5, 4, 1], [0, 0, 10]])  # Fleiss (1981), of which statsmodels' kappa has the SAS output
 
 
-def judge(T, alpha=0.05):
+def measures(T, alpha=0.05):
     observed, predicted = np.repeat(np.indices(T.shape).reshape(2, -1), T.ravel(), axis=1)
-    return accuracy.Judge(accuracy.Table.of(Outcomes(np.eye(len(T))[observed]), predicted), alpha)
+    return accuracy.TableMeasures(accuracy.Table.of(ObservedOutcomes(np.eye(len(T))[observed]), predicted), alpha)
 
 
 def test_kappa_as_statsmodels():
     from statsmodels.stats.inter_rater import cohens_kappa
 
-    theirs, ours = cohens_kappa(TABLE), judge(TABLE).agreement()["kappa"]
+    theirs, ours = cohens_kappa(TABLE), measures(TABLE).agreement()["kappa"]
     assert_allclose(ours, [theirs.kappa, theirs.std_kappa, theirs.kappa_low, theirs.kappa_upp], rtol=1e-10)
 
 
@@ -159,7 +159,7 @@ def f1_of_last(*cells):
 @pytest.mark.parametrize("T", [TABLE, np.array([[20, 3], [5, 9]])])
 def test_delta_method_by_mpmath(T):
     """The multinomial delta method with derivatives taken in 30 digits."""
-    found, cells = judge(T), [int(c) for c in T.ravel()]
+    found, cells = measures(T), [int(c) for c in T.ravel()]
     with mpmath.workdps(30):
         for f, ours in ((mcc, found.agreement()["MCC"]), (f1_of_last, found.by_class(len(T) - 1)["F1"])):
             n = sum(cells)
@@ -173,16 +173,17 @@ def test_two_classes_are_a_case_of_several():
     """MCC is the phi coefficient; the weighted recall is the accuracy."""
     T = np.array([[20, 3], [5, 9]])
     chi2 = 37 * (20 * 9 - 15) ** 2 / (23 * 14 * 25 * 12)
-    assert_allclose(judge(T).agreement()["MCC"].estimate, np.sqrt(chi2 / 37))
-    averages = judge(TABLE).averages()
-    assert_allclose(averages["weighted", "sensitivity"][:2], judge(TABLE).accuracy()[:2])
-    assert_allclose(averages["macro", "sensitivity"][:2], judge(TABLE).agreement()["balanced accuracy"][:2])
+    assert_allclose(measures(T).agreement()["MCC"].estimate, np.sqrt(chi2 / 37))
+    averages = measures(TABLE).averages()
+    assert_allclose(averages["weighted", "sensitivity"][:2], measures(TABLE).accuracy()[:2])
+    assert_allclose(averages["macro", "sensitivity"][:2], measures(TABLE).agreement()["balanced accuracy"][:2])
 
 
 def test_what_is_never_predicted_has_no_ppv():
-    found = judge(np.array([[8, 0], [2, 0]])).by_class(1)
+    found = measures(np.array([[8, 0], [2, 0]])).by_class(1)
     assert np.isnan(found["PPV"]).all() and found["sensitivity"][:2] == (0.0, 0.0) and found["F1"].estimate == 0
-    assert found["sensitivity"].upper > 0.6 and np.isnan(judge(np.array([[8, 0], [2, 0]])).agreement()["MCC"].estimate)
+    without = measures(np.array([[8, 0], [2, 0]])).agreement()["MCC"]
+    assert found["sensitivity"].upper > 0.6 and np.isnan(without.estimate)
 
 
 # ---------------------------------------------------------------------------------------------------- areas written out
@@ -194,7 +195,7 @@ def toy(n, seed, ties=True):
 
 def test_area_and_delong_written_out():
     s, y, f = toy(90, 0)
-    o = Outcomes(np.column_stack([1 - y, y]), f)
+    o = ObservedOutcomes(np.column_stack([1 - y, y]), f)
     found = roc.area(roc.ranks(s, o), o)
     x, z = np.repeat(s[y == 1], f[y == 1].astype(int)), np.repeat(s[y == 0], f[y == 0].astype(int))
     wins = (x[:, None] > z) + 0.5 * (x[:, None] == z)
@@ -207,16 +208,16 @@ def test_hand_till_error_is_close_to_a_jackknife():
     rng = np.random.default_rng(4)
     y = rng.integers(0, 3, 80)
     scores = rng.normal(size=(80, 3)) + 0.8 * np.eye(3)[y]
-    found = roc.hand_till(scores, Outcomes(np.eye(3)[y]))
+    found = roc.hand_till(scores, ObservedOutcomes(np.eye(3)[y]))
     without = np.array(
-        [roc.hand_till(np.delete(scores, i, 0), Outcomes(np.eye(3)[np.delete(y, i)])).auc for i in range(80)]
+        [roc.hand_till(np.delete(scores, i, 0), ObservedOutcomes(np.eye(3)[np.delete(y, i)])).auc for i in range(80)]
     )
     assert_allclose(found.se, np.sqrt(79 / 80 * ((without - without.mean()) ** 2).sum()), rtol=0.02)
 
 
 def test_equal_rows_tie_though_rounding_parts_them():
     s = np.array([0.3, 0.1 + 0.2, np.inf, -np.inf, np.inf])
-    o = Outcomes(np.array([[1.0, 0], [0, 1], [0, 1], [1, 0], [1, 0]]))
+    o = ObservedOutcomes(np.array([[1.0, 0], [0, 1], [0, 1], [1, 0], [1, 0]]))
     found = roc.ranks(s, o)
     assert found.yes.tolist() == [1, 1, 0] and found.no.tolist() == [1, 1, 1]
     assert_allclose(roc.area(found, o).auc, (2.5 + 1.5) / 6)
@@ -225,13 +226,13 @@ def test_equal_rows_tie_though_rounding_parts_them():
 def test_average_precision_as_defined_by_scikit_learn():
     metrics = pytest.importorskip("sklearn.metrics")
     s, y, f = toy(200, 1)
-    o = Outcomes(np.column_stack([1 - y, y]), f)
+    o = ObservedOutcomes(np.column_stack([1 - y, y]), f)
     assert_allclose(roc.average_precision(roc.ranks(s, o)), metrics.average_precision_score(y, s, sample_weight=f))
 
 
 def test_brier_decomposition_adds_up():
     s, y, f = toy(300, 2)
-    p, o = 1 / (1 + np.exp(-s)), Outcomes(np.column_stack([1 - y, y]), f)
+    p, o = 1 / (1 + np.exp(-s)), ObservedOutcomes(np.column_stack([1 - y, y]), f)
     for method in ("quantile", "uniform"):
         b = calibration.brier(p, o, calibration.bins_of(p, o, 7, method))
         assert_allclose(b.reliability - b.resolution + b.uncertainty + b.within, b.score, rtol=1e-13)
@@ -243,7 +244,7 @@ def test_brier_decomposition_adds_up():
 def test_recalibration_is_a_logit():
     s, y, f = toy(300, 5, ties=False)
     log_p = np.column_stack([-np.logaddexp(0, s), -np.logaddexp(0, -s)])
-    o = Outcomes(np.column_stack([1 - y, y]), f)
+    o = ObservedOutcomes(np.column_stack([1 - y, y]), f)
     res = glmclf.Logit(y, np.column_stack([np.ones(300), s]), freq_weights=f).fit()
     found = recalibrate(log_p, o)
     assert_allclose([*found.intercepts, found.slope], res.params, rtol=1e-9)
@@ -255,7 +256,7 @@ def test_recalibration_is_a_logit():
 
 def test_predictions_that_separate_have_an_infinite_slope():
     log_p = np.log(np.array([[0.8, 0.2], [0.6, 0.4], [0.4, 0.6], [0.3, 0.7]]))
-    o = Outcomes(np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]))
+    o = ObservedOutcomes(np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]))
     assert recalibrate(log_p, o).slope == np.inf
     assert np.isnan(recalibrate(np.log(np.full((4, 2), 0.5)), o).slope)
 
@@ -264,7 +265,7 @@ def test_predictions_that_separate_have_an_infinite_slope():
 def test_recalibration_does_not_depend_on_the_scale_of_the_predictor(K):
     rng = np.random.default_rng(K)
     y = rng.integers(0, K, 200)
-    eta, o = rng.normal(size=(200, K)) + np.eye(K)[y], Outcomes(np.eye(K)[y], rng.integers(0, 3, 200) * 1.0)
+    eta, o = rng.normal(size=(200, K)) + np.eye(K)[y], ObservedOutcomes(np.eye(K)[y], rng.integers(0, 3, 200) * 1.0)
     with np.errstate(all="raise", under="ignore"):
         one, *others = (
             recalibrate(s * eta - np.logaddexp.reduce(s * eta, axis=1)[:, None], o) for s in (1, 1e-5, 1e3, 1e7)
@@ -281,7 +282,7 @@ def log_p_of(z):
 def test_recalibration_of_nearly_separated_predictions_in_mpmath():
     """One observation on the wrong side, by 1e-9: the score equations in 30 digits."""
     log_p, y = log_p_of(np.r_[-3, -2, -1, 1e-9, 0, 1, 2, 5.0]), np.r_[0, 0, 0, 0, 1, 1, 1, 1.0]
-    z, found = log_p[:, 1] - log_p[:, 0], recalibrate(log_p, Outcomes(np.column_stack([1 - y, y])))
+    z, found = log_p[:, 1] - log_p[:, 0], recalibrate(log_p, ObservedOutcomes(np.column_stack([1 - y, y])))
 
     def score(a, b):
         r = [v - 1 / (1 + mpmath.exp(-a - b * mpmath.mpf(t))) for v, t in zip(y, z)]
@@ -298,12 +299,12 @@ def test_separated_recalibration_has_a_limit():
     """What is left of the likelihood is between classes with equal predictors: one of three, two of three."""
     z, y = np.r_[-3, -2, 0, 0, 0, 1, 2.0], np.r_[0, 0, 0, 1, 1, 1, 1]
     for p, slope in ((log_p_of(z), np.inf), (log_p_of(-z), -np.inf)):
-        found = recalibrate(p, Outcomes(np.eye(2)[y]))
+        found = recalibrate(p, ObservedOutcomes(np.eye(2)[y]))
         assert found.slope == slope
         assert_allclose(found.llf, np.log(4 / 27), rtol=1e-12)
     eta = np.array([[3, 0, 0], [2, 1, 0], [1, 1, 0], [1, 1, 0], [1, 1, 0], [0, 3, 0], [0, 0, 2], [0, 0, 4.0]])
     found = recalibrate(
-        np.log(np.exp(eta) / np.exp(eta).sum(axis=1)[:, None]), Outcomes(np.eye(3)[[0, 0, 0, 1, 1, 1, 2, 2]])
+        np.log(np.exp(eta) / np.exp(eta).sum(axis=1)[:, None]), ObservedOutcomes(np.eye(3)[[0, 0, 0, 1, 1, 1, 2, 2]])
     )
     assert found.slope == np.inf
     assert_allclose(found.llf, np.log(4 / 27), rtol=1e-12)
@@ -313,7 +314,7 @@ def test_separated_recalibration_has_a_limit():
 def test_calibration_in_the_large_of_extreme_predictions(scale):
     """As many events are predicted as there are; bisected in 400 digits."""
     z, y = scale * np.r_[-3, -2, -1, 1.5, 0.5, 1, 2, 4, 5], np.r_[0, 0, 0, 0, 1, 1, 0, 0, 1.0]
-    found = in_the_large(log_p_of(z), Outcomes(np.column_stack([1 - y, y])))
+    found = in_the_large(log_p_of(z), ObservedOutcomes(np.column_stack([1 - y, y])))
     with mpmath.workdps(400):
         low, high = mpmath.mpf(-9 * scale), mpmath.mpf(9 * scale)
         for _ in range(120):
@@ -327,9 +328,9 @@ def test_calibration_in_the_large_of_extreme_predictions(scale):
 
 def test_net_benefit_written_out():
     s, y, f = toy(150, 6)
-    p, o = 1 / (1 + np.exp(-s)), Outcomes(np.column_stack([1 - y, y]), f)
+    p, o = 1 / (1 + np.exp(-s)), ObservedOutcomes(np.column_stack([1 - y, y]), f)
     t = np.array([0.3, 0.5])
-    value, se = roc.net_benefit(roc.Above.of(p, o, t), t)
+    value, se = roc.net_benefit(roc.ThresholdCounts.of(p, o, t), t)
     for t, v, e in zip((0.3, 0.5), value, se):
         gain = np.repeat((p > t) * (y - (1 - y) * t / (1 - t)), f.astype(int))
         assert_allclose([v, e], [gain.mean(), gain.std() / np.sqrt(len(gain))], rtol=1e-12)
@@ -340,7 +341,8 @@ def test_net_benefit_of_weighted_rows():
     s, y, f = toy(150, 7)
     p, w = 1 / (1 + np.exp(-s)), f / 1.7
     t = np.array([0.4])
-    value, se = roc.net_benefit(roc.Above.of(p, Outcomes(np.column_stack([1 - y, y]), w, False, True), t), t)
+    outcomes = ObservedOutcomes(np.column_stack([1 - y, y]), w, False, True)
+    value, se = roc.net_benefit(roc.ThresholdCounts.of(p, outcomes, t), t)
     gain = (p > 0.4) * (y - (1 - y) * 0.4 / 0.6)
     mean = w @ gain / w.sum()
     assert_allclose([value[0], se[0]], [mean, np.sqrt((w**2 * (gain - mean) ** 2).sum()) / w.sum()], rtol=1e-12)
@@ -353,7 +355,7 @@ def scored(K, rows=60, seed=0):
     p = rng.dirichlet(np.ones(K), rows).round(1) + 0.05
     y = rng.integers(0, K, rows)
     y[:K] = np.arange(K)
-    return np.log(p / p.sum(axis=1, keepdims=True)), Outcomes(
+    return np.log(p / p.sum(axis=1, keepdims=True)), ObservedOutcomes(
         np.eye(K)[y], rng.integers(0, 3, rows) + (np.arange(rows) < K)
     )
 
@@ -403,7 +405,7 @@ def test_without_information():
     for K in (2, 3):
         log_p, outcomes = scored(K)
         share = outcomes.sizes / outcomes.sizes.sum()
-        independent = Outcomes(np.tile(share, (len(log_p), 1)), outcomes.totals.sum(axis=1))
+        independent = ObservedOutcomes(np.tile(share, (len(log_p), 1)), outcomes.totals.sum(axis=1))
         found = validation.measures(log_p, independent)
         assert_allclose(validation.without_information(log_p, outcomes), found, rtol=1e-9, atol=1e-9)
 

@@ -317,7 +317,7 @@ def test_penalised_likelihood_with_several_maxima():
 def test_an_end_that_is_not_found_is_nan(monkeypatch):
     from glmclf.inference.profile import penalised as penalised_profile
 
-    monkeypatch.setattr(penalised_profile, "POINTS", 1)
+    monkeypatch.setattr(penalised_profile, "MAX_POINTS_OF_PATH", 1)
     res = Logit.from_formula("y ~ 1", SEVERAL).fit(bias_reduction="firth")
     with pytest.warns(glmclf.errors.InferenceWarning, match='"Intercept"'):
         assert res.conf_int(method="profile").isna().all(axis=None)

@@ -193,3 +193,17 @@ def test_needs_stand_above_the_function():
 def test_every_need_and_kind_is_used():
     refused = {refusal.kind for refusals in REFUSALS.values() for refusal in refusals}
     assert set(REFUSALS) == set(Needs) and refused | {*SPECIAL} == set(Kind)
+
+
+@pytest.mark.parametrize("name", ["stream", "several classes", "generative stream", "without rows"])
+def test_models_say_what_was_asked_for(name):
+    res, refused = fit(name), {}
+    for asked in public(type(res.model)):
+        if not asked.startswith(("fit", "from_")):
+            try:
+                found = getattr(res.model, asked)
+                _ = found(res.params) if inspect.ismethod(found) else found
+            except (TypeError, ValueError, NotImplementedError) as error:  # of arguments, and for other reasons
+                refused[asked] = str(error)
+    refused = {asked: words for asked, words in refused.items() if "needs the rows" in words}
+    assert "exog" in refused and all(words.startswith(asked) for asked, words in refused.items())

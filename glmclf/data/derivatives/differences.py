@@ -57,13 +57,13 @@ def _differentiated(at: Callable[[ndarray], ndarray], x: ndarray, step: ndarray)
 
     def tried(moved: ndarray) -> ndarray:
         try:
-            return at(moved)
+            return at(moved) - here  # exactly 0 where the function does not move
         except Exception:  # a function of the caller's may end where the data do
             return np.full(here.shape, np.nan)
 
     both, error_of_both = _best(tried, x, step, 0)
     right, error_of_right = _best(tried, x, step, 1)
-    steepest = np.fmax(np.abs(tried(x + step) - here), np.abs(here - tried(x - step))) / step[:, None]
+    steepest = np.fmax(np.abs(tried(x + step)), np.abs(tried(x - step))) / step[:, None]
     size = np.fmax(np.fmax(steepest, np.abs(both)), np.abs(right))
     size = np.fmax(size, ROUNDING / TOLERANCE * np.abs(here) / step[:, None])  # of a slope that is rounding alone
     smooth = (error_of_both <= TOLERANCE * size) & (error_of_right <= 100 * TOLERANCE * size)

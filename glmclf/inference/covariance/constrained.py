@@ -14,7 +14,7 @@ from glmclf.inference.covariance.influence import Influences, influence
 from glmclf.inference.covariance.leverage import Leverages
 from glmclf.inference.covariance.types import Context
 
-PIVOT = 1e-10  # of a constraint's largest coefficient: less is rounding
+ROUNDED_PIVOT = 1e-10  # of a constraint's largest coefficient: less is rounding
 
 
 def root_within(Q: ndarray, information: ndarray) -> ndarray:
@@ -42,7 +42,7 @@ def free_form(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
         if i == len(A):
             break
         best = i + int(np.abs(A[i:, j]).argmax())
-        if abs(A[best, j]) <= PIVOT:
+        if abs(A[best, j]) <= ROUNDED_PIVOT:
             continue
         A[[i, best]] = A[[best, i]]
         A[i] /= A[i, j]

@@ -12,8 +12,8 @@ from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.observations import linear_predictors
 
-ENTRIES = 2**21  # of the largest temporary array
-SINGLE = 1e-10  # one minus a leverage that is one to rounding
+MAX_ENTRIES = 2**21  # of the largest temporary array
+LEVERAGE_ONE = 1e-10  # one minus a leverage that is one to rounding
 
 
 def instead(n: float, p: int) -> str:
@@ -85,7 +85,7 @@ def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, freq
     """
     root, p, q = evaluation.factor.root, len(theta), objective.likelihood.n_eta
     blocks = objective.blocks
-    size = max(16, min(blocks.size, ENTRIES // (p * q)))
+    size = max(16, min(blocks.size, MAX_ENTRIES // (p * q)))
     parts = []
     for X, y, m, offset, weights in Blocks(*blocks.arrays, size=size):
         A = X.toarray()
@@ -140,9 +140,9 @@ def _rows(X: ndarray, u: ndarray, W: ndarray, root: ndarray) -> tuple[ndarray, n
 
 def _alone(WG: ndarray, trace: ndarray) -> ndarray:
     """Rows of leverage one, which alone determine a coefficient: without them there is no estimate."""
-    alone = trace > 1.0 - SINGLE
+    alone = trace > 1.0 - LEVERAGE_ONE
     if alone.any() and WG.shape[1] > 1:
-        alone[alone] = np.linalg.eigvals(WG[alone]).real.max(axis=1) > 1.0 - SINGLE
+        alone[alone] = np.linalg.eigvals(WG[alone]).real.max(axis=1) > 1.0 - LEVERAGE_ONE
     return alone
 
 

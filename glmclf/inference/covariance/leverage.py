@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.likelihood.objective import Largest, Objective
-from glmclf.inference.covariance.influence import ENTRIES, SINGLE, RowsError, instead, score_and_weight
+from glmclf.inference.covariance.influence import LEVERAGE_ONE, MAX_ENTRIES, RowsError, instead, score_and_weight
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ class Leverages:
 
     def _blocks(self) -> Any:
         """Rows in blocks whose arrays (n, q, p) are not too large."""
-        blocks = self.objective.blocks
-        return blocks.rechunk(max(16, min(blocks.size, ENTRIES // (len(self.theta) * self.objective.likelihood.n_eta))))
+        blocks, numbers_a_row = self.objective.blocks, len(self.theta) * self.objective.likelihood.n_eta
+        return blocks.rechunk(max(16, min(blocks.size, MAX_ENTRIES // numbers_a_row)))
 
     def _of_rows(self, X, y, m, offset, weights) -> tuple[ndarray, ndarray, ndarray, ndarray]:
         """X as an array, the score factor (n, q), W and G (n, q, q) of rows."""
@@ -145,7 +145,7 @@ def _divided(u: ndarray, W: ndarray, G: ndarray, delta: Callable[[ndarray], ndar
     values, vectors = np.linalg.eigh(W)
     half = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)
     h, U = np.linalg.eigh(half @ G @ half)
-    single = np.any(h > 1.0 - SINGLE, axis=1)
+    single = np.any(h > 1.0 - LEVERAGE_ONE, axis=1)
     c = 0.5 * delta(h.sum(axis=1))
     with np.errstate(divide="ignore", invalid="ignore"):
         f = np.where(h == 0.0, c[:, None], np.expm1(-c[:, None] * np.log1p(-h)) / h)

@@ -18,9 +18,9 @@ from glmclf.core.separation.search import find_cone
 from glmclf.errors import EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance.influence import RowsError, instead
 
-FEW = 0.5  # with fewer replications than this share a covariance says little
+MIN_SHARE_WITH_ESTIMATE = 0.5  # with fewer replications than this share a covariance says little
 TOL, MAXITER = 1e-20, 60
-EXPANDED = 10_000_000  # observations up to which those of a row of frequency weight f are drawn one by one
+MAX_DRAWN_ONE_BY_ONE = 10_000_000  # observations up to which those of a row of frequency weight f are drawn one by one
 REASONS = ("separated", "collinear", "not converged")
 
 
@@ -61,7 +61,7 @@ def drawn(n: int, times: ndarray | None, codes: ndarray | None, generator: np.ra
     if times is None:
         return np.bincount(generator.integers(0, n, n), minlength=n).astype(float)
     N = int(times.sum())
-    if N > EXPANDED:  # the same law, with other random numbers
+    if N > MAX_DRAWN_ONE_BY_ONE:  # the same law, with other random numbers
         return generator.multinomial(N, times / N).astype(float)
     ends = np.cumsum(times).astype(np.int64)
     return np.bincount(np.searchsorted(ends, generator.integers(0, N, N), side="right"), minlength=n).astype(float)
@@ -137,7 +137,7 @@ def bootstrap(
     drawn_one_by_one = ctx.frequency and codes is None
     found = replicate(ctx, (w if own is None or drawn_one_by_one else w * own for w in draws))
     lost = reps - len(found.estimates)
-    if len(found.estimates) < max(2, FEW * reps):
+    if len(found.estimates) < max(2, MIN_SHARE_WITH_ESTIMATE * reps):
         raise EstimationError(
             f'cov_type="bootstrap": only {len(found.estimates)} of {reps} replications have an estimate '
             f'({found.words}). Use "{instead(ctx.nobs, ctx.size)}", or a smaller model'

@@ -17,7 +17,7 @@ from glmclf.core.likelihood.objective import Evaluation, Factor, Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.leverage import LeverageRule, Leverages
 
-EXPANDED = 2**27  # entries of the scores of expanded rows
+MAX_EXPANDED_ENTRIES = 2**27  # entries of the scores of expanded rows
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ def spread(ctx: Context, V: ndarray) -> ndarray:
 
 def _check_expanded(ctx: Context | InfluenceContext) -> None:
     """Refuse scores of more observations than memory may hold."""
-    if ctx.frequency and ctx.nobs * ctx.size > EXPANDED:
+    if ctx.frequency and ctx.nobs * ctx.size > MAX_EXPANDED_ENTRIES:
         raise NotImplementedError(
             f'cov_type="HAC" with freq_weights= that add up to {ctx.nobs:g}: it takes the expanded rows one by one. '
             'Use "HC0"'

@@ -9,16 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
-from scipy.special import chdtrc, fdtrc
+from scipy.special import chdtrc
 
 from glmclf.core.gaussian.fit import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
+from glmclf.inference.generative.covariances import scatter_root
 from glmclf.inference.generative.leave_one_out import LeaveOneOut
-from glmclf.inference.generative.manova import scatter_root
+from glmclf.inference.hypotheses.records import f_tail
 
-SATURATED = 1e-12  # average weight of a chi-squared that is rounding
+SATURATED_WEIGHT = 1e-12  # average weight of a chi-squared that is rounding
 
 
 # ---------------------------------------------------------------------------------------------------- distances
@@ -83,7 +84,7 @@ def mahalanobis(moments: ClassMoments, root: ndarray | None = None) -> Mahalanob
     inverse = 1 / n[:, None] + 1 / n[None]
     F = squared * (nu - p + 1) / (inverse * p * nu)
     np.fill_diagonal(F, np.nan)
-    pvalue = np.where(np.isnan(F), np.nan, fdtrc(p, nu - p + 1, np.nan_to_num(F)))
+    pvalue = f_tail(F, p, nu - p + 1)
     unbiased = (nu - p - 1) / nu * squared - p * inverse if nu > p + 1 else np.full((K, K), np.nan)
     np.fill_diagonal(unbiased, 0.0)
     return Mahalanobis(squared, F, pvalue, unbiased, p, nu - p + 1)
@@ -150,7 +151,7 @@ def _typicality(g: Gaussian, distances: ndarray, width: int, y: ndarray | None =
     with np.errstate(divide="ignore", invalid="ignore"):
         F = distances / divisor * (df if spherical else df2) / g.p * n / (n + 1)
     valid = (n > 0) & (df2 > 0) & ~np.isnan(F)
-    return np.where(valid, fdtrc(g.p, np.where(valid, df2, 1.0), np.where(valid, F, 0.0)), np.nan)
+    return np.where(valid, f_tail(np.where(valid, F, 0.0), g.p, np.where(valid, df2, 1.0)), np.nan)
 
 
 # ---------------------------------------------------------------------------------------------------- error rates
@@ -230,17 +231,18 @@ class ErrorRates:
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _ErrorSums:
     resubstitution: ErrorCounts
     leave_one_out: ErrorCounts | None
     largest: ndarray
     n: float
 
-    def __add__(self, other: _Sums) -> _Sums:
+    def __add__(self, other: _ErrorSums) -> _ErrorSums:
         left = self.leave_one_out
         if left is not None and other.leave_one_out is not None:
             left = left + other.leave_one_out
-        return _Sums(self.resubstitution + other.resubstitution, left, self.largest + other.largest, self.n + other.n)
+        own = self.resubstitution + other.resubstitution
+        return _ErrorSums(own, left, self.largest + other.largest, self.n + other.n)
 
 
 def error_rates(
@@ -295,7 +297,7 @@ def error_rates(
         left = decisions(without.log_posterior(X, y, w), y, f) if without else None
         best = posterior.argmax(axis=1)
         largest = np.bincount(best, f * np.exp(posterior.max(axis=1)), gaussian.K)
-        return _Sums(decisions(posterior, y, f), left, largest, float(f.sum()))
+        return _ErrorSums(decisions(posterior, y, f), left, largest, float(f.sum()))
 
     s = blocks.sum(part)
     return ErrorRates(s.resubstitution, s.leave_one_out, s.largest, s.n, np.exp(gaussian.log_priors))
@@ -385,7 +387,7 @@ def compare_conditional(statistic: float, information: ndarray, difference: ndar
     R = np.linalg.cholesky(information / np.outer(scale, scale)).T * scale
     weights = np.linalg.eigvalsh(R @ difference @ R.T / n**2)[::-1]
     total, squares = float(weights.sum()), float((weights**2).sum())
-    if total <= SATURATED * len(weights):
+    if total <= SATURATED_WEIGHT * len(weights):
         return WeightedChiSquare(statistic, 0.0, 0.0, 1.0, weights)
     factor, df = squares / total, total**2 / squares
     return WeightedChiSquare(statistic, factor, df, float(chdtrc(df, max(statistic, 0.0) / factor)), weights)

@@ -21,7 +21,7 @@ from glmclf.core.naive_bayes.family import EPS
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 
 TABLES = ("bernoulli", "categorical")
-SINGULAR = 1e-12  # 1 - r^2 below this is rounding
+ROUNDED_REST_OF_CORRELATION = 1e-12  # 1 - r^2 below this is rounding
 
 
 class PairTest(NamedTuple):
@@ -148,7 +148,8 @@ def _of_numbers(families: Sequence[Family], levels: Any, X: ndarray) -> tuple[nd
             "poisson": 2 * (xlogy(sums, mean).sum(axis=0) - xlogy(total, grand)),
             "exponential": 2 * (N * np.log(grand) - xlogy(n, mean).sum(axis=0)),
         }
-        gaussian = np.where(constant | (share <= SINGULAR), np.nan, -N * np.log(np.minimum(share, 1.0)))
+        none = constant | (share <= ROUNDED_REST_OF_CORRELATION)
+        gaussian = np.where(none, np.nan, -N * np.log(np.minimum(share, 1.0)))
     G = np.where(normal, gaussian, 0.0)
     for j in np.flatnonzero(~normal).tolist():
         G[j] = found[families[j].name][j]
@@ -168,29 +169,8 @@ def _correlations(X: ndarray, f: ndarray) -> ndarray:
     with np.errstate(all="ignore"):
         spread = squares - sums**2 / n
         left = 1 - (products - sums * sums.T / n) ** 2 / (spread * spread.T)
-        G = np.where((left > SINGULAR) & (n > 2), -n * np.log(np.minimum(left, 1.0)), np.nan)
-        return np.where((left <= SINGULAR) & (n > 2) & (spread > 0) & (spread.T > 0), np.inf, G)
-
-
-def holm(p: ndarray) -> ndarray:
-    """p-values adjusted for their number; NaN stays, and does not count.
-
-    References
-    ----------
-    Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
-
-    Examples
-    --------
-    >>> holm(np.array([0.02, 0.01, np.nan, 0.5])).tolist()
-    [0.04, 0.03, nan, 0.5]
-    """
-    order = np.argsort(p)  # NaN last
-    m = int(np.count_nonzero(~np.isnan(p)))
-    stepped = np.full(len(p), np.nan)
-    stepped[:m] = np.minimum(np.maximum.accumulate(p[order[:m]] * np.arange(m, 0, -1)), 1.0)
-    out = np.empty(len(p))
-    out[order] = stepped
-    return out
+        G = np.where((left > ROUNDED_REST_OF_CORRELATION) & (n > 2), -n * np.log(np.minimum(left, 1.0)), np.nan)
+        return np.where((left <= ROUNDED_REST_OF_CORRELATION) & (n > 2) & (spread > 0) & (spread.T > 0), np.inf, G)
 
 
 # ---------------------------------------------------------------------------------------------------- joined pairs
@@ -242,7 +222,7 @@ def _bivariate(X: ndarray, y: ndarray, w: ndarray | None, K: int, both: ndarray,
     S = np.broadcast_to(scatter.sum(axis=0) / n.sum(), scatter.shape) if pooled else scatter / n[:, None, None]
     with np.errstate(divide="ignore", invalid="ignore"):  # constant among the rows that have both
         share = 1 - S[:, 0, 1] ** 2 / (S[:, 0, 0] * S[:, 1, 1])
-    if not (share > SINGULAR).all():
+    if not (share > ROUNDED_REST_OF_CORRELATION).all():
         return None
     out = np.empty((len(X), K))
     for k in range(K):

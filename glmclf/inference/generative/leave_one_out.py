@@ -18,9 +18,9 @@ from glmclf.core.gaussian.fit import Gaussian, log_softmax
 from glmclf.core.gaussian.moments import ClassMoments
 
 LOG_2PI = math.log(2 * math.pi)
-NOTHING_LEFT = 1e-10  # share of a determinant that is left without the row, below which it is rounding
-SINGULAR = 1e-12  # a tolerance below this is rounding of a scatter matrix
-CHUNK = 2_000_000  # numbers in the covariance matrices that are handled at a time
+ROUNDED_SHARE_OF_DETERMINANT = 1e-10  # share of a determinant that is left without the row, below which it is rounding
+ROUNDED_TOLERANCE = 1e-12  # a tolerance below this is rounding of a scatter matrix
+MAX_NUMBERS_AT_A_TIME = 2_000_000  # numbers in the covariance matrices that are handled at a time
 
 
 class Left(NamedTuple):
@@ -101,7 +101,7 @@ class LeaveOneOut:
         with np.errstate(divide="ignore", invalid="ignore"):
             c = g.counts[y] / np.where(rest > 0, rest, 1.0)
             distances, logdets, share = change(X, y, c, removed)
-        defined = (rest > 0) & (share > NOTHING_LEFT) & self._enough(y)
+        defined = (rest > 0) & (share > ROUNDED_SHARE_OF_DETERMINANT) & self._enough(y)
         distances[~defined] = logdets[~defined] = np.nan
         return Left(distances, logdets, defined)
 
@@ -157,7 +157,7 @@ class LeaveOneOut:
         """A covariance for each row, from the scatter without it."""
         g = self.gaussian
         distances, logdets, share = self._unchanged(X)
-        step = max(1, CHUNK // g.p**2)
+        step = max(1, MAX_NUMBERS_AT_A_TIME // g.p**2)
         for j in range(len(g.dispersions)):
             classes = np.arange(g.K) if g.pooled else np.array([j])
             rows = np.flatnonzero((y == j) | g.pooled)
@@ -224,7 +224,7 @@ def _factored(Sigma: ndarray, V: ndarray) -> tuple[ndarray, ndarray, ndarray]:
     scale = np.sqrt(np.where(variances > 0, variances, 1.0))
     C = Sigma / (scale[:, :, None] * scale[:, None, :])
     roots = np.linalg.eigvalsh(C)
-    positive = (variances > 0).all(axis=1) & (roots[:, 0] > SINGULAR)
+    positive = (variances > 0).all(axis=1) & (roots[:, 0] > ROUNDED_TOLERANCE)
     C[~positive] = np.eye(C.shape[1])
     U = V / scale[:, None, :]
     distances = np.einsum("nkp,npk->nk", U, np.linalg.solve(C, U.transpose(0, 2, 1)))

@@ -27,8 +27,8 @@ from glmclf.core.numerics import special as gammas
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.types import InfluenceContext
 
-NOTHING_LEFT = 1e-10  # share of a sum of squares that is left without the row, below which it is rounding
-CHUNK = 2_000_000  # numbers handled at a time
+ROUNDED_SHARE_OF_SQUARES = 1e-10  # share of a sum of squares that is left without the row, below which it is rounding
+MAX_NUMBERS_AT_A_TIME = 2_000_000  # numbers handled at a time
 
 
 # --------------------------------------------------------------------------------------------------------- parts
@@ -110,7 +110,7 @@ class Parts:
         q, packed = self.fit.K - 1, self.fit.packed(values)
         n = packed[0].shape[0]
         V = V.reshape(q, self.E, q, self.E).transpose(1, 0, 2, 3)
-        out, step = np.empty((n, q, q)), max(64, CHUNK // (q * q * self.E))
+        out, step = np.empty((n, q, q)), max(64, MAX_NUMBERS_AT_A_TIME // (q * q * self.E))
         for start in range(0, n, step):
             rows = slice(start, start + step)
             z = self.functions([v[rows] for v in packed], priors_free)
@@ -230,7 +230,7 @@ class PartsContext(InfluenceContext):
     ) -> PartsContext:
         """Of a fit and its rows: features as it packs them, classes, weights."""
         fit = parts.fit
-        blocks = blocks.rechunk(int(np.clip(CHUNK // ((fit.K - 1) * parts.E), 128, 16_384)))
+        blocks = blocks.rechunk(int(np.clip(MAX_NUMBERS_AT_A_TIME // ((fit.K - 1) * parts.E), 128, 16_384)))
 
         def psi(*block: Any) -> ndarray:
             return parts.influence(block[-2], block[:-2])
@@ -309,7 +309,7 @@ def _gaussian_without(f: Any, s: Squares, v: ndarray, y: ndarray, removed: ndarr
     n, r = s.n[y], removed[:, None]
     d, rest = x - s.mean[y], n - r
     left = s.squares[y] - r * n / rest * d * d
-    undefined = (rest <= 0) | (left <= NOTHING_LEFT * s.squares[y])
+    undefined = (rest <= 0) | (left <= ROUNDED_SHARE_OF_SQUARES * s.squares[y])
     variance = left / rest
     log_density = -0.5 * (LOG_2PI + np.log(variance) + (d * n / rest) ** 2 / variance)
     return _kept(log_density, np.isnan(x), undefined).sum(axis=1)
@@ -321,7 +321,7 @@ def _pooled_without(s: Any, v: ndarray, y: ndarray, removed: ndarray) -> ndarray
     n, r, within = s.n[y], removed[:, None], s.squares.sum(axis=0)
     d, rest = x - s.mean[y], n - r
     left = within - r * n / rest * d * d
-    undefined = (rest <= 0) | (left <= NOTHING_LEFT * within)
+    undefined = (rest <= 0) | (left <= ROUNDED_SHARE_OF_SQUARES * within)
     variance = left / (s.n.sum(axis=0) - r)
     out = np.empty((len(x), len(s.n)))
     for k in range(out.shape[1]):
@@ -335,8 +335,8 @@ def _pooled_without(s: Any, v: ndarray, y: ndarray, removed: ndarray) -> ndarray
 def _table_without(f: Any, s: Sums, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
     codes = f.family.codes(v)
     cell, n = f.cells[y, codes], f.n[y, 0]
-    left = np.where(cell - removed > NOTHING_LEFT * cell, cell - removed, 0.0)
-    undefined = n - removed <= NOTHING_LEFT * n
+    left = np.where(cell - removed > ROUNDED_SHARE_OF_SQUARES * cell, cell - removed, 0.0)
+    undefined = n - removed <= ROUNDED_SHARE_OF_SQUARES * n
     return _kept(np.log(left / (n - removed)), codes < 0, undefined)
 
 
@@ -345,17 +345,17 @@ def _multinomial_without(f: Any, s: Sums, v: ndarray, y: ndarray, removed: ndarr
     x = np.where(missing[:, None], 0.0, v)
     m, r = x.sum(axis=1), removed[:, None]
     cells, total = f.cells[y], f.n[y, 0] - removed * x.sum(axis=1)
-    left = np.where(cells - r * x > NOTHING_LEFT * cells, cells - r * x, 0.0)
+    left = np.where(cells - r * x > ROUNDED_SHARE_OF_SQUARES * cells, cells - r * x, 0.0)
     arrangements = gammaln(m + 1) - gammaln(x + 1).sum(axis=1)
     log_density = np.where(m > 0, xlogy(x, left / total[:, None]).sum(axis=1), 0.0) + arrangements
-    return _kept(log_density, missing, (m > 0) & (total <= NOTHING_LEFT * f.n[y, 0]))
+    return _kept(log_density, missing, (m > 0) & (total <= ROUNDED_SHARE_OF_SQUARES * f.n[y, 0]))
 
 
 def _mean_without(s: Sums, x: ndarray, y: ndarray, removed: ndarray) -> tuple[ndarray, ndarray]:
     """Mean of the class without the row, and the weight that is left."""
     total, rest = s.sums[y, 0], s.n[y] - removed
     left = total - removed * x
-    return np.where(left > NOTHING_LEFT * total, left, 0.0) / rest, rest
+    return np.where(left > ROUNDED_SHARE_OF_SQUARES * total, left, 0.0) / rest, rest
 
 
 def _poisson_without(f: Any, s: Sums, x: ndarray, y: ndarray, removed: ndarray) -> ndarray:
@@ -375,7 +375,7 @@ def _gamma_without(f: Any, s: Logs, x: ndarray, y: ndarray, removed: ndarray) ->
     rest = s.n[y] - removed
     mean = s.mean[y] - (x - s.mean[y]) * removed / rest
     left = s.excess[y] + rest * gammas.log_excess(mean, s.mean[y]) + removed * gammas.log_excess(x, s.mean[y])
-    undefined = (rest <= 0) | (mean <= 0) | (left <= NOTHING_LEFT * s.excess[y])
+    undefined = (rest <= 0) | (mean <= 0) | (left <= ROUNDED_SHARE_OF_SQUARES * s.excess[y])
     shape = gammas.gamma_shape(np.where(undefined, np.nan, left / rest))
     log_density = gammas.stirling(shape) - np.log(x) + shape * gammas.log_excess(x, mean)
     return _kept(log_density, np.isnan(x), undefined)

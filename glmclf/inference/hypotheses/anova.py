@@ -16,7 +16,7 @@ TYPES = (3, 2, 1)
 TESTS = ("LR", "wald", "score")
 
 
-class Comparison(NamedTuple):
+class TermComparison(NamedTuple):
     """The test of one term: the model with the columns `larger` against that without the term's own.
 
     Attributes
@@ -38,7 +38,7 @@ class Comparison(NamedTuple):
 
 def comparisons(
     kind: int, columns: Mapping[str, ndarray], factors: Mapping[str, frozenset], skip: str | None = None
-) -> list[Comparison]:
+) -> list[TermComparison]:
     """The comparisons that a table of type 1, 2 or 3 consists of.
 
     Parameters
@@ -55,7 +55,7 @@ def comparisons(
 
     Returns
     -------
-    list of Comparison
+    list of TermComparison
         One a term.
 
     References
@@ -74,7 +74,7 @@ def comparisons(
         else:
             model = names
         larger = np.sort(np.concatenate([columns[other] for other in model]))
-        out.append(Comparison(name, larger, np.setdiff1d(larger, columns[name])))
+        out.append(TermComparison(name, larger, np.setdiff1d(larger, columns[name])))
     return out
 
 

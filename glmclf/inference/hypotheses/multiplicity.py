@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
-from scipy.special import chdtrc, chdtri, fdtrc, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import chdtrc, chdtri, ndtr, ndtri, stdtr, stdtrit
 
 from glmclf.inference.hypotheses import wald
+from glmclf.inference.hypotheses.records import f_tail
 
 METHODS = ("holm", "sidak", "hs", "bonferroni", "tukey", "none")
-SCRAMBLES, POINTS, LEAST = 8, 2048, 256  # of each; fewer for many statistics, which are averaged over
-TABLE, NOTHING = 4096, 1e-20  # points of the law of the radius, and a share of its tail that is nothing
+SCRAMBLES = 8  # of the Sobol points
+MAX_SOBOL_POINTS, MIN_SOBOL_POINTS = 2048, 256  # of each; fewer for many statistics, which are averaged over
+RADIUS_POINTS = 4096  # of the law of the radius
+NO_SHARE_OF_TAIL = 1e-20  # of the radius, beyond which its law is not tabulated
 NEAR_ZERO = 1e-6  # a value that any statistic exceeds
 GRID = 17  # values of |z| between which probabilities of more contrasts are interpolated
 
@@ -112,6 +115,26 @@ def share_of_alpha(alpha: float, method: str, m: int) -> float:
     if method in ("bonferroni", "holm"):
         return alpha / m
     return -math.expm1(math.log1p(-alpha) / m) if method in ("sidak", "hs") else alpha
+
+
+def adjusted_pvalues(p: ndarray, method: str) -> ndarray:
+    """p-values adjusted for how many they are; NaN stays, and does not count.
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6, 65-70. Sidak (1967), Journal of the American Statistical
+    Association 62, 626-633.
+
+    Examples
+    --------
+    >>> from glmclf.inference.hypotheses.multiplicity import adjusted_pvalues
+    >>> adjusted_pvalues(np.array([0.02, 0.01, np.nan, 0.5]), "holm").tolist()
+    [0.04, 0.03, nan, 0.5]
+    """
+    known = ~np.isnan(p)
+    out = np.full(len(p), np.nan)
+    out[known] = _by_number(p[known], method)
+    return out
 
 
 def _by_number(p: ndarray, method: str) -> ndarray:
@@ -213,7 +236,7 @@ class JointTail:
 
         d = self.A.shape[1] + 1 + (self.df is not None)
         seeds = np.random.SeedSequence(self.seed).spawn(SCRAMBLES)
-        n = max(LEAST, POINTS >> max(0, (len(self.A) // 16).bit_length()))
+        n = max(MIN_SOBOL_POINTS, MAX_SOBOL_POINTS >> max(0, (len(self.A) // 16).bit_length()))
         draws = [qmc.Sobol(d, seed=np.random.default_rng(s)).random(n) for s in seeds]
         return [np.maximum(u, 2.0**-40) for u in draws]
 
@@ -222,12 +245,12 @@ class JointTail:
         r = self.A.shape[1]
 
         def beyond(x):
-            return chdtrc(r, x) if self.df is None else fdtrc(r, self.df, x / r)
+            return chdtrc(r, x) if self.df is None else f_tail(x / r, r, self.df)
 
         top = 2.0 * c * c
-        while beyond(top) > NOTHING * beyond(c * c):
+        while beyond(top) > NO_SHARE_OF_TAIL * beyond(c * c):
             top *= 2.0
-        x = np.geomspace(c * c, top, TABLE)
+        x = np.geomspace(c * c, top, RADIUS_POINTS)
         return np.log(x), np.log(np.maximum(beyond(x), np.finfo(float).tiny))
 
     def _share(self, c: float, u: ndarray, law: tuple[ndarray, ndarray]) -> float:

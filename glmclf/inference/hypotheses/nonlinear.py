@@ -11,39 +11,37 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import expit, logit, ndtr, ndtri
 
+from glmclf.core.numerics.partials import PARTIALS
+
 NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?", re.IGNORECASE)
 QUOTED = r"\"[^\"]*\"|'[^']*'|`[^`]*`"
-DEPENDENT = 1e-11  # of a gradient's length, that others leave: rounding
+DEPENDENT_GRADIENT = 1e-11  # of a gradient's length, that others leave: rounding
 PLACE = re.compile(r"_p(\d+)_")
 
-Function = tuple[Callable[[Any], Any], Callable[[Any], Any]]
-_PHI = (ndtr, lambda x: np.exp(-0.5 * x * x) / np.sqrt(2.0 * np.pi))
-_EXPIT = (expit, lambda x: expit(x) * expit(-x))
-_LOG = (np.log, lambda x: 1.0 / x)
-# each function with its derivative; nothing else can be called
-FUNCTIONS: dict[str, Function] = {
-    "exp": (np.exp, np.exp),
-    "expm1": (np.expm1, np.exp),
-    "log": _LOG,
-    "ln": _LOG,
-    "log1p": (np.log1p, lambda x: 1.0 / (1.0 + x)),
-    "log2": (np.log2, lambda x: 1.0 / (x * np.log(2.0))),
-    "log10": (np.log10, lambda x: 1.0 / (x * np.log(10.0))),
-    "sqrt": (np.sqrt, lambda x: 0.5 / np.sqrt(x)),
-    "abs": (np.abs, lambda x: np.sign(x) if x else np.nan),
-    "sin": (np.sin, np.cos),
-    "cos": (np.cos, lambda x: -np.sin(x)),
-    "tan": (np.tan, lambda x: 1.0 / np.cos(x) ** 2),
-    "arctan": (np.arctan, lambda x: 1.0 / (1.0 + x * x)),
-    "sinh": (np.sinh, np.cosh),
-    "cosh": (np.cosh, np.sinh),
-    "tanh": (np.tanh, lambda x: 1.0 / np.cosh(x) ** 2),
-    "expit": _EXPIT,
-    "invlogit": _EXPIT,
-    "logit": (logit, lambda x: 1.0 / (x * (1.0 - x))),
-    "ndtr": _PHI,
-    "normal": _PHI,
-    "ndtri": (ndtri, lambda x: 1.0 / _PHI[1](ndtri(x))),
+#: what can be called, by the name that it has; nothing else can
+FUNCTIONS: dict[str, np.ufunc] = {
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "log": np.log,
+    "ln": np.log,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "log10": np.log10,
+    "sqrt": np.sqrt,
+    "abs": np.absolute,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "arctan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "expit": expit,
+    "invlogit": expit,
+    "logit": logit,
+    "ndtr": ndtr,
+    "normal": ndtr,
+    "ndtri": ndtri,
 }
 
 
@@ -76,15 +74,15 @@ def check_independent(functions: Sequence[NonlinearFunction]) -> None:
     G = G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), np.finfo(float).tiny)
     for i in range(1, len(G)):
         others = np.linalg.lstsq(G[:i].T, G[i], rcond=None)[0]
-        if np.linalg.norm(G[i] - others @ G[:i]) <= DEPENDENT:
-            used = [f.text for f, share in zip(functions, others, strict=False) if abs(share) > DEPENDENT]
+        if np.linalg.norm(G[i] - others @ G[:i]) <= DEPENDENT_GRADIENT:
+            used = [f.text for f, share in zip(functions, others, strict=False) if abs(share) > DEPENDENT_GRADIENT]
             raise ValueError(
                 f"the gradients of {', '.join(used)} and {functions[i].text} are linearly dependent at the estimate: "
                 "to the delta method they are one function, and have no joint test. Leave one out"
             )
 
 
-class Dual(NamedTuple):
+class Differentiated(NamedTuple):
     """A value and its gradient, None of a constant."""
 
     value: float
@@ -130,7 +128,7 @@ def functions(text: str, names: Sequence[str], theta: ndarray) -> list[Nonlinear
         sides = [_evaluated(side, names, theta) for side in _split(part.replace("==", "="), "=")]
         words = _named(part.strip(), names)
         if len(sides) == 1:
-            sides.append(Dual(0.0, None))
+            sides.append(Differentiated(0.0, None))
         if len(sides) > 2:
             raise ValueError(f"{words!r} has more than one =: write one equation after the other, with commas")
         (a, da), (b, db) = sides if sides[0].gradient is not None else reversed(sides)
@@ -183,7 +181,7 @@ def _split(code: str, sign: str) -> list[str]:
     return parts
 
 
-def _evaluated(code: str, names: Sequence[str], theta: ndarray) -> Dual:
+def _evaluated(code: str, names: Sequence[str], theta: ndarray) -> Differentiated:
     words = _named(code.strip(), names)
     if not words:
         raise ValueError(f"an expression is empty; the parameters are {list(names)}")
@@ -207,7 +205,7 @@ class Walk:
     def __init__(self, names: Sequence[str], theta: ndarray):
         self.names, self.theta = names, theta
 
-    def of(self, node: ast.expr) -> Dual:
+    def of(self, node: ast.expr) -> Differentiated:
         """Value and gradient of a node, which must be finite."""
         out = self._of(node)
         if not np.isfinite(out.value):
@@ -216,14 +214,14 @@ class Walk:
             raise ValueError(f"{self._words(node)!r} has no derivative at the estimate")
         return out
 
-    def _of(self, node: ast.expr) -> Dual:
+    def _of(self, node: ast.expr) -> Differentiated:
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
-            return Dual(_float(node.value), None)
+            return Differentiated(_float(node.value), None)
         if isinstance(node, ast.Name):
             return self._parameter(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
             a = self.of(node.operand)
-            return a if isinstance(node.op, ast.UAdd) else Dual(-a.value, _times(-1.0, a.gradient))
+            return a if isinstance(node.op, ast.UAdd) else Differentiated(-a.value, _times(-1.0, a.gradient))
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
             return OPERATIONS[type(node.op)](self.of(node.left), self.of(node.right))
         if isinstance(node, ast.Call):
@@ -233,16 +231,16 @@ class Walk:
             f"{', '.join(FUNCTIONS)}, and the parameters {list(self.names)}; quote such as hold signs"
         )
 
-    def _parameter(self, node: ast.Name) -> Dual:
+    def _parameter(self, node: ast.Name) -> Differentiated:
         match = PLACE.fullmatch(node.id)
         if match is None or int(match.group(1)) >= len(self.names):
             raise ValueError(f"{node.id!r} is no parameter; the parameters are {list(self.names)}")
         i = int(match.group(1))
         if not np.isfinite(self.theta[i]):
             raise ValueError(f"the estimate of {self.names[i]!r} is {self.theta[i]}: a function of it has no test")
-        return Dual(float(self.theta[i]), np.eye(1, len(self.theta), i)[0])
+        return Differentiated(float(self.theta[i]), np.eye(1, len(self.theta), i)[0])
 
-    def _call(self, node: ast.Call) -> Dual:
+    def _call(self, node: ast.Call) -> Differentiated:
         f = node.func
         if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id == "np":
             f = ast.Name(f.attr)
@@ -250,14 +248,21 @@ class Walk:
             raise ValueError(f"{self._words(node)!r}: the functions are {', '.join(FUNCTIONS)}")
         if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
             raise ValueError(f"{self._words(node)!r}: {f.id} takes one argument")
-        function, derivative = FUNCTIONS[f.id]
-        a = self.of(node.args[0])
+        function, a = FUNCTIONS[f.id], self.of(node.args[0])
         at = np.float64(a.value)
-        slope = None if a.gradient is None else float(derivative(at))
-        return Dual(float(function(at)), None if slope is None else _times(slope, a.gradient))
+        value = function(at)
+        slope = None if a.gradient is None else float(_slope(function, value, at))
+        return Differentiated(float(value), None if slope is None else _times(slope, a.gradient))
 
     def _words(self, node: ast.AST) -> str:
         return _named(ast.unparse(node), self.names)
+
+
+def _slope(function: np.ufunc, value: Any, at: Any) -> Any:
+    """Derivative of a function; NaN of the absolute value at 0, which has none."""
+    if function is np.absolute:
+        return np.sign(at) if at else np.nan
+    return PARTIALS[function][0](value, at)
 
 
 def _float(value: float) -> float:
@@ -275,28 +280,28 @@ def _plus(a: ndarray | None, b: ndarray | None) -> ndarray | None:
     return b if a is None else a if b is None else a + b
 
 
-def _product(a: Dual, b: Dual) -> Dual:
-    return Dual(a.value * b.value, _plus(_times(b.value, a.gradient), _times(a.value, b.gradient)))
+def _product(a: Differentiated, b: Differentiated) -> Differentiated:
+    return Differentiated(a.value * b.value, _plus(_times(b.value, a.gradient), _times(a.value, b.gradient)))
 
 
-def _ratio(a: Dual, b: Dual) -> Dual:
+def _ratio(a: Differentiated, b: Differentiated) -> Differentiated:
     if b.value == 0:
-        return Dual(float("nan"), None)
+        return Differentiated(float("nan"), None)
     ratio = a.value / b.value
-    return Dual(ratio, _plus(_times(1.0 / b.value, a.gradient), _times(-ratio / b.value, b.gradient)))
+    return Differentiated(ratio, _plus(_times(1.0 / b.value, a.gradient), _times(-ratio / b.value, b.gradient)))
 
 
-def _power(a: Dual, b: Dual) -> Dual:
+def _power(a: Differentiated, b: Differentiated) -> Differentiated:
     base, exponent = np.float64(a.value), np.float64(b.value)
     value = float(base**exponent)
     first = None if a.gradient is None else _times(float(exponent * base ** (exponent - 1.0)), a.gradient)
     second = None if b.gradient is None else _times(value * float(np.log(base)), b.gradient)
-    return Dual(value, _plus(first, second))
+    return Differentiated(value, _plus(first, second))
 
 
-OPERATIONS: dict[type, Callable[[Dual, Dual], Dual]] = {
-    ast.Add: lambda a, b: Dual(a.value + b.value, _plus(a.gradient, b.gradient)),
-    ast.Sub: lambda a, b: Dual(a.value - b.value, _plus(a.gradient, _times(-1.0, b.gradient))),
+OPERATIONS: dict[type, Callable[[Differentiated, Differentiated], Differentiated]] = {
+    ast.Add: lambda a, b: Differentiated(a.value + b.value, _plus(a.gradient, b.gradient)),
+    ast.Sub: lambda a, b: Differentiated(a.value - b.value, _plus(a.gradient, _times(-1.0, b.gradient))),
     ast.Mult: _product,
     ast.Div: _ratio,
     ast.Pow: _power,

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
-from scipy.special import fdtrc
 
 from glmclf.inference.hypotheses import wald
+from glmclf.inference.hypotheses.records import f_tail
 
 
 class Pooled(NamedTuple):
@@ -143,7 +143,7 @@ def joint_test(distances: ndarray, covariances: ndarray, df: float = math.inf) -
     scale = np.sqrt(np.diagonal(U))
     r = (1.0 + 1.0 / m) * float(np.trace(np.linalg.solve(U / np.outer(scale, scale), B / np.outer(scale, scale)))) / k
     statistic, denominator = form / (k * (1.0 + r)), denominator_df(r, k, m, df)
-    return PooledWald(statistic, _f_tail(statistic, k, denominator), k, denominator, r)
+    return PooledWald(statistic, float(f_tail(statistic, k, denominator)), k, denominator, r)
 
 
 def denominator_df(r: float, k: int, m: int, df: float) -> float:
@@ -196,12 +196,3 @@ def _of_infinite_data(r: float, k: int, t: int) -> float:
     if t > 4 and k > 1:
         return 4.0 + (t - 4.0) * (1.0 + (1.0 - 2.0 / t) / r) ** 2
     return 0.5 * t * (1.0 + 1.0 / k) * (1.0 + 1.0 / r) ** 2
-
-
-def _f_tail(statistic: float, k: int, denominator: float) -> float:
-    """P(F > statistic), by chi-squared where the denominator has more degrees of freedom than matter."""
-    if denominator > 1e12:
-        from scipy.special import chdtrc
-
-        return float(chdtrc(k, k * statistic))
-    return float(fdtrc(k, denominator, statistic))

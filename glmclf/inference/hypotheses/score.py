@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
@@ -11,23 +10,8 @@ from scipy.linalg import cho_solve
 from scipy.special import chdtrc
 
 from glmclf.core.likelihood.objective import Factor
+from glmclf.inference.hypotheses.records import ScoreTest
 from glmclf.inference.hypotheses.wald import quadratic_form
-
-
-class ScoreTest(NamedTuple):
-    """Result of a score test.
-
-    Attributes
-    ----------
-    statistic : float
-        Chi-squared.
-    pvalue : float
-    df : int
-    """
-
-    statistic: float
-    pvalue: float
-    df: int
 
 
 def score_test(score: ndarray, information: ndarray, tested: ndarray, meat: ndarray | None = None) -> ScoreTest:

@@ -10,36 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import qr, solve_triangular
-from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from glmclf.errors import InferenceWarning, warn
+from glmclf.inference.hypotheses.records import LRTest, f_tail
 
 if TYPE_CHECKING:
     from statsmodels.stats.contrast import ContrastResults
 
 EPS = float(np.finfo(float).eps)
 CONSTANTS = ("Intercept", "const")
-
-
-class LRTest(NamedTuple):
-    """A likelihood-ratio test: the statistic, its p-value and its degrees of freedom."""
-
-    statistic: float
-    pvalue: float
-    df: int
-
-
-class WaldTest(NamedTuple):
-    """A joint Wald test: the chi-squared statistic, its p-value and its degrees of freedom."""
-
-    statistic: float
-    pvalue: float
-    df: int
 
 
 @dataclass(frozen=True)
@@ -532,7 +517,7 @@ def _term_tests(names: list[str], rows: ndarray, df: float | None) -> TermTests:
     with np.errstate(divide="ignore", invalid="ignore"):
         if df is not None:
             statistic = statistic / size
-        pvalue = chdtrc(size, statistic) if df is None else fdtrc(size, df, statistic)
+        pvalue = chdtrc(size, statistic) if df is None else f_tail(statistic, size, df)
     pvalue = np.where(np.isnan(statistic), np.nan, pvalue)
     return TermTests(names, statistic, pvalue, size.astype(int), df)
 

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from glmclf.core.numerics import seeds
 from glmclf.inference.hypotheses.multiplicity import JointTail, critical_value, pvalues
-from glmclf.inference.margins.averages import Covariance
+from glmclf.inference.margins.delta import DeltaCovariance
 
 if TYPE_CHECKING:
     from glmclf.core.likelihood.links import Link
@@ -27,14 +27,14 @@ class Comparisons(NamedTuple):
     ----------
     centre : (m,) ndarray
         Differences, or logs of ratios.
-    covariance : Covariance
+    covariance : DeltaCovariance
         Theirs.
     exponential : bool
         Whether the comparison is exp(centre), whose null value is 1.
     """
 
     centre: ndarray
-    covariance: Covariance
+    covariance: DeltaCovariance
     exponential: bool
 
 
@@ -51,9 +51,9 @@ def compare(p: Probabilities, first: ndarray, second: ndarray, kind: str) -> Com
     --------
     >>> import numpy as np
     >>> from glmclf.inference.margins.contrasts import Probabilities, compare
-    >>> from glmclf.inference.margins.averages import Covariance
+    >>> from glmclf.inference.margins.delta import DeltaCovariance
     >>> p, J = np.array([0.5, 0.8]), np.eye(2)
-    >>> estimates = Probabilities(Covariance(J, np.eye(2)), np.log(p), np.log1p(-p), J / p, -J / (1 - p))
+    >>> estimates = Probabilities(DeltaCovariance(J, np.eye(2)), np.log(p), np.log1p(-p), J / p, -J / (1 - p))
     >>> found = compare(estimates, np.array([0]), np.array([1]), "odds ratio")
     >>> np.exp(found.centre).round(4)
     array([4.])
@@ -77,14 +77,14 @@ class Probabilities(NamedTuple):
 
     Attributes
     ----------
-    covariance : Covariance
+    covariance : DeltaCovariance
         Of the probabilities.
     log_p, log_q : (E,) ndarray
     by_p, by_q : (E, p) ndarray
         Gradients of the logs in the parameters.
     """
 
-    covariance: Covariance
+    covariance: DeltaCovariance
     log_p: ndarray
     log_q: ndarray
     by_p: ndarray

@@ -15,7 +15,7 @@ from glmclf.inference.hypotheses.wald import critical_value
 STEP = 1e-30  # of a complex-step derivative, which has no cancellation
 
 
-class Outcomes(NamedTuple):
+class ObservedOutcomes(NamedTuple):
     """What was observed in each row, and what a row counts for.
 
     Attributes
@@ -60,20 +60,20 @@ class Outcomes(NamedTuple):
             return np.ones(len(self.counts))
         return self.weights if self.frequency else self.weights**2
 
-    def one_against_rest(self, k: int) -> Outcomes:
+    def one_against_rest(self, k: int) -> ObservedOutcomes:
         """Two columns: other classes, and class k."""
         own = self.counts[:, k]
         return self._replace(counts=np.column_stack([self.counts.sum(axis=1) - own, own]))
 
-    def of_classes(self, classes: list[int]) -> Outcomes:
+    def of_classes(self, classes: list[int]) -> ObservedOutcomes:
         """These columns alone."""
         return self._replace(counts=self.counts[:, classes])
 
-    def times(self, weights: ndarray) -> Outcomes:
+    def times(self, weights: ndarray) -> ObservedOutcomes:
         """The same rows with other weights."""
         return self._replace(weights=weights)
 
-    def rows(self, rows: ndarray) -> Outcomes:
+    def rows(self, rows: ndarray) -> ObservedOutcomes:
         """Some rows."""
         return self._replace(counts=self.counts[rows], weights=None if self.weights is None else self.weights[rows])
 
@@ -126,7 +126,7 @@ class Table:
     squares: ndarray | None
 
     @classmethod
-    def of(cls, outcomes: Outcomes, predicted: ndarray) -> Table:
+    def of(cls, outcomes: ObservedOutcomes, predicted: ndarray) -> Table:
         """Of some rows, and the class that each is predicted to be of."""
         K = outcomes.counts.shape[1]
         cells = np.array([np.bincount(predicted, t, minlength=K) for t in outcomes.totals.T])
@@ -293,7 +293,7 @@ PROPORTIONS: dict[str, Callable[[ndarray], ndarray]] = {
 }
 
 
-class Judge:
+class TableMeasures:
     """Measures of one classification table.
 
     Parameters

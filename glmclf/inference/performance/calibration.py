@@ -13,8 +13,9 @@ from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
+from glmclf.core.numerics.quantiles import at_ranks
 from glmclf.core.rows.blocks import Blocks
-from glmclf.inference.performance.accuracy import Outcomes
+from glmclf.inference.performance.accuracy import ObservedOutcomes
 
 KNOTS = {4: (0.05, 0.35, 0.65, 0.95), 3: (0.1, 0.5, 0.9)}  # quantiles (Harrell 2015, table 2.3)
 
@@ -58,12 +59,8 @@ def log_odds(log_p: ndarray) -> ndarray:
 def quantiles(x: ndarray, weights: ndarray, q: ndarray) -> ndarray:
     """Quantiles of type 7 (R's) of values that stand for `weights` equal ones each."""
     order = np.argsort(x, kind="stable")
-    value, count = x[order], np.cumsum(weights[order])
-    h = (count[-1] - 1) * np.asarray(q)
-    count = count * (1 - 1e-13)  # a sum of weights may round to more than it is
-    last = len(x) - 1
-    low, high = (value[np.minimum(np.searchsorted(count, i, side="right"), last)] for i in (np.floor(h), np.ceil(h)))
-    return low + (h - np.floor(h)) * (high - low)
+    count = np.cumsum(weights[order])
+    return at_ranks(x[order], count, (count[-1] - 1) * np.asarray(q))
 
 
 def spline(x: ndarray, knots: ndarray) -> ndarray:
@@ -81,7 +78,7 @@ def spline(x: ndarray, knots: ndarray) -> ndarray:
     return np.column_stack([x, *parts])
 
 
-def smooth(logit: ndarray, outcomes: Outcomes) -> ndarray | None:
+def smooth(logit: ndarray, outcomes: ObservedOutcomes) -> ndarray | None:
     """Probability of the event given the predicted one: a logit model on a restricted cubic spline of its logit.
 
     Four knots at the quantiles .05, .35, .65 and .95 of the observations; three at .1, .5 and .9, or a line, where
@@ -116,13 +113,13 @@ def smooth(logit: ndarray, outcomes: Outcomes) -> ndarray | None:
     return LogitLink().cdf(X @ found.theta) if found.fit.converged and not found.vanished else None
 
 
-def _times(outcomes: Outcomes) -> ndarray:
+def _times(outcomes: ObservedOutcomes) -> ndarray:
     """Observations that each row stands for; sampling weights on the scale of the rows."""
     m = outcomes.totals.sum(axis=1)
     return m if outcomes.frequency else m * (outcomes.counts.sum() / m.sum())
 
 
-def distances(p: ndarray, smoothed: ndarray, outcomes: Outcomes) -> tuple[float, float, float, float]:
+def distances(p: ndarray, smoothed: ndarray, outcomes: ObservedOutcomes) -> tuple[float, float, float, float]:
     """ICI, E50, E90, Emax: mean, median, 90th percentile and maximum of |smoothed - predicted| over observations."""
     d, times = np.abs(smoothed - p), _times(outcomes)
     E50, E90 = quantiles(d, times, np.array([0.5, 0.9]))
@@ -130,7 +127,7 @@ def distances(p: ndarray, smoothed: ndarray, outcomes: Outcomes) -> tuple[float,
 
 
 # ------------------------------------------------------------------------------------------------------------ bins
-def bins_of(p: ndarray, outcomes: Outcomes, bins: int, method: str) -> ndarray:
+def bins_of(p: ndarray, outcomes: ObservedOutcomes, bins: int, method: str) -> ndarray:
     """Bin of each row, numbered from 0: of equal numbers of observations ("quantile", equal probabilities together), or
     of equal width."""
     if method == "uniform":
@@ -142,7 +139,7 @@ def bins_of(p: ndarray, outcomes: Outcomes, bins: int, method: str) -> ndarray:
     return np.unique(code, return_inverse=True)[1].ravel()
 
 
-def brier(p: ndarray, outcomes: Outcomes, code: ndarray) -> Brier:
+def brier(p: ndarray, outcomes: ObservedOutcomes, code: ndarray) -> Brier:
     """Brier score mean (p - y)^2 of an event, and Murphy's decomposition over bins.
 
     reliability sum n_b (p_b - o_b)^2 / n, resolution sum n_b (o_b - o)^2 / n, uncertainty o (1 - o), with p_b and o_b
@@ -166,7 +163,7 @@ def brier(p: ndarray, outcomes: Outcomes, code: ndarray) -> Brier:
     return Brier(*score, reliability, resolution, float(share * (1 - share)), within)
 
 
-def mean_loss(losses: ndarray, outcomes: Outcomes) -> Score:
+def mean_loss(losses: ndarray, outcomes: ObservedOutcomes) -> Score:
     """Mean of a loss (n, K) of each class in each row, and its standard error; inf where a possible row has that."""
     totals = outcomes.totals
     n = totals.sum()
@@ -177,18 +174,18 @@ def mean_loss(losses: ndarray, outcomes: Outcomes) -> Score:
     return Score(value, float(np.sqrt(outcomes.variance(np.where(totals > 0, (used - value) / n, 0.0)))))
 
 
-def log_score(log_p: ndarray, outcomes: Outcomes) -> Score:
+def log_score(log_p: ndarray, outcomes: ObservedOutcomes) -> Score:
     """Mean of -log p of the class observed, in nats."""
     return mean_loss(-log_p, outcomes)
 
 
-def brier_of_classes(p: ndarray, outcomes: Outcomes) -> Score:
+def brier_of_classes(p: ndarray, outcomes: ObservedOutcomes) -> Score:
     """Mean over observations of sum_k (p_k - [y = k])^2, Brier's score of several classes: twice that of an event."""
     squares = (p**2).sum(axis=1)[:, None]
     return mean_loss(squares - 2 * p + 1, outcomes)
 
 
-def spiegelhalter(p: ndarray, q: ndarray, outcomes: Outcomes) -> float:
+def spiegelhalter(p: ndarray, q: ndarray, outcomes: ObservedOutcomes) -> float:
     """z of sum (y - p)(1 - 2p) against its variance sum (1 - 2p)^2 p (1 - p) under perfect calibration.
 
     References

@@ -8,13 +8,13 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import expit, log_expit, logsumexp, xlogy
 
-from glmclf.inference.performance.accuracy import Outcomes
-from glmclf.inference.performance.roc import TIED
+from glmclf.inference.performance.accuracy import ObservedOutcomes
+from glmclf.inference.performance.roc import TIED_SCORES
 
 MOST_STEPS, TOL, HALF = 200, 1e-22, 0.5
-NEVER, NOTHING = -1e4, -1e300  # log odds of a probability of 0, log of a sum of nothing
-LEAST = 1e-6  # information of an observation that Newton's method is trusted with
-SUM = 1e-13  # what a sum of weights may round to, of its size
+LOG_ODDS_OF_NEVER, LOG_OF_NO_SUM = -1e4, -1e300  # log odds of a probability of 0, log of a sum of nothing
+MIN_INFORMATION_PER_OBSERVATION = 1e-6  # information of an observation that Newton's method is trusted with
+ROUNDED_SHARE_OF_SUM = 1e-13  # what a sum of weights may round to, of its size
 
 
 class Recalibration(NamedTuple):
@@ -46,7 +46,7 @@ class Maximum(NamedTuple):
     information: ndarray
 
 
-def recalibrate(log_p: ndarray, outcomes: Outcomes) -> Recalibration:
+def recalibrate(log_p: ndarray, outcomes: ObservedOutcomes) -> Recalibration:
     """Maximum likelihood recalibration of predicted probabilities.
 
     The predictor is standardised first: nothing but the slope depends on its scale. Standard errors are from the
@@ -64,7 +64,7 @@ def recalibrate(log_p: ndarray, outcomes: Outcomes) -> Recalibration:
     held = C.any(axis=0)
     if not held.all():
         z, C, outcomes = z[:, held], C[:, held], outcomes.rows(np.flatnonzero(held))
-    near = TIED * (1 + float(np.abs(z).max()))
+    near = TIED_SCORES * (1 + float(np.abs(z).max()))
     if (np.ptp(z, axis=1) <= near).all():  # a constant predictor has no slope
         return _without_estimate(K, np.nan, float(xlogy(outcomes.sizes, outcomes.sizes / outcomes.sizes.sum()).sum()))
     for sign, apart in zip((1, -1), _least_differences(z, C), strict=True):
@@ -113,7 +113,7 @@ def _limit(eta: ndarray, C: ndarray, near: float) -> float:
     rows = np.flatnonzero(tied.sum(axis=0) > 1)
     if not len(rows):
         return 0.0
-    C, z = C[:, rows], np.where(tied[:, rows], 0.0, NEVER)
+    C, z = C[:, rows], np.where(tied[:, rows], 0.0, LOG_ODDS_OF_NEVER)
     found = _maximum(np.r_[np.zeros(len(z) - 1), 1.0], z, C, np.arange(len(z)) < len(z) - 1)
     return np.nan if found is None else found.llf
 
@@ -189,7 +189,7 @@ def _evaluate_two(theta: ndarray, z: ndarray, no: ndarray, yes: ndarray) -> tupl
     return value, np.array([residual.sum(), residual @ z]), H
 
 
-def _recalibrated(found: Maximum, shift: ndarray, unit: float, z: ndarray, outcomes: Outcomes) -> Recalibration:
+def _recalibrated(found: Maximum, shift: ndarray, unit: float, z: ndarray, outcomes: ObservedOutcomes) -> Recalibration:
     """The estimate for z as it was given, and its standard errors."""
     theta, H = found.theta, found.information
     V = np.column_stack([_solved(H, e, np.ones(len(H), dtype=bool)) for e in np.eye(len(H))])
@@ -204,7 +204,7 @@ def _recalibrated(found: Maximum, shift: ndarray, unit: float, z: ndarray, outco
 
 
 # ------------------------------------------------------------------------------------------------------ in the large
-def in_the_large(log_p: ndarray, outcomes: Outcomes) -> Recalibration:
+def in_the_large(log_p: ndarray, outcomes: ObservedOutcomes) -> Recalibration:
     """The same of two classes with slope 1: the intercept at which as many events are predicted as there are.
 
     The standard error is inf where the information underflows.
@@ -216,7 +216,7 @@ def in_the_large(log_p: ndarray, outcomes: Outcomes) -> Recalibration:
     z, totals = log_p[:, 1] - log_p[:, 0], outcomes.totals
     m, (no, yes) = totals.sum(axis=1), outcomes.sizes
     found = _maximum(np.array([0.0, 1.0]), np.vstack([np.zeros(len(z)), z]), totals.T, np.array([True, False]))
-    if found is not None and found.information[0, 0] > LEAST * m.sum():
+    if found is not None and found.information[0, 0] > MIN_INFORMATION_PER_OBSERVATION * m.sum():
         a = float(found.theta[0])
     else:
         held, middle = m > 0, float(np.log(yes / no))
@@ -241,7 +241,7 @@ def _excess(a: float, z: ndarray, m: ndarray, yes: float) -> float:
     eta = a + z
     above = eta > 0
     surplus = float(m[above].sum() - yes)
-    if abs(surplus) <= SUM * m.sum():
+    if abs(surplus) <= ROUNDED_SHARE_OF_SUM * m.sum():
         surplus = 0.0
     terms = log_expit(-np.abs(eta)) + np.log(m)
     with np.errstate(divide="ignore"):
@@ -250,4 +250,4 @@ def _excess(a: float, z: ndarray, m: ndarray, yes: float) -> float:
 
 
 def _log_sum(terms: ndarray) -> float:
-    return float(logsumexp(terms)) if len(terms) else NOTHING
+    return float(logsumexp(terms)) if len(terms) else LOG_OF_NO_SUM

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from glmclf.inference.performance.accuracy import Outcomes
+from glmclf.inference.performance.accuracy import ObservedOutcomes
 
-TIED = 1e-12  # scores this close, of 1 and their size, are equal but for rounding
+TIED_SCORES = 1e-12  # scores this close, of 1 and their size, are equal but for rounding
 
 
 class Ranks(NamedTuple):
@@ -52,7 +52,7 @@ class Area(NamedTuple):
     influence: ndarray
 
 
-class Comparison(NamedTuple):
+class AreaComparison(NamedTuple):
     """DeLong's test that two areas are equal."""
 
     difference: float
@@ -62,7 +62,7 @@ class Comparison(NamedTuple):
     correlation: float
 
 
-def ranks(score: ndarray, outcomes: Outcomes) -> Ranks:
+def ranks(score: ndarray, outcomes: ObservedOutcomes) -> Ranks:
     """Sort rows by score; infinite scores may be among them. O(n log n)."""
     order = np.argsort(-score, kind="stable")
     s, totals = score[order], outcomes.totals[order]
@@ -74,7 +74,7 @@ def ranks(score: ndarray, outcomes: Outcomes) -> Ranks:
     return Ranks(group, order[start], yes, no)
 
 
-def area(found: Ranks, outcomes: Outcomes) -> Area:
+def area(found: Ranks, outcomes: ObservedOutcomes) -> Area:
     """P(score of an event > that of another) + P(equal)/2, with its structural components.
 
     References
@@ -113,16 +113,16 @@ def sorted_area(score: ndarray, no: ndarray, yes: ndarray) -> float:
 def _same(s: ndarray) -> ndarray:
     """Which of descending scores equal the one before, but for rounding."""
     with np.errstate(invalid="ignore"):
-        near = s[:-1] - s[1:] <= TIED * (1 + np.abs(s[1:]))
+        near = s[:-1] - s[1:] <= TIED_SCORES * (1 + np.abs(s[1:]))
     return (s[:-1] == s[1:]) | (near & np.isfinite(s[:-1]) & np.isfinite(s[1:]))
 
 
-def standard_error(found: Area, outcomes: Outcomes) -> float:
+def standard_error(found: Area, outcomes: ObservedOutcomes) -> float:
     """DeLong's standard error; NaN with one event, or one other observation."""
     return float(np.sqrt(outcomes.variance(found.influence)))
 
 
-def compare(first: Area, second: Area, outcomes: Outcomes) -> Comparison:
+def compare(first: Area, second: Area, outcomes: ObservedOutcomes) -> AreaComparison:
     """Test of equal areas of two scores of the same rows."""
     from scipy.special import ndtr
 
@@ -133,9 +133,9 @@ def compare(first: Area, second: Area, outcomes: Outcomes) -> Comparison:
     se = float(np.sqrt(variance))
     correlation = V / np.sqrt(own[0] * own[1]) if min(own) > 0 else np.nan
     if difference == 0 and se <= 1e-12:  # the same ranking
-        return Comparison(0.0, se, 0.0, 1.0, float(correlation))
+        return AreaComparison(0.0, se, 0.0, 1.0, float(correlation))
     z = difference / se if se > 0 else np.nan
-    return Comparison(difference, se, float(z), float(2 * ndtr(-abs(z))), float(correlation))
+    return AreaComparison(difference, se, float(z), float(2 * ndtr(-abs(z))), float(correlation))
 
 
 def partial_area(fpr: ndarray, tpr: ndarray, low: float, high: float) -> tuple[float, float]:
@@ -202,14 +202,14 @@ class Pairs(NamedTuple):
     pairs: ndarray
 
 
-def hand_till(scores: ndarray, outcomes: Outcomes) -> Pairs:
+def hand_till(scores: ndarray, outcomes: ObservedOutcomes) -> Pairs:
     """M = mean over pairs i < j of (A(i|j) + A(j|i))/2.
 
     Parameters
     ----------
     scores : (n, K) ndarray
         Log odds of each class.
-    outcomes : Outcomes
+    outcomes : ObservedOutcomes
 
     References
     ----------
@@ -260,7 +260,7 @@ def average_precision(found: Ranks) -> float:
 
 
 @dataclass(frozen=True)
-class Above:
+class ThresholdCounts:
     """Sums of the rows whose probability is above each of T thresholds, and of all; + is those of more rows.
 
     Attributes
@@ -283,7 +283,7 @@ class Above:
     squares: float
 
     @classmethod
-    def of(cls, p: ndarray, outcomes: Outcomes, thresholds: ndarray) -> Above:
+    def of(cls, p: ndarray, outcomes: ObservedOutcomes, thresholds: ndarray) -> ThresholdCounts:
         """Of some rows with probabilities p."""
         order = np.argsort(thresholds, kind="stable")
         rank, place = np.argsort(order), np.searchsorted(thresholds[order], p, side="left")
@@ -300,23 +300,23 @@ class Above:
         products = np.stack([above(t * a * b) for a, b in ((y, y), (y, n), (n, n), (y, m), (n, m))])
         return cls(no, yes, products, outcomes.sizes, float(t @ m**2))
 
-    def __add__(self, other: Above) -> Above:
+    def __add__(self, other: ThresholdCounts) -> ThresholdCounts:
         products = None if self.products is None or other.products is None else self.products + other.products
         pairs = self.no + other.no, self.yes + other.yes, products, self.sizes + other.sizes
-        return Above(*pairs, self.squares + other.squares)
+        return ThresholdCounts(*pairs, self.squares + other.squares)
 
 
-def net_benefit(above: Above, thresholds: ndarray) -> tuple[ndarray, ndarray]:
+def net_benefit(counts: ThresholdCounts, thresholds: ndarray) -> tuple[ndarray, ndarray]:
     """TP/n - FP/n t/(1-t) of deciding for the event above each threshold t, and standard errors.
 
     References
     ----------
     Vickers & Elkin (2006), Medical Decision Making 26, 565-574.
     """
-    n, w = above.sizes.sum(), thresholds / (1 - thresholds)
-    value = (above.yes - w * above.no) / n
-    if above.products is None:
-        return value, np.sqrt((above.yes + w**2 * above.no) / n**2 - value**2 / n)
-    yy, yn, nn, ym, nm = above.products
-    squares = yy - 2 * w * yn + w**2 * nn - 2 * value * (ym - w * nm) + value**2 * above.squares
+    n, w = counts.sizes.sum(), thresholds / (1 - thresholds)
+    value = (counts.yes - w * counts.no) / n
+    if counts.products is None:
+        return value, np.sqrt((counts.yes + w**2 * counts.no) / n**2 - value**2 / n)
+    yy, yn, nn, ym, nm = counts.products
+    squares = yy - 2 * w * yn + w**2 * nn - 2 * value * (ym - w * nm) + value**2 * counts.squares
     return value, np.sqrt(np.maximum(squares, 0.0)) / n

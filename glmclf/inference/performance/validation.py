@@ -13,12 +13,12 @@ from numpy import ndarray
 from glmclf.core.numerics.folds import deal
 from glmclf.inference.covariance.resampling import drawn
 from glmclf.inference.performance import calibration, roc
-from glmclf.inference.performance.accuracy import Outcomes
+from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.recalibration import recalibrate
 
 METHODS = ("bootstrap", "cv", ".632+")
-SHARE = 0.632  # of the rows are in a bootstrap sample
-SAME, NIL = 1e-10, 1e-13  # measures that differ by less, relatively or at all, differ by rounding
+SHARE_IN_BOOTSTRAP = 0.632  # of the rows are in a bootstrap sample
+SAME_MEASURE, NO_MEASURE = 1e-10, 1e-13  # measures that differ by less, relatively or at all, differ by rounding
 OF_EVENT = ("AUC", "Brier", "log score", "accuracy", "R2", "intercept", "slope")
 OF_CLASSES = ("AUC", "Brier", "log score", "accuracy", "R2", "slope")
 
@@ -86,7 +86,7 @@ class Predicted:
         order, score = self._sorted[0]
         return roc.sorted_area(score, *totals[order].T)
 
-    def measures(self, outcomes: Outcomes) -> ndarray:
+    def measures(self, outcomes: ObservedOutcomes) -> ndarray:
         """AUC (Hand and Till's M), Brier and log score, accuracy, R2, intercept (of an event) and slope."""
         totals, K = outcomes.totals, self.p.shape[1]
         sizes = totals.sum(axis=0)
@@ -101,12 +101,12 @@ class Predicted:
         return np.array([*scores, R2, *(fit.intercepts if K == 2 else ()), fit.slope], dtype=float)
 
 
-def measures(log_p: ndarray, outcomes: Outcomes) -> ndarray:
+def measures(log_p: ndarray, outcomes: ObservedOutcomes) -> ndarray:
     """The measures of predictions that are judged once."""
     return Predicted(log_p).measures(outcomes)
 
 
-def without_information(log_p: ndarray, outcomes: Outcomes) -> ndarray:
+def without_information(log_p: ndarray, outcomes: ObservedOutcomes) -> ndarray:
     """The same measures if outcomes were independent of predictions, their shares as they are.
 
     Recalibration then has the slope 0, and as intercept the log odds of the event's share.
@@ -165,7 +165,7 @@ def fold_draws(counts: ndarray, folds: int, codes: ndarray | None, generator: np
 
 
 # ------------------------------------------------------------------------------------------------------ validation
-def by_bootstrap(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator[Draw], weigh) -> Validated:
+def by_bootstrap(refit: Refit, own: ndarray, outcomes: ObservedOutcomes, draws: Iterator[Draw], weigh) -> Validated:
     """Apparent measures less the mean of how much better replications do on their own rows than on all.
 
     Parameters
@@ -173,7 +173,7 @@ def by_bootstrap(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator
     refit : callable
     own : (n, K) ndarray
         Log probabilities of the fit.
-    outcomes : Outcomes
+    outcomes : ObservedOutcomes
     draws : iterator of Draw
     weigh : callable
         Times a row is drawn -> its weight.
@@ -198,7 +198,7 @@ def by_bootstrap(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator
     return _validated(own, apparent, one, two, corrected, reasons, [*training, *test])
 
 
-def by_632(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator[Draw], weigh) -> Validated:
+def by_632(refit: Refit, own: ndarray, outcomes: ObservedOutcomes, draws: Iterator[Draw], weigh) -> Validated:
     """The .632+ rule: (1 - w) apparent + w out-of-bag, w = .632/(1 - .368 R), R the relative overfitting.
 
     R = (out-of-bag - apparent)/(uninformative - apparent), between 0 and 1; 0 where no information is to lose: the
@@ -225,16 +225,18 @@ def by_632(refit: Refit, own: ndarray, outcomes: Outcomes, draws: Iterator[Draw]
     one, two = _mean(training, apparent), _mean(test, apparent)
     with np.errstate(divide="ignore", invalid="ignore"):
         away, most = two - apparent, none - apparent
-        rounding = np.abs(most) <= np.maximum(SAME * np.maximum(np.abs(none), np.abs(apparent)), NIL)
+        rounding = np.abs(most) <= np.maximum(SAME_MEASURE * np.maximum(np.abs(none), np.abs(apparent)), NO_MEASURE)
         most = np.where(rounding, 0.0, most)
         R = np.where(away * most > 0, np.minimum(away / most, 1.0), np.where(np.isnan(away * most), np.nan, 0.0))
-    w = SHARE / (1 - (1 - SHARE) * R)
+    w = SHARE_IN_BOOTSTRAP / (1 - (1 - SHARE_IN_BOOTSTRAP) * R)
     beyond = np.abs(away) > np.abs(most)
     two_bounded = np.where(beyond & (R == 1), none, two)
     return _validated(own, apparent, one, two, (1 - w) * apparent + w * two_bounded, reasons, [*training, *test])
 
 
-def by_folds(refit: Refit, own: ndarray, outcomes: Outcomes, repetitions: Iterator[Iterator[Draw]], weigh) -> Validated:
+def by_folds(
+    refit: Refit, own: ndarray, outcomes: ObservedOutcomes, repetitions: Iterator[Iterator[Draw]], weigh
+) -> Validated:
     """Measures of predictions by fits without the fold that is predicted, all folds together.
 
     References
@@ -243,7 +245,7 @@ def by_folds(refit: Refit, own: ndarray, outcomes: Outcomes, repetitions: Iterat
     """
     training, test, reasons = [], [], []
     for draws in repetitions:
-        apart: list[tuple[ndarray, Outcomes]] = []
+        apart: list[tuple[ndarray, ObservedOutcomes]] = []
         for draw in draws:
             assert draw.out is not None
             w = weigh(draw.kept)
@@ -281,7 +283,7 @@ def _validated(own, apparent, training, test, corrected, reasons: list[str], fou
 
 def _constant(log_p: ndarray) -> bool:
     """Whether all rows have the same prediction."""
-    return bool(np.isfinite(log_p).all() and (np.ptp(log_p, axis=0) <= roc.TIED).all())
+    return bool(np.isfinite(log_p).all() and (np.ptp(log_p, axis=0) <= roc.TIED_SCORES).all())
 
 
 def _of_a_constant(found: ndarray) -> ndarray:

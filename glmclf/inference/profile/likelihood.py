@@ -14,9 +14,9 @@ from glmclf.core.fit.constraints import Within, constrained
 from glmclf.core.fit.solvers import solve
 from glmclf.core.likelihood.objective import Evaluation
 
-ROUNDING = 1e-6  # of the drop, where neighbouring numbers are no nearer to it
-TOL = 1e-9  # of the drop in log-likelihood: the step that follows squares it
-MOST = 100
+ROUNDED_SHARE_OF_DROP = 1e-6  # of the drop, where neighbouring numbers are no nearer to it
+TOL_SHARE_OF_DROP = 1e-9  # of the drop in log-likelihood: the step that follows squares it
+MAX_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Profile:
             theta = origin
             if Q.shape[1]:
                 first = (Q / (s * s)[:, None]).T @ (start - origin)
-                fit = solve("irls", part, first, tol=1e-16, maxiter=MOST)  # type: ignore[arg-type]
+                fit = solve("irls", part, first, tol=1e-16, maxiter=MAX_STEPS)  # type: ignore[arg-type]
                 if not fit.converged and not fit.decrement <= 1e-12:
                     return None
                 theta = part.theta(fit.theta)
@@ -123,11 +123,11 @@ class Profile:
             The search found none.
         """
         drop = 0.5 * float(chdtri(1, alpha))
-        tol = max(TOL * drop, 64 * np.finfo(float).eps * abs(self.value))
+        tol = max(TOL_SHARE_OF_DROP * drop, 64 * np.finfo(float).eps * abs(self.value))
         low, high = 0.0 if attained else -np.inf, np.inf  # steps from the centre: inside, outside
         step, reach = np.sqrt(2 * drop) * se if attained else 0.0, se
         start = self.theta + sign * step * self._direction
-        for _ in range(MOST):
+        for _ in range(MAX_STEPS):
             found, before = self.at(centre + sign * step, start), step
             if found is None:
                 high, wanted = min(high, step), np.nan
@@ -140,7 +140,7 @@ class Profile:
                     return centre + sign * (wanted if abs(wanted - step) <= 1e-3 * max(se, abs(step)) else step)
             step, reach = _inside(wanted, step, low, high, reach)
             if abs(step - before) <= 4e-16 * max(abs(centre + sign * step), se):
-                if found is None or abs(fallen - drop) > max(ROUNDING * drop, tol):
+                if found is None or abs(fallen - drop) > max(ROUNDED_SHARE_OF_DROP * drop, tol):
                     break
                 return centre + sign * step
             if found is not None:

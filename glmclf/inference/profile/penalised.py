@@ -15,25 +15,25 @@ from glmclf.core.fit.estimate import FACTORED_ALONE
 from glmclf.core.fit.solvers import solve
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.rows.blocks import one_blas_thread
-from glmclf.inference.profile.likelihood import TOL, Profile, newton_step
+from glmclf.inference.profile.likelihood import TOL_SHARE_OF_DROP, Profile, newton_step
 
-POINTS = 80  # of one path
-PARTS = 4  # moderate steps of a path from the maximum to an end, in the root of the fall
-SCORING = 6  # pairs of steps of quasi Fisher scoring, before Newton's
-CLIMB, GLANCE = 60, 8  # Newton steps, to the maximum and to see how high it is
-EXACT, ROUGH = 1e-13, 1e-4  # squared Newton decrements
-SADDLE = 1e-6  # squared Newton decrement
-DIFFERENCE = 1e-5  # of the score, in standard errors
-CLOSE = 0.1  # of each other, places are of one maximum, in log-likelihood and in standard errors
-NEAR = 0.1  # of the drop: the end is close
-AXES = 6
-FAR = 4.0  # standard errors from which a search begins anew
-SIZES, DRAWS = (2.0, 6.0, 20.0), 12  # standard errors, random points of each
-ROWS, SUBSETS, BEST = 1000, 100, 10
+MAX_POINTS_OF_PATH = 80  # of one path
+STEPS_TO_AN_END = 4  # moderate steps of a path from the maximum to an end, in the root of the fall
+QUASI_SCORING_PAIRS = 6  # pairs of steps of quasi Fisher scoring, before Newton's
+MAX_STEPS_TO_MAXIMUM, STEPS_OF_A_GLANCE = 60, 8  # Newton steps, to the maximum and to see how high it is
+EXACT_DECREMENT2, ROUGH_DECREMENT2 = 1e-13, 1e-4  # squared Newton decrements
+SADDLE_DECREMENT2 = 1e-6  # squared Newton decrement
+DIFFERENCE_STEP = 1e-5  # of the score, in standard errors
+SAME_MAXIMUM_DISTANCE = 0.1  # of each other, places are of one maximum, in log-likelihood and in standard errors
+CLOSE_SHARE_OF_DROP = 0.1  # of the drop: the end is close
+AXES_TRIED = 6
+START_DISTANCE = 4.0  # standard errors from which a search begins anew
+RANDOM_DISTANCES, DRAWS_AT_A_DISTANCE = (2.0, 6.0, 20.0), 12  # standard errors, random points of each
+MAX_ROWS_FOR_SUBSETS, SUBSETS_TRIED, STARTS_KEPT = 1000, 100, 10
 
 
 @dataclass(frozen=True)
-class Place:
+class ProfilePoint:
     """A restricted maximum: where on the path, the value, its derivative in r'theta, theta and how it moves."""
 
     step: float
@@ -59,7 +59,7 @@ class PenalisedProfile(Profile):
         Q, origin = constrained((s * self.r)[None, :], np.array([c - self.shift]))
         return s[:, None] * Q, s * origin, (Q / s[:, None]).T
 
-    def _highest(self, c: float, starts: list[ndarray], known: Place | None = None) -> Place | None:
+    def _highest(self, c: float, starts: list[ndarray], known: ProfilePoint | None = None) -> ProfilePoint | None:
         """The highest maximum with r'theta = c that climbs from the starts lead to; None if none leads to one."""
         Q, origin, back = self._subspace(c)
         part = Within(self.objective, Q, origin)
@@ -69,18 +69,18 @@ class PenalisedProfile(Profile):
             tops = [] if known is None else [(known.value, back @ (known.theta - origin))]
             for start in starts:
                 eta = back @ (start - origin)
-                if np.isfinite(eta).all() and (top := _climb(part, eta, ROUGH, tops)) is not None:
+                if np.isfinite(eta).all() and (top := _climb(part, eta, ROUGH_DECREMENT2, tops)) is not None:
                     tops.append(top)
             polished: list[tuple[float, ndarray]] = []
             for value, eta in sorted(tops, key=lambda top: -top[0]):
-                if polished and (value < polished[0][0] - CLOSE or _near(value, eta, polished)):
+                if polished and (value < polished[0][0] - SAME_MAXIMUM_DISTANCE or _near(value, eta, polished)):
                     continue
-                if (top := _climb(part, eta, EXACT)) is not None:
+                if (top := _climb(part, eta, EXACT_DECREMENT2)) is not None:
                     polished.append(top)
             highest = max(polished, key=lambda top: top[0], default=None)
         return None if highest is None else self._place(c, part.theta(highest[1]))
 
-    def _place(self, c: float, theta: ndarray) -> Place | None:
+    def _place(self, c: float, theta: ndarray) -> ProfilePoint | None:
         e = self.objective(theta)
         if not np.isfinite(e.value):
             return None
@@ -90,7 +90,7 @@ class PenalisedProfile(Profile):
             direction = direction / (self.r @ direction)
         except np.linalg.LinAlgError:
             direction = self._direction
-        return Place(abs(c - self.centre), float(e.value), float(r @ e.score / (r @ self.r)), theta, direction)
+        return ProfilePoint(abs(c - self.centre), float(e.value), float(r @ e.score / (r @ self.r)), theta, direction)
 
     def _plain(self, c: float) -> ndarray:
         """Where the likelihood without the penalty is largest, or, if it has no maximum, on the way there."""
@@ -98,9 +98,9 @@ class PenalisedProfile(Profile):
         part = Within(self.objective.objective, Q, origin)
         with np.errstate(all="ignore"):
             eta = back @ (self.theta + (c - self.centre) * self._direction - origin)
-            return part.theta(solve("irls", part, eta, maxiter=2 * SCORING).theta)  # type: ignore[arg-type]
+            return part.theta(solve("irls", part, eta, maxiter=2 * QUASI_SCORING_PAIRS).theta)  # type: ignore[arg-type]
 
-    def _starts(self, c: float, known: list[Place], few: bool = False) -> list[ndarray]:
+    def _starts(self, c: float, known: list[ProfilePoint], few: bool = False) -> list[ndarray]:
         step, sign = abs(c - self.centre), np.sign(c - self.centre)
         near = sorted(known, key=lambda place: abs(place.step - step))[:3]
         starts = [place.theta + sign * (step - place.step) * place.direction for place in near]
@@ -115,7 +115,7 @@ class PenalisedProfile(Profile):
             starts.append(near[0].theta * ((c - self.shift) / held))
         return [*starts, self._plain(c)]
 
-    def _wide(self, place: Place) -> Iterator[ndarray]:
+    def _wide(self, place: ProfilePoint) -> Iterator[ndarray]:
         """Points around a maximum, along its axes, and far from it."""
         yield np.zeros_like(self.theta)
         for e in (self._opening, self.objective(place.theta)):
@@ -124,28 +124,30 @@ class PenalisedProfile(Profile):
             except np.linalg.LinAlgError:
                 continue
             size = np.linalg.norm(root, axis=0)
-            for j in np.argsort(-size)[:AXES]:
-                yield place.theta + FAR * root[:, j]
-                yield place.theta - FAR * root[:, j]
+            for j in np.argsort(-size)[:AXES_TRIED]:
+                yield place.theta + START_DISTANCE * root[:, j]
+                yield place.theta - START_DISTANCE * root[:, j]
 
     def _promising(self, c: float) -> list[ndarray]:
         """The highest of many points: at random, and where some rows are undecided, as they are at maxima far out."""
         Q, origin, back = self._subspace(c)
         rng, p, d = np.random.default_rng(Q.shape[0]), *Q.shape
-        etas = [back @ (self.theta - origin) + size * rng.standard_normal(d) for size in np.repeat(SIZES, DRAWS)]
+        sizes = np.repeat(RANDOM_DISTANCES, DRAWS_AT_A_DISTANCE)
+        etas = [back @ (self.theta - origin) + size * rng.standard_normal(d) for size in sizes]
         blocks = self.objective.objective.blocks
-        X = blocks.every(max(1, blocks.n // ROWS)).arrays[0] if blocks.streamed else blocks.arrays[0]
+        X = blocks.every(max(1, blocks.n // MAX_ROWS_FOR_SUBSETS)).arrays[0] if blocks.streamed else blocks.arrays[0]
         if X.shape[1] == p and d:
-            rows = X[:].toarray() if X.shape[0] <= ROWS else X[: X.shape[0] : X.shape[0] // ROWS].toarray()
-            for _ in range(SUBSETS):
+            step = X.shape[0] // MAX_ROWS_FOR_SUBSETS
+            rows = X[:].toarray() if X.shape[0] <= MAX_ROWS_FOR_SUBSETS else X[: X.shape[0] : step].toarray()
+            for _ in range(SUBSETS_TRIED):
                 some = rows[rng.choice(len(rows), min(d, len(rows)), replace=False)]
                 etas.append(np.linalg.lstsq(some @ Q, -some @ origin, rcond=1e-8)[0])
         points = [origin + Q @ eta for eta in etas]
         with np.errstate(all="ignore"):
             values = np.nan_to_num([self.objective(point).value for point in points], nan=-np.inf)
-        return [points[i] for i in np.argsort(-values, kind="stable")[:BEST]]
+        return [points[i] for i in np.argsort(-values, kind="stable")[:STARTS_KEPT]]
 
-    def _verified(self, c: float, place: Place) -> Place | None:
+    def _verified(self, c: float, place: ProfilePoint) -> ProfilePoint | None:
         """The highest maximum that a wider search finds."""
         return self._highest(c, [*self._wide(place), *self._promising(c)], place)
 
@@ -176,9 +178,9 @@ class PenalisedProfile(Profile):
         return one_blas_thread() if len(self.theta) < FACTORED_ALONE.stop else nullcontext()
 
     def _search(self, sign: float, drop: float, se: float, centre: float) -> float:
-        tol = max(TOL * drop, 64 * np.finfo(float).eps * abs(self.value))
-        path = _Path(self.value, drop, sign, np.sqrt(2 * drop) * se / PARTS, self._begin)
-        while path.tried < POINTS:
+        tol = max(TOL_SHARE_OF_DROP * drop, 64 * np.finfo(float).eps * abs(self.value))
+        path = _Path(self.value, drop, sign, np.sqrt(2 * drop) * se / STEPS_TO_AN_END, self._begin)
+        while path.tried < MAX_POINTS_OF_PATH:
             c = centre + sign * path.step
             place = self._highest(c, self._starts(c, path.known, path.nearly))
             if place is not None and abs(path.left(place)) <= tol:
@@ -194,8 +196,8 @@ class PenalisedProfile(Profile):
         raise ArithmeticError(f"the end of its profile beyond {centre + sign * path.low.step:.6g} was not found")
 
     @property
-    def _begin(self) -> Place:
-        return Place(0.0, self.value, 0.0, self.theta, self._direction)
+    def _begin(self) -> ProfilePoint:
+        return ProfilePoint(0.0, self.value, 0.0, self.theta, self._direction)
 
     def lr_pvalue(self, c: float = 0.0) -> float:
         """p-value of the likelihood ratio test of r'theta = c; NaN where no maximum was found."""
@@ -205,11 +207,11 @@ class PenalisedProfile(Profile):
             return np.nan
         return float(chdtrc(1, max(2.0 * (self.value - place.value), 0.0)))
 
-    def _reached(self, c: float) -> Place | None:
+    def _reached(self, c: float) -> ProfilePoint | None:
         """The highest maximum at r'theta = c, on a path from the estimate."""
-        parts = int(np.clip(np.ceil(abs(c - self.centre) / self.se), 1, 2 * PARTS))
+        parts = int(np.clip(np.ceil(abs(c - self.centre) / self.se), 1, 2 * STEPS_TO_AN_END))
         known = [self._begin]
-        place: Place | None = None
+        place: ProfilePoint | None = None
         for at in np.linspace(self.centre, c, parts + 1)[1:]:
             place = self._highest(float(at), self._starts(float(at), known))
             known += [] if place is None else [place]
@@ -226,30 +228,30 @@ class _Path:
     sign : float
     step : float
         The first.
-    begin : Place
+    begin : ProfilePoint
     """
 
-    def __init__(self, value: float, drop: float, sign: float, step: float, begin: Place):
+    def __init__(self, value: float, drop: float, sign: float, step: float, begin: ProfilePoint):
         self.value, self.drop, self.sign, self.step, self.reach = value, drop, sign, step, step
         self.low, self.known = begin, [begin]
-        self.high: Place | None = None
+        self.high: ProfilePoint | None = None
         self.tried = self.bracketed = 0
 
-    def left(self, place: Place) -> float:
+    def left(self, place: ProfilePoint) -> float:
         """How much further the likelihood is to fall."""
         return self.drop - (self.value - place.value)
 
     @property
     def nearly(self) -> bool:
         """Whether the end is so near that the last place tells where to look."""
-        return self.high is not None and abs(self.left(self.known[-1])) < NEAR * self.drop
+        return self.high is not None and abs(self.left(self.known[-1])) < CLOSE_SHARE_OF_DROP * self.drop
 
     def reopen(self) -> None:
         """Forget what lies beyond."""
         self.known = [p for p in self.known if p.step <= self.low.step]
         self.high, self.bracketed = None, 0
 
-    def advance(self, place: Place | None, least: float) -> bool:
+    def advance(self, place: ProfilePoint | None, least: float) -> bool:
         """Choose the next step; False if none is left."""
         self.tried += 1
         if place is None:
@@ -271,10 +273,10 @@ class _Path:
         """The root of the fall grows by a part of what it is at the end, or the step by what the last one allows."""
         now, end = np.sqrt(max(self.value - self.low.value, 0.0)), np.sqrt(self.drop)
         slope = -self.sign * self.low.slope
-        wanted = (min(now + end / PARTS, 1.02 * end) - now) * 2.0 * now / slope if slope > 0 else np.inf
+        wanted = (min(now + end / STEPS_TO_AN_END, 1.02 * end) - now) * 2.0 * now / slope if slope > 0 else np.inf
         return self.low.step + float(np.clip(wanted, 0.1 * self.reach, 2.0 * self.reach))
 
-    def _between(self, place: Place) -> float:
+    def _between(self, place: ProfilePoint) -> float:
         """A step within a bracket: Newton's or, so that the bracket shrinks, the middle."""
         self.bracketed += 1
         assert self.high is not None
@@ -286,14 +288,15 @@ class _Path:
 
 def _near(value: float, eta: ndarray, tops: list[tuple[float, ndarray]]) -> bool:
     """Whether a place belongs to a maximum found before."""
-    return any(value <= v + CLOSE and v <= value + CLOSE and np.linalg.norm(eta - e) < CLOSE for v, e in tops)
+    same = SAME_MAXIMUM_DISTANCE
+    return any(value <= v + same and v <= value + same and np.linalg.norm(eta - e) < same for v, e in tops)
 
 
 def _climb(part: Within, eta: ndarray, tol: float, tops=()) -> tuple[float, ndarray] | None:
     """A maximum by quasi Fisher scoring and Newton's method on differences of the score, or a place on the way to it if
-    `tol` is `ROUGH`; None if there is none, or if the way leads to one of the maxima `tops`."""
+    `tol` is `ROUGH_DECREMENT2`; None if there is none, or if the way leads to one of the maxima `tops`."""
     opening = part(eta)
-    for _ in range(SCORING):
+    for _ in range(QUASI_SCORING_PAIRS):
         fit = solve("irls", part, eta, opening=opening, tol=tol, maxiter=2)  # type: ignore[arg-type]
         if not (np.isfinite(fit.theta).all() and np.isfinite(fit.evaluation.value)):
             break
@@ -302,22 +305,22 @@ def _climb(part: Within, eta: ndarray, tol: float, tops=()) -> tuple[float, ndar
             return None
         if fit.converged or fit.iterations < 2:
             break
-    if tol == ROUGH and fit.converged:
+    if tol == ROUGH_DECREMENT2 and fit.converged:
         return fit.evaluation.value, eta
     e = part(eta)
-    for _ in range(CLIMB if tol < ROUGH else GLANCE):
+    for _ in range(MAX_STEPS_TO_MAXIMUM if tol < ROUGH_DECREMENT2 else STEPS_OF_A_GLANCE):
         if not (np.isfinite(e.value) and np.isfinite(e.score).all()):
             return None
         step, up = _newton_direction(part, eta, e)
         decrement, concave = float(step @ e.score), up is None
         if decrement <= tol and concave:
             return _finished(part, eta, e, step)
-        moved = _off_saddle(part, eta, e, up) if up is not None and decrement <= SADDLE else None
+        moved = _off_saddle(part, eta, e, up) if up is not None and decrement <= SADDLE_DECREMENT2 else None
         moved = moved or _rise(part, eta, e, step, decrement)
         if moved is None:  # rounding, if so little is left to gain
             return (e.value, eta) if decrement <= max(tol, 1e-9) else None
         eta, e = moved
-    return (e.value, eta) if tol == ROUGH else None
+    return (e.value, eta) if tol == ROUGH_DECREMENT2 else None
 
 
 def _finished(part: Within, eta: ndarray, e: Evaluation, step: ndarray) -> tuple[float, ndarray]:
@@ -329,7 +332,7 @@ def _finished(part: Within, eta: ndarray, e: Evaluation, step: ndarray) -> tuple
 def _newton_direction(part: Within, eta: ndarray, e: Evaluation) -> tuple[ndarray, ndarray | None]:
     """A Newton step upward; and the direction in which the function curves up most, if it does in any."""
     H = np.empty((len(eta), len(eta)))
-    for j, h in enumerate(DIFFERENCE * np.maximum(1.0, 1e-3 * np.abs(eta))):
+    for j, h in enumerate(DIFFERENCE_STEP * np.maximum(1.0, 1e-3 * np.abs(eta))):
         beyond = eta.copy()
         beyond[j] += h
         H[:, j] = (e.score - part(beyond).score) / h

@@ -11,7 +11,7 @@ from scipy.special import betainc, betaincc, betaincinv, ndtri, ndtri_exp
 
 from glmclf.core.likelihood.pointwise import Binomial
 
-TERMS = 2000  # of a binomial tail's series
+MAX_SERIES_TERMS = 2000  # of a binomial tail's series
 
 
 def normal(below: ndarray, at: ndarray, above: ndarray, u: ndarray) -> ndarray:
@@ -70,7 +70,7 @@ def log_lower_tail(y: ndarray, m: ndarray, log_p: ndarray, log_q: ndarray) -> nd
         y, m, odds = y[tiny], m[tiny], np.exp(log_q[tiny] - log_p[tiny])
         at = Binomial.constant(y, m) + y * log_p[tiny] + (m - y) * log_q[tiny]
         total, term, k = np.ones(len(y)), np.ones(len(y)), y.copy()
-        for _ in range(TERMS):
+        for _ in range(MAX_SERIES_TERMS):
             term = term * np.maximum(k, 0.0) / (m - k + 1.0) * odds
             total, k = total + term, k - 1.0
             if (term <= 1e-17 * total).all():

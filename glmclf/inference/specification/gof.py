@@ -9,7 +9,9 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import chdtrc, xlogy
 
-TIED = 1e-10  # fitted probabilities this close are those of one covariate pattern
+from glmclf.core.numerics.quantiles import at_ranks
+
+SAME_PATTERN_DIFFERENCE = 1e-10  # fitted probabilities this close are those of one covariate pattern
 
 
 class GroupTest(NamedTuple):
@@ -45,12 +47,9 @@ def risk_groups(risk: ndarray, times: ndarray, groups: int) -> ndarray:
     """
     order = np.argsort(risk, kind="stable")
     value, count = risk[order], np.cumsum(times[order])
-    first = np.r_[True, value[1:] - value[:-1] > TIED * value[:-1]]
+    first = np.r_[True, value[1:] - value[:-1] > SAME_PATTERN_DIFFERENCE * value[:-1]]
     value = value[np.maximum.accumulate(np.where(first, np.arange(len(value)), 0))]
-    h = (count[-1] - 1) * np.arange(1, groups) / groups
-    # the risk of the i-th observation, i from 0, is that of the first row whose cumulative count exceeds i
-    low, high = (value[np.searchsorted(count, i, side="right")] for i in (np.floor(h), np.ceil(h)))
-    breaks = np.unique(low + (h - np.floor(h)) * (high - low))
+    breaks = np.unique(at_ranks(value, count, (count[-1] - 1) * np.arange(1, groups) / groups))
     group = np.empty(len(risk), dtype=np.intp)
     group[order] = np.searchsorted(breaks, value, side="left")
     return np.unique(group, return_inverse=True)[1]
@@ -264,7 +263,7 @@ def of_class_probabilities(sums: ndarray) -> dict[str, float]:
     return {"Tjur": float(covariance / spread), "Efron": 1.0 - float(residual / (n * spread))}
 
 
-class Spread(NamedTuple):
+class PredictorSpread(NamedTuple):
     """Weight, mean and sum of squares about the mean of linear predictors; + is that of more rows.
 
     Attributes
@@ -277,7 +276,7 @@ class Spread(NamedTuple):
     squares: float
 
     @classmethod
-    def of(cls, eta: ndarray, times: ndarray) -> Spread:
+    def of(cls, eta: ndarray, times: ndarray) -> PredictorSpread:
         """Of rows that count `times`."""
         weight = float(times.sum())
         if np.isinf(eta).any():
@@ -285,20 +284,20 @@ class Spread(NamedTuple):
         mean = float(times @ eta) / weight
         return cls(weight, mean, float(times @ (eta - mean) ** 2))
 
-    def __add__(self, other: Spread) -> Spread:  # type: ignore[override]
+    def __add__(self, other: PredictorSpread) -> PredictorSpread:  # type: ignore[override]
         weight, away = self.weight + other.weight, other.mean - self.mean
         if np.isinf(self.squares) or np.isinf(other.squares):
-            return Spread(weight, np.nan, np.inf)
+            return PredictorSpread(weight, np.nan, np.inf)
         squares = self.squares + other.squares + away**2 * self.weight * other.weight / weight
-        return Spread(weight, self.mean + away * other.weight / weight, squares)
+        return PredictorSpread(weight, self.mean + away * other.weight / weight, squares)
 
 
-def mckelvey_zavoina(eta: Spread, error: float) -> float:
+def mckelvey_zavoina(eta: PredictorSpread, error: float) -> float:
     """Var(eta) / (Var(eta) + error): the share of a latent variable's variance that the linear predictor explains.
 
     Parameters
     ----------
-    eta : Spread
+    eta : PredictorSpread
         Of linear predictors.
     error : float
         Variance of the latent error: pi^2/3 (logit), 1 (probit), pi^2/6 (complementary log-log).

@@ -12,7 +12,7 @@ from scipy.special import chdtrc
 from glmclf.core.numerics import seeds
 
 METHODS = ("hausman-mcfadden", "small-hsiao")
-NOISE = 1e-9  # eigenvalues of the scaled difference of covariances below this are rounding
+ROUNDED_EIGENVALUE = 1e-9  # eigenvalues of the scaled difference of covariances below this are rounding
 
 
 class IIATest(NamedTuple):
@@ -50,7 +50,7 @@ def hausman(theta: ndarray, V: ndarray, restricted: ndarray, V_restricted: ndarr
     """
     scale = np.sqrt(np.diagonal(V_restricted))
     values, vectors = np.linalg.eigh((V_restricted - V) / np.outer(scale, scale))
-    used = np.abs(values) > NOISE
+    used = np.abs(values) > ROUNDED_EIGENVALUE
     z = vectors.T @ ((restricted - theta) / scale)
     statistic, df = float((z[used] ** 2 / values[used]).sum()), int(used.sum())
     if df == 0:

@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from glmclf.inference.hypotheses.wald import z_pvalues
 
-SAME = 1e-10  # of the spread of log-likelihoods, below which two models are one
+SAME_MODEL_SPREAD = 1e-10  # of the spread of log-likelihoods, below which two models are one
 
 
 class Vuong(NamedTuple):
@@ -66,7 +66,7 @@ def vuong(first: ndarray, second: ndarray, weights: ndarray | None, parameters: 
     w = np.ones(len(m)) if weights is None else weights
     n, total = float(w.sum()), float(w @ m)
     spread = math.sqrt(float(w @ (m - total / n) ** 2) / n)
-    if spread <= SAME * max(float(np.abs(first).max()), float(np.abs(second).max())):
+    if spread <= SAME_MODEL_SPREAD * max(float(np.abs(first).max()), float(np.abs(second).max())):
         raise ValueError("the two models give all rows the same likelihood: there is nothing to compare")
     less = parameters[0] - parameters[1]
     z = (total - less * np.array([0.0, 1.0, 0.5 * math.log(n)])) / (math.sqrt(n) * spread)

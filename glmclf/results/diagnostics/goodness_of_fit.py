@@ -12,8 +12,8 @@ from scipy.special import chdtrc
 from glmclf.core.fit.estimate import into_basis
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.influence import first_rows
-from glmclf.inference.specification import gof, moments
-from glmclf.inference.specification.moments import MomentTest
+from glmclf.inference.specification import gof, moment_tests
+from glmclf.inference.specification.moment_tests import MomentTest
 from glmclf.results.regression.separation import instead
 
 FULL = 300  # moments of an information matrix test, up to which `gof_test` has all of them
@@ -72,7 +72,7 @@ def gof_test(res: Any, groups: int) -> pd.DataFrame:
     seen = undecided(res)
     rows = by_pattern(res, seen)
     rows[res._risk_test] = by_groups(res, seen, rows["Pearson"][1], groups)
-    for name, test in moment_tests(res).items():
+    for name, test in tests_of_moments(res).items():
         rows[name] = (*test, 0)
     return pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS)
 
@@ -91,7 +91,7 @@ def gof_groups(res: Any, groups: int) -> pd.DataFrame:
 def information_matrix_test(res: Any, diagonal: bool) -> MomentTest:
     """See `Diagnostics.information_matrix_test`."""
     name = "information matrix (diagonal)" if diagonal else "information matrix"
-    return moment_tests(res, [name])[name]
+    return tests_of_moments(res, [name])[name]
 
 
 def undecided(res: Any) -> RiskRows:
@@ -144,7 +144,7 @@ def by_groups(res: Any, seen: RiskRows, df: int, groups: int) -> tuple[float, in
     return t.statistic, t.df, t.pvalue, len(t.observed)
 
 
-def moment_tests(res: Any, wanted: list[str] | None = None) -> dict[str, MomentTest]:
+def tests_of_moments(res: Any, wanted: list[str] | None = None) -> dict[str, MomentTest]:
     """Tests by moments of the rows that separation leaves; NaN, with a warning, where there is nothing to test."""
     names = moment_names(res) if wanted is None else wanted
     estimate = estimated_rows(res)
@@ -157,7 +157,7 @@ def moment_tests(res: Any, wanted: list[str] | None = None) -> dict[str, MomentT
     found = {}
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         for name in names:
-            found[name] = moments.moment_test(*estimate[:3], *moment_functions(name, estimate))
+            found[name] = moment_tests.moment_test(*estimate[:3], *moment_functions(name, estimate))
     empty = [name for name, test in found.items() if not test.df]
     if empty:
         warn(
@@ -171,9 +171,9 @@ def moment_tests(res: Any, wanted: list[str] | None = None) -> dict[str, MomentT
 def moment_names(res: Any) -> list[str]:
     """Tests by moments that the model has."""
     k, q = len(res._columns), res.model._likelihood.n_eta
-    n = moments.n_indicators(k, q, False)
+    n = moment_tests.n_indicators(k, q, False)
     if res._cone is not None or res._constraint is not None:
-        n = moments.n_indicators(finite_parameters(res), 1, False)
+        n = moment_tests.n_indicators(finite_parameters(res), 1, False)
     link = getattr(res.model, "link", None)  # MNLogit has none
     logit = q == 1 and (link is None or link.canonical)
     return [
@@ -186,15 +186,15 @@ def moment_names(res: Any) -> list[str]:
 def moment_functions(name: str, estimate: Estimated) -> tuple[Any, int]:
     """A moment function and how many moments it has."""
     if name in ("sum of squares", "Stukel"):
-        return (moments.sum_of_squares, 1) if name == "sum of squares" else (moments.stukel, 2)
+        return (moment_tests.sum_of_squares, 1) if name == "sum of squares" else (moment_tests.stukel, 2)
     objective, diagonal = estimate.objective, name.endswith("(diagonal)")
     if estimate.free is not None:
         d = estimate.free.shape[1]
         directions = estimate.free if diagonal else estimate.root
-        return moments.information_matrix_along(directions, diagonal), moments.n_indicators(d, 1, diagonal)
+        return moment_tests.information_matrix_along(directions, diagonal), moment_tests.n_indicators(d, 1, diagonal)
     k, q = objective.blocks.arrays[0].shape[1], objective.likelihood.n_eta
-    unit = estimate.basis if diagonal else moments.orthogonal(objective)
-    return moments.information_matrix(diagonal, unit), moments.n_indicators(k, q, diagonal)
+    unit = estimate.basis if diagonal else moment_tests.orthogonal(objective)
+    return moment_tests.information_matrix(diagonal, unit), moment_tests.n_indicators(k, q, diagonal)
 
 
 def estimated_rows(res: Any) -> Estimated | None:

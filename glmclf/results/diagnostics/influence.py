@@ -14,7 +14,7 @@ from glmclf.core.fit.estimate import from_basis
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
-from glmclf.inference.covariance.influence import SINGLE, first_rows
+from glmclf.inference.covariance.influence import LEVERAGE_ONE, first_rows
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.results.diagnostics.goodness_of_fit import pattern_numbers
@@ -133,7 +133,7 @@ class Influence:
     def _root_of_the_rest(self) -> ndarray:
         """sqrt(1 - leverage), NaN where it is rounding."""
         h = self._found.leverage
-        return np.sqrt(np.where(h > 1.0 - SINGLE, np.nan, 1.0 - h))
+        return np.sqrt(np.where(h > 1.0 - LEVERAGE_ONE, np.nan, 1.0 - h))
 
     def _need_one_equation(self, what: str) -> None:
         if self._several:

@@ -12,7 +12,7 @@ from numpy import ndarray
 from glmclf.results.requires import Needs, requires
 
 if TYPE_CHECKING:
-    from glmclf.inference.specification.moments import MomentTest
+    from glmclf.inference.specification.moment_tests import MomentTest
     from glmclf.results.diagnostics.influence import Influence
 
 

@@ -11,6 +11,7 @@ from glmclf.core.gaussian.fit import (
     log_softmax,
 )
 from glmclf.inference.generative import independence
+from glmclf.inference.hypotheses.multiplicity import adjusted_pvalues
 
 
 def audit(res: Any, most: int | None) -> pd.DataFrame:
@@ -22,7 +23,7 @@ def audit(res: Any, most: int | None) -> pd.DataFrame:
         raise ValueError("independence_audit() compares features; the model has one")
     r = model._rows.held()
     tests = independence.pair_tests(model._families, r.X.values, r.y, r.weights, model.J)
-    holm = independence.holm(np.array([t.pvalue for t in tests]))
+    holm = adjusted_pvalues(np.array([t.pvalue for t in tests]), "holm")
     rows, labels = [], []
     gains: dict[tuple[int, int], float] = {}
     for k in model._order:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from glmclf.core.rows.asked import named
-from glmclf.inference.generative import manova
+from glmclf.inference.generative.canonical import Canonical
 from glmclf.results.tables.frames import notebook
 
 
@@ -27,7 +27,7 @@ class CanonicalTables:
         For each function: are it and all after it zero? Bartlett's chi-squared.
     """
 
-    def __init__(self, found: manova.Canonical, res: Any):
+    def __init__(self, found: Canonical, res: Any):
         self._found, self._res = found, res
         functions = pd.Index([f"CAN{j + 1}" for j in range(len(found.eigenvalues))], dtype=object)
         names = res.feature_names
@@ -39,8 +39,8 @@ class CanonicalTables:
         )
         rows = pd.Index(res.levels, dtype=object)
         self.centroids = pd.DataFrame(found.centroids[res.model._order], index=rows, columns=functions)
-        columns = ["statistic", "df", "pvalue"]
-        self.tests = pd.DataFrame(list(found.tests), columns=columns, index=functions[: len(found.tests)])
+        columns, tests = ["statistic", "df", "pvalue"], [(t.statistic, t.df, t.pvalue) for t in found.tests]
+        self.tests = pd.DataFrame(tests, columns=columns, index=functions[: len(tests)])
 
     @named
     def scores(self, newdata=None) -> pd.DataFrame:

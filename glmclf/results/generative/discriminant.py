@@ -23,8 +23,11 @@ from glmclf.data.design.arrays import sums_up
 from glmclf.errors import DataError, DataWarning, EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance.types import Covariance, InfluenceContext
 from glmclf.inference.generative import discriminant as diagnostics
-from glmclf.inference.generative import manova
+from glmclf.inference.generative.canonical import canonical_functions
+from glmclf.inference.generative.covariances import box_m
 from glmclf.inference.generative.leave_one_out import LeaveOneOut
+from glmclf.inference.generative.means import feature_tests, manova, qda_feature_tests, tolerances
+from glmclf.inference.generative.normality import mardia
 from glmclf.inference.hypotheses import wald
 from glmclf.results import saving
 from glmclf.results.base import row_property
@@ -496,7 +499,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Rencher (2002), Methods of Multivariate Analysis, chapter 6. Rao (1951), Bulletin of the ISI 33.
         """
-        return manova_table(manova.manova(self._fitted_classes.moments, self._within_root))
+        return manova_table(manova(self._fitted_classes.moments, self._within_root))
 
     @requires(Needs.LIKELIHOOD)
     def boxm_test(self) -> pd.Series:
@@ -511,7 +514,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Box (1949), Biometrika 36, 317-346. Rencher (2002), section 7.3.
         """
-        b = manova.box_m(self._fitted_classes.moments, self._within_root, self._class_roots)
+        b = box_m(self._fitted_classes.moments, self._within_root, self._class_roots)
         return pd.Series({n: getattr(b, n) for n in ("M", "chi2", "df", "chi2_pvalue", "F", "df2", "pvalue")})
 
     @requires()
@@ -546,8 +549,8 @@ class DiscriminantResults(GenerativeResults):
         Rao (1951); Rencher (2002), section 6.11.
         """
         moments, terms = self._fitted_classes.moments, self.model._feature_terms
-        tests = manova.feature_tests(moments, list(terms.values()), self._within_root)
-        return removal_table(terms, tests, manova.tolerances(moments, self._within_root))
+        tests = feature_tests(moments, list(terms.values()), self._within_root)
+        return removal_table(terms, tests, tolerances(moments, self._within_root))
 
     @requires(Needs.LIKELIHOOD)
     def term_tests(self) -> pd.DataFrame:
@@ -564,16 +567,17 @@ class DiscriminantResults(GenerativeResults):
             return independent_term_tests(moments, law, terms)
         sets = list(terms.values())
         if law.pooled:
-            tests = [t.lr for t in manova.feature_tests(moments, sets, self._within_root)]
+            tests = [t.lr for t in feature_tests(moments, sets, self._within_root)]
         else:
-            tests = manova.qda_feature_tests(moments, sets, self._within_root, self._class_roots)
-        return pd.DataFrame(tests, index=pd.Index(terms, dtype=object), columns=["statistic", "df", "pvalue"])
+            tests = qda_feature_tests(moments, sets, self._within_root, self._class_roots)
+        rows = [(t.statistic, t.df, t.pvalue) for t in tests]
+        return pd.DataFrame(rows, index=pd.Index(terms, dtype=object), columns=["statistic", "df", "pvalue"])
 
     @cached_property
     @requires(Needs.LIKELIHOOD)
     def canonical(self) -> CanonicalTables:
         """Canonical discriminant functions: eigenvalues, correlations, coefficients, centroids, tests, `scores()`."""
-        found = manova.canonical(self._fitted_classes.moments, self._within_root)
+        found = canonical_functions(self._fitted_classes.moments, self._within_root)
         return CanonicalTables(found, self)
 
     @requires(Needs.LIKELIHOOD)
@@ -608,7 +612,7 @@ class DiscriminantResults(GenerativeResults):
         """
         f = self._fitted_classes
         roots = None if f.factors is None else f.factors
-        found = manova.mardia(f.moments, self.model._blocks(), pooled=f.law.pooled, roots=roots)
+        found = mardia(f.moments, self.model._blocks(), pooled=f.law.pooled, roots=roots)
         return mardia_table(found)
 
     @requires(Needs.LIKELIHOOD)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.inference.specification import gof, moments
-from glmclf.inference.specification.moments import MomentTest, Outcomes
+from glmclf.inference.specification import gof, moment_tests
+from glmclf.inference.specification.moment_tests import MomentTest, PossibleOutcomes
 from glmclf.results.diagnostics.goodness_of_fit import COLUMNS, check_groups, group_table
 from glmclf.results.requires import Needs, requires
 
@@ -74,12 +74,12 @@ class PosteriorTests:
         group = gof.risk_groups(risk, counts.sum(axis=1), int(groups))
         n_groups, q = int(group.max()) + 1, len(res.levels) - 1
 
-        def by_group(o: Outcomes, rows: slice) -> ndarray:
-            return moments.group_moments(o, group[rows], n_groups)
+        def by_group(o: PossibleOutcomes, rows: slice) -> ndarray:
+            return moment_tests.group_moments(o, group[rows], n_groups)
 
         found = {
             "groups of risk": (*self._posterior_test(counts, by_group, n_groups * q), n_groups),
-            "sum of squares": (*self._posterior_test(counts, lambda o, rows: moments.sum_of_squares(o), 1), 0),
+            "sum of squares": (*self._posterior_test(counts, lambda o, rows: moment_tests.sum_of_squares(o), 1), 0),
         }
         return pd.DataFrame.from_dict(found, orient="index", columns=COLUMNS)
 
@@ -174,7 +174,9 @@ class PosteriorTests:
                 yield part, slice(start + own.start, start + own.stop)
             start += len(y)
 
-    def _posterior_test(self, counts: ndarray, indicators: Callable[[Outcomes, slice], ndarray], c: int) -> MomentTest:
+    def _posterior_test(
+        self, counts: ndarray, indicators: Callable[[PossibleOutcomes, slice], ndarray], c: int
+    ) -> MomentTest:
         """Test of moments with the covariance that this estimate leaves them."""
         res: Any = self
         try:
@@ -185,20 +187,20 @@ class PosteriorTests:
         m, K = form.coefficients.shape[1], counts.shape[1]
         size = max(16, ENTRIES // (K * (c + m * K)))
 
-        def blocks() -> Iterator[tuple[Any, slice, Outcomes, ndarray]]:
+        def blocks() -> Iterator[tuple[Any, slice, PossibleOutcomes, ndarray]]:
             for part, rows in self._in_blocks(size):
                 Z = form.functions(part)
-                o = moments.of_levels(Z, Z @ form.coefficients.T)
+                o = moment_tests.of_levels(Z, Z @ form.coefficients.T)
                 yield part, rows, o, indicators(o, rows)
 
-        G = sum(moments.covered(o, d, counts[rows].sum(axis=1)) for _, rows, o, d in blocks())
+        G = sum(moment_tests.covered(o, d, counts[rows].sum(axis=1)) for _, rows, o, d in blocks())
         found: Any = None
         for part, rows, o, d in blocks():
 
             def influence(j: int, part=part, n: int = len(d)) -> ndarray:
                 return form.influence(part, np.full(n, j))
 
-            new = moments.estimated_otherwise(counts[rows], o, d, np.asarray(G), influence, float(counts.sum()))
+            new = moment_tests.estimated_otherwise(counts[rows], o, d, np.asarray(G), influence, float(counts.sum()))
             found = new if found is None else found + new
         return found.test()
 

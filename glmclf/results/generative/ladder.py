@@ -22,7 +22,7 @@ from glmclf.core.gaussian.moments import ClassMoments, class_moments
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
 from glmclf.inference.generative import discriminant as diagnostics
-from glmclf.inference.generative import manova
+from glmclf.inference.generative.covariances import box_m
 
 LAWS = (
     ("spherical, pooled", "spherical", True, None),
@@ -96,7 +96,7 @@ def naive_bayes_ladder(res: Any) -> pd.DataFrame:
             fit_gaussian(moments, "full", False)
         except SingularDispersion as singular:
             raise EstimationError(f"Box's M needs a covariance matrix of each class: {singular.reason}") from None
-        b = manova.box_m(moments, None, None)
+        b = box_m(moments, None, None)
         return pd.Series({n: getattr(b, n) for n in ("M", "chi2", "df", "chi2_pvalue", "F", "df2", "pvalue")})
 
     return covariance_ladder(moments, blocks, options, boxm_test)

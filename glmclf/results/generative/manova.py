@@ -14,10 +14,11 @@ from glmclf.core.gaussian.fit import (
 )
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.inference.generative import discriminant as diagnostics
-from glmclf.inference.generative import manova
+from glmclf.inference.generative.means import FeatureTest, Manova
+from glmclf.inference.generative.normality import Mardia
 
 
-def manova_table(found: manova.Manova) -> pd.DataFrame:
+def manova_table(found: Manova) -> pd.DataFrame:
     """Wilks, Pillai, Hotelling-Lawley, Roy; Bartlett's test in ``attrs``."""
     tests = {
         "Wilks' lambda": found.wilks,
@@ -28,11 +29,12 @@ def manova_table(found: manova.Manova) -> pd.DataFrame:
     columns = ["statistic", "F", "df1", "df2", "pvalue"]
     table = pd.DataFrame([[getattr(t, c) for c in columns] for t in tests.values()], columns=columns)
     table.index = pd.Index(tests, dtype=object)
-    table.attrs["bartlett"] = found.bartlett._asdict()
+    bartlett = found.bartlett
+    table.attrs["bartlett"] = {"statistic": bartlett.statistic, "df": bartlett.df, "pvalue": bartlett.pvalue}
     return table
 
 
-def removal_table(terms: dict[str, list[int]], tests: list[manova.FeatureTest], tolerance: ndarray) -> pd.DataFrame:
+def removal_table(terms: dict[str, list[int]], tests: list[FeatureTest], tolerance: ndarray) -> pd.DataFrame:
     """F-to-remove and likelihood ratio of each term."""
     rows = []
     for at, t in zip(terms.values(), tests, strict=True):
@@ -75,7 +77,7 @@ def distance_table(found: diagnostics.Mahalanobis, levels: list[Any], order: lis
     return pd.DataFrame(rows, index=index, columns=["D2", "F", "df1", "df2", "pvalue", "D2_unbiased"])
 
 
-def mardia_table(m: manova.Mardia) -> pd.DataFrame:
+def mardia_table(m: Mardia) -> pd.DataFrame:
     """Skewness, with its small-sample form, and kurtosis."""
     rows = {
         "skewness": (m.b1, m.skew.statistic, m.skew.df, m.skew.pvalue),

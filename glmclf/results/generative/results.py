@@ -36,7 +36,7 @@ from glmclf.results.requires import Needs, requires
 
 if TYPE_CHECKING:
     from glmclf.results.performance.rows import RowOptions
-    from glmclf.results.tables.summary import Summary
+    from glmclf.results.tables.render import Summary
 
 ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",

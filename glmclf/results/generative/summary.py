@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,12 @@ import pandas as pd
 from glmclf.core.discriminant.logit import size
 from glmclf.core.gaussian.fit import Gaussian
 from glmclf.inference.covariance.types import MODEL_BASED
-from glmclf.inference.generative.manova import lr_lda_qda
+from glmclf.inference.generative.covariances import lr_lda_qda
 from glmclf.inference.hypotheses.wald import check_alpha
-from glmclf.results.tables.summary import _classes, _coefficients, _facts, count, number, width
+from glmclf.results.tables.render import table_classes, width
+from glmclf.results.tables.summary import _coefficients, _facts, count, number, two_columns
 
-TOP_WIDTHS = (16, 19, 25, 15)
+HEADER_WIDTHS = (16, 19, 25, 15)
 CLASS_WIDTHS = (10, 6, 12)
 WIDEST = 100  # columns of text that a table of classes may take
 LEFT_OUT, RESUBSTITUTED = 2e7, 1e8  # rows x features from which errors are not counted, by each method
@@ -126,8 +126,9 @@ def summary(
     """
     check_alpha(alpha)
     context = _Context(res, str(yname or res.model.endog_names), _names(res, xname), alpha)
-    result = _classes()["Summary"]()
-    result.tables.append(_header(context, title or f"{type(res.model).__name__} Results"))
+    result = table_classes()["Summary"]()
+    title = title or f"{type(res.model).__name__} Results"
+    result.tables.append(two_columns(_left(context), _right(context), title, HEADER_WIDTHS))
     for part in (_tests, _class_tables, _features, _estimates):
         result.tables.extend(part(context))
     if _wants_logit(context, discriminant):
@@ -152,7 +153,7 @@ def _names(res: Any, xname: Sequence[str] | None) -> list[str] | None:
 
 def _table(corner: str, heads: list[str], labels: list[str], rows: list[Any], widths: tuple[int, ...]) -> Any:
     """A table whose first column is labels, with a text in its corner."""
-    table = _classes()["Table"](rows, heads, labels, title=None)
+    table = table_classes()["Table"](rows, heads, labels, title=None)
     table[0][0].data = corner
     least = (*widths, *[widths[-1]] * len(rows[0]))
     table.widths = least[: len(rows[0]) + 1]
@@ -160,18 +161,6 @@ def _table(corner: str, heads: list[str], labels: list[str], rows: list[Any], wi
 
 
 # ---------------------------------------------------------------------------------------------------------- header
-def _header(c: _Context, title: str) -> Any:
-    """statsmodels' two-column table of the fit as a whole."""
-    pairs = list(zip_longest(_left(c), _right(c), fillvalue=("", "")))
-    rows = [(value, f"  {key}" if key else "", text) for (_, value), (key, text) in pairs]
-    labels = [label for (label, _), _ in pairs]
-    table = _classes()["Table"](rows, None, labels, title=title)
-    for row in table:
-        row[2].datatype = "stub"
-    table.widths = TOP_WIDTHS
-    return table
-
-
 def _left(c: _Context) -> list[tuple[str, str]]:
     res, now = c.res, time.localtime()
     left = [

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy import ndarray
-from scipy.special import chdtrc, fdtrc
+from scipy.special import chdtrc
 
 from glmclf.inference.hypotheses import nonlinear, wald
 from glmclf.inference.hypotheses.nonlinear import NonlinearFunction
+from glmclf.inference.hypotheses.records import WaldTest, f_tail
 from glmclf.results.hypotheses.linear import respelled
 from glmclf.results.tables.frames import notebook
 
@@ -52,15 +53,15 @@ class NonlinearTest:
         self._covariance = covariance
 
     @cached_property
-    def joint(self) -> wald.WaldTest:
+    def joint(self) -> WaldTest:
         """All hypotheses at once: statistic (chi-squared, or F with Student's t), pvalue, df.
 
         ValueError where the covariance has not the rank to test so many.
         """
         statistic, J = self._statistic(), len(self.se)
         if self.df is None:
-            return wald.WaldTest(statistic, float(chdtrc(J, statistic)), J)
-        return wald.WaldTest(statistic / J, float(fdtrc(J, self.df, statistic / J)), J)
+            return WaldTest(statistic, float(chdtrc(J, statistic)), J)
+        return WaldTest(statistic / J, float(f_tail(statistic / J, J, self.df)), J)
 
     @property
     def statistic(self) -> pd.Series:

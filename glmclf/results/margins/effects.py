@@ -16,14 +16,14 @@ from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, DerivativeError, InferenceWarning
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
-from glmclf.inference.margins import averages as margins
-from glmclf.inference.margins.averages import Average, Covariance
+from glmclf.inference.margins.averages import Average, changes
+from glmclf.inference.margins.delta import DeltaCovariance, grouped_sampling_factor, sampled, sampling_factor
 from glmclf.results.margins.options import Settings, asked_variables, check_word, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import Found, WantedAverage
 
 if TYPE_CHECKING:
-    from glmclf.results.tables.summary import Summary
+    from glmclf.results.tables.render import Summary
 
 METHODS = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx": "d(lny)/dx"}
 COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # as statsmodels spells them
@@ -152,7 +152,7 @@ class _Effects:
             else:
                 second = found[effect.second]
                 assert not isinstance(second, DerivativeError)
-                out.append((effect.label, margins.changes(first, second, effect.share)))
+                out.append((effect.label, changes(first, second, effect.share)))
         if not out:
             raise DataError("no variable of the model has a marginal effect")
         return out
@@ -166,7 +166,7 @@ def _is_count(column: pd.Series) -> bool:
 # ----------------------------------------------------------------------------------------------------- covariance
 def estimate_covariance(
     res: Any, source: LinearPredictors, estimands: Sequence[Estimand], found: Settings, vcov: str | None
-) -> Covariance:
+) -> DeltaCovariance:
     """Covariance of all averages, outcome by outcome within each.
 
     Unconditional, of new rows: those are a sample of their own, whose variance is added to that of the estimate. Of the
@@ -177,7 +177,7 @@ def estimate_covariance(
     if getattr(res, "_cone", None) is not None:  # rows that are decided say nothing of how far they are from certain
         lost |= ~J.any(axis=1)
     if vcov is None:
-        return Covariance(J, source.V, None, lost)
+        return DeltaCovariance(J, source.V, None, lost)
     robust = found.observed.fitted and source.res._cov.name not in MODEL_BASED
     clusters = _clusters(res) if robust and res._cov.name == "cluster" else None
     lost |= _alone(estimands, found, clusters)
@@ -186,7 +186,7 @@ def estimate_covariance(
 
 def _with_rows(
     J: ndarray, lost: ndarray, estimands: Sequence[Estimand], found: Settings, robust: bool, clusters: ndarray | None
-) -> Covariance:
+) -> DeltaCovariance:
     """The covariance of averages over rows that are a sample, group by group."""
     source, w = found.observed.source, found.observed.weights
     frequency = _frequency(found)
@@ -195,10 +195,10 @@ def _with_rows(
     V, A = (None, source.res._influence_on(np.eye(J.shape[1]))) if robust else (source.V, None)
     if found.observed.codes is None:
         U = U if A is None else U + A @ J.T
-        return Covariance(J, V, margins.of_sums(U, w, frequency, clusters), lost)
+        return DeltaCovariance(J, V, sampling_factor(U, w, frequency, clusters), lost)
     places = (slots[..., None] * L + np.arange(L)).reshape(len(slots), -1)
-    F, A = margins.of_grouped_sums(U, w, frequency, found.observed.codes, places, A, clusters)
-    return Covariance(J, V if A is None else A.T @ A, F, lost, A)
+    F, A = grouped_sampling_factor(U, w, frequency, found.observed.codes, places, A, clusters)
+    return DeltaCovariance(J, V if A is None else A.T @ A, F, lost, A)
 
 
 def _frequency(found: Settings) -> bool:
@@ -215,7 +215,7 @@ def _alone(estimands: Sequence[Estimand], found: Settings, clusters: ndarray | N
     seen, G = found.observed, len(found.groups)
     codes = np.zeros(len(seen.weights), dtype=np.intp) if seen.codes is None else seen.codes
     # a group without a row is NaN for that, and said before
-    one = margins.sampled(seen.weights, _frequency(found), codes, G, clusters) == 1
+    one = sampled(seen.weights, _frequency(found), codes, G, clusters) == 1
     if one.any():
         unit = "row" if clusters is None else "cluster"
         names = [found.groups[g][0] for g in np.flatnonzero(one) if found.groups[g]]
@@ -274,7 +274,7 @@ class LabelledEstimates:
     _heading = "estimate"
 
     def __init__(
-        self, res: Any, source: LinearPredictors, estimands: Sequence[Estimand], names: list[str], C: Covariance
+        self, res: Any, source: LinearPredictors, estimands: Sequence[Estimand], names: list[str], C: DeltaCovariance
     ):
         self.results, self._covariance = res, C
         self._value = np.concatenate([e.average.value for e in estimands])

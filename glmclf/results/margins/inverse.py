@@ -1,8 +1,14 @@
-"""Sets of inverse prediction, labelled: the value of a variable at which the event has a given probability."""
+"""Inverse prediction: the value of a variable at which the event has a given probability.
+
+The one function of a variable that a design moves with: its values, slopes and inverse, and where it is level.
+
+Inside the range of the data it is checked on a grid, by values and slopes, or monotone by its syntax. Beyond it is
+followed for as long as it goes on the same way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,15 +16,28 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.data.formula.expressions import affine, monotone
+from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.margins import inverse
 from glmclf.inference.margins.inverse import INTERVAL, LINE, RAYS
-from glmclf.results.margins.inverse_functions import Function
 from glmclf.results.margins.options import check_word
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import rows_to_average
 from glmclf.results.margins.typical import TypicalRows, typical
+
+STRAIGHT = 1e-9  # of a column's size, that a line through the design may miss
+JUMP = 1e-6  # of t, that a value found may miss
+FLAT = 1e-13  # of a function's change between the data's ends, that is none
+SAME = 1e-12  # of t, that is no difference between two p
+NEAR = 1e-3  # of the range of the data, in which a function that does not move is level
+TINY, LARGE = 1e-300, 1e300
+CLOSE, MOST = 4.0 * np.finfo(float).eps, 5_000  # of root finding: relative error, and steps
+EVEN = np.linspace(0.0, 1.0, 401)
+GRID = np.unique(np.concatenate([EVEN, 2.0 ** -np.arange(9, 31), 1.0 - 2.0 ** -np.arange(9, 31)]))
+AHEAD = np.linspace(0.0, 1.0, 17)[1:]
+HALVED = 2.0 ** -(2.0 ** np.arange(11))  # to 2**-1024
 
 
 def inverse_predict(
@@ -133,7 +152,7 @@ class _VariableLine:
     """The linear predictor -A + t(v) B in a function t of one variable."""
 
     def __init__(self, source: LinearPredictors, row: TypicalRows, name: str):
-        self.function = f = Function(source, row, name)
+        self.function = f = OneVariable(source, row, name)
         self.flat: dict[float, tuple[float, float]] = {}  # ends of the values that all have a predictor asked for
         if source.lost(f.step) or source.lost(f.first):
             raise ValueError(
@@ -168,3 +187,315 @@ class _VariableLine:
         with np.errstate(divide="ignore"):  # infinite at a level point, as of (x - a)**3
             se = np.divide(found.se, np.abs(self.function.slopes(np.array([v]))[0]))
         return v, float(se), low, high, shape
+
+
+# ---------------------------------------------------------------------------------------- the function of the variable
+class OneVariable:
+    """t(v) of a design x0 + t(v) x1: 0 and 1 at the least and the largest value in the fit at which there is one.
+
+    Parameters
+    ----------
+    source : LinearPredictors
+    row : TypicalRows
+        The other variables.
+    name : str
+
+    Attributes
+    ----------
+    low, high : float
+        The values at which t is 0 and 1.
+    first, step : (1, k) ndarray
+        x0 and x1, as raw rows.
+    linear : bool
+
+    Raises
+    ------
+    DataError
+        No finite range, or no change in it.
+    NotImplementedError
+        Several functions, one that is not monotone, or steps.
+    """
+
+    def __init__(self, source: LinearPredictors, row: TypicalRows, name: str):
+        self.source, self.row, self.name = source, row, name
+        self._missed: dict[float, tuple[float, tuple[float, int]]] = {}  # a t out of reach, and what was found instead
+        self.low, self.high = self._range()
+        few = np.array([0.0, 0.25, 0.6, 1.0])
+        if not source.blockwise:
+            self._check_row_by_row(self._between_ends(few))
+        t, self.linear = None, all(affine(code, name) for code in self._codes())
+        if self.linear:  # unless a product of two
+            t = self._straight(self._between_ends(few))
+            self.linear = bool(np.allclose(t, few, rtol=1e-12, atol=0.0))
+        if not self.linear:
+            self._set_range()
+            v = self._between_ends(GRID)
+            self._check(v, self._straight(v))
+
+    def _range(self) -> tuple[float, float]:
+        ranges = self.source.model._ranges
+        if self.name not in ranges:
+            raise DataError(f'"{self.name}" has no finite range in the rows of the fit')
+        return ranges[self.name][0], ranges[self.name][1]
+
+    def _set_range(self) -> None:
+        """Narrow the range to values that the function has: rows at its ends may be incomplete, as of a log."""
+        v = self._between_ends(EVEN)
+        there = v[np.isfinite(self._rows(v)).all(axis=1)]
+        if len(there):
+            self.low, self.high = float(there[0]), float(there[-1])
+
+    def _between_ends(self, shares: ndarray) -> ndarray:
+        v = self.low + shares * (self.high - self.low)
+        v[shares == 1.0] = self.high
+        return v
+
+    def _codes(self) -> list[str]:
+        """The factors of the formula that hold the variable; none of a design of arrays, which is linear."""
+        factors = getattr(self.source.design, "factors", {})
+        return [code for code, f in factors.items() if self.name in f.expression.columns]
+
+    def _proved(self) -> bool:
+        """Whether the function is monotone by its syntax."""
+        codes = self._codes()
+        factors = [self.source.design.factors[code] for code in codes]
+        alone = len(factors) == 1 and list(factors[0].expression.columns) == [self.name]
+        return alone and not factors[0].expression.foreign and monotone(codes[0], self.name)
+
+    # --------------------------------------------------------------------------------------------------- checks
+    def _check_row_by_row(self, v: ndarray) -> None:
+        """Refuse a function whose value in a row depends on other rows."""
+        alone = np.concatenate([self._rows(v[i : i + 1]) for i in range(len(v))])
+        if not np.array_equal(alone, self._rows(v), equal_nan=True):
+            raise DataError(
+                f'inverse_predict() of "{self.name}": its value in {quoted(self._codes())} depends on other rows. '
+                "Compute the column beforehand"
+            )
+
+    def _straight(self, v: ndarray) -> ndarray:
+        """t at some values, the ends first and last; refused where the design leaves the line through its ends."""
+        rows, of = self._rows(v), f'"{self.name}" between {self.low:g} and {self.high:g}'
+        if not np.isfinite(rows).all():
+            raise DataError(f"the design is not finite for {of}")
+        self.first, self.step = rows[:1], rows[-1:] - rows[:1]
+        if not self.step.any():
+            moves = len(v) > 2 and (rows != rows[0]).any()
+            if moves:
+                raise self._refused()
+            raise DataError(f"the design does not move with {of}")
+        t = self._place(rows)
+        size = np.maximum(np.abs(rows), np.maximum(np.abs(rows[0]), np.abs(rows[-1])))
+        if (np.abs(rows - self.first - t[:, None] * self.step) > STRAIGHT * size).any():
+            raise self._refused()
+        moved = self.step[0] != 0
+        self.noise = FLAT + 4.0 * np.finfo(float).eps * float((size[:, moved] / np.abs(self.step[0, moved])).max())
+        return t
+
+    def _check(self, v: ndarray, t: ndarray) -> None:
+        """Refuse what turns, or is level between jumps."""
+        slopes = self.slopes(v)
+        if np.isnan(slopes).all():
+            self._slopes(v[len(v) // 2 :][:1])  # which says why
+        if not self._proved() and ((np.diff(t) < -self.noise).any() or self._falls(slopes).any()):
+            raise self._refused()
+        if not slopes[~np.isnan(slopes)].any():
+            raise NotImplementedError(
+                f'inverse_predict() of "{self.name}", which enters by a step function ({quoted(self._codes())}): one '
+                "value of it has many inverses, most have none"
+            )
+
+    def _falls(self, slopes: ndarray) -> ndarray:
+        with np.errstate(invalid="ignore"):
+            return slopes * (self.high - self.low) < -self.noise
+
+    def _refused(self) -> NotImplementedError:
+        columns = np.array(self.source.model.exog_names)[self._moving()].tolist()
+        return NotImplementedError(
+            f'inverse_predict() of "{self.name}", which enters by several functions or by one that is not monotone '
+            f"(columns {quoted(columns)})"
+        )
+
+    def _moving(self) -> ndarray:
+        rows = self._rows(self._between_ends(np.array([0.0, 0.25, 0.6, 1.0])))
+        return (rows != rows[0]).any(axis=0)
+
+    # --------------------------------------------------------------------------------------- values and slopes
+    def _rows(self, v: ndarray) -> ndarray:
+        """Raw rows of the design at some values."""
+        return self._raw(v, self.source.raw)
+
+    def _raw(self, v: ndarray, rows_of: Callable[..., ndarray]) -> ndarray:
+        with np.errstate(all="ignore"):
+            return self.row.over(self.name, v).collapsed(list(range(len(v))), rows_of)
+
+    def _place(self, rows: ndarray) -> ndarray:
+        """t of rows of the design: 0 at the first, 1 at the last value."""
+        return self._along(rows - self.first)
+
+    def _along(self, changes: ndarray) -> ndarray:
+        moved = self.step[0] != 0
+        scale, unit = np.abs(self.step[0, moved]), np.sign(self.step[0, moved])
+        with np.errstate(all="ignore"):
+            return (changes[:, moved] / scale) @ unit / len(unit)
+
+    def _t(self, v: float) -> float:
+        return float(self.at(np.array([v]))[0])
+
+    def at(self, v: ndarray) -> ndarray:
+        """t(v) at values one after another; NaN from the bounds of a spline on."""
+        return _each(lambda some: self._place(self._rows(some)), v, beyond=True)
+
+    def slopes(self, v: ndarray) -> ndarray:
+        """dt/dv; NaN where there is none."""
+        if self.linear:
+            return np.full(len(v), 1.0 / (self.high - self.low))
+        out, there = np.full(len(v), np.nan), np.isfinite(v)
+        if there.any():
+            out[there] = _each(self._slopes, v[there])
+        return out
+
+    def _slopes(self, v: ndarray) -> ndarray:
+        return self._along(self._raw(v, lambda table: self.source.raw_slopes(table, self.name)))
+
+    # --------------------------------------------------------------------------------------------------- inverse
+    def value(self, t: float) -> tuple[float, int]:
+        """The value v with t(v) = t, and 0; or the end of the domain where t is below (-1) or above (1) its reach."""
+        if self.linear or np.isnan(t):
+            return self.low + t * (self.high - self.low), 0
+        if -SAME <= t <= 1.0 + SAME:
+            return self._between(self.low, self.high, min(max(t, 0.0), 1.0)), 0
+        sign = 1.0 if t > 1 else -1.0
+        if np.isfinite(t) and sign in self._missed and sign * (t - self._missed[sign][0]) >= 0:
+            return self._missed[sign][1]
+        found = self._walk(t, sign)
+        if np.isfinite(t) and found[1]:
+            self._missed[sign] = t, found
+        return found
+
+    def _between(self, a: float, b: float, t: float) -> float:
+        """The least value in [a, b] at which t is reached."""
+        from scipy.optimize import brentq
+
+        def off(v: float) -> float:
+            found = self._t(v) - t
+            return LARGE if np.isnan(found) else float(np.clip(found, -LARGE, LARGE)) or TINY
+
+        if off(a) >= 0 or off(b) <= 0:
+            v = a if off(a) >= 0 else b
+        else:
+            v = brentq(off, a, b, xtol=TINY, rtol=CLOSE, maxiter=MOST)
+        if abs(off(v)) <= JUMP * max(1.0, abs(t)):
+            return v
+        sides = np.clip(v + 8.0 * np.spacing(abs(v)) * np.array([-1.0, 1.0]), a, b)
+        ends, slopes = self.at(sides), np.nan_to_num(self.slopes(sides))
+        if not np.isfinite(ends).all():  # next to a pole, to rounding
+            return v
+        if ends[1] - ends[0] <= 2.0 * slopes.max() * (sides[1] - sides[0]):  # so steep that there is no number between
+            return v
+        raise NotImplementedError(
+            f'inverse_predict() of "{self.name}", which enters by a function that jumps at {v:g} '
+            f"({quoted(self._codes())}): no value of it has this p, or this end of the set"
+        )
+
+    def _walk(self, t: float, sign: float) -> tuple[float, int]:
+        """From an end of the data on while the function goes on the same way: up to t, or to where it ends or turns."""
+        a, here = (self.high, 1.0) if sign > 0 else (self.low, 0.0)
+        step, bad = self.high - self.low, None  # the first value known to lie beyond the end
+        large = LARGE if np.isfinite(t) else 1e12 * step
+        while abs(a) <= large:
+            v = _ahead(a, a + sign * step) if bad is None else _narrowed(a, bad)
+            if not len(v):
+                return self._end(a), int(sign)
+            ts, good = self._followed(a, here, v, sign, np.isfinite(t))
+            reached = np.isfinite(t) & (sign * (ts[:good] - t) >= 0)
+            if reached.any():
+                k = int(np.argmax(reached))
+                before, past = float(v[k - 1]) if k else a, float(v[k])
+                return self._between(min(before, past), max(before, past), t), 0
+            if good == len(v) and bad is None and (np.abs(ts - here) <= FLAT * max(1.0, abs(here))).all():
+                on = np.isfinite(t) and abs(t - here) <= SAME * max(1.0, abs(t)) and self.slopes(np.array([a]))[0] == 0
+                return (a, 0) if on else (sign * np.inf, int(sign))  # it levels off
+            if good < len(v):
+                bad = float(v[good])
+            if good:
+                a, here = float(v[good - 1]), float(ts[good - 1])
+            step *= 4.0
+        return sign * np.inf, 0 if np.isfinite(t) else int(sign)
+
+    def _followed(self, a: float, here: float, v: ndarray, sign: float, poles: bool) -> tuple[ndarray, int]:
+        """t at values one after another, and at how many of them it has gone on as before."""
+        ts = self.at(v)
+        with np.errstate(invalid="ignore"):
+            good = np.isfinite(ts) & (sign * np.diff(ts, prepend=here) >= -FLAT * max(1.0, abs(here)))
+        good[good] = ~self._falls(self.slopes(v[good]))
+        if poles:
+            good |= ts == sign * np.inf
+        return ts, len(v) if good.all() else int(np.argmin(good))
+
+    def _end(self, a: float) -> float:
+        return 0.0 if abs(a) <= 1e-12 * (self.high - self.low) else a
+
+    # ------------------------------------------------------------------------------------------------ level pieces
+    def level(self, v: float) -> tuple[float, float] | None:
+        """The ends of the values around v at all of which the function is the same; None where it moves at v."""
+        if self.linear or not np.isfinite(v):
+            return None
+        t, near = self._t(v), NEAR * max(self.high - self.low, abs(v)) * np.array([0.25, 0.5, 1.0])
+        sides = [self._is_level(v + sign * near, t) for sign in (-1.0, 1.0)]
+        if not any(sides):
+            return None
+        ends = [self._edge(v, t, sign) if side else v for sign, side in zip((-1.0, 1.0), sides, strict=True)]
+        return ends[0], ends[1]
+
+    def _is_level(self, v: ndarray, t: float) -> bool:
+        same = np.abs(self.at(v) - t) <= SAME * max(1.0, abs(t))
+        return bool(same.all() and (self.slopes(v) == 0).all())
+
+    def _edge(self, v: float, t: float, sign: float) -> float:
+        """Where a level piece ends."""
+        steps = NEAR * max(self.high - self.low, abs(v)) * 2.0 ** np.arange(30)
+        same = np.abs(self.at(v + sign * steps) - t) <= SAME * max(1.0, abs(t))
+        if same.all():
+            return sign * np.inf
+        k = int(np.argmin(same))
+        from scipy.optimize import bisect
+
+        def side(v: float) -> float:
+            return -1.0 if abs(self._t(v) - t) <= SAME * max(1.0, abs(t)) else 1.0
+
+        return bisect(side, v + sign * steps[k - 1], v + sign * steps[k], xtol=TINY, rtol=CLOSE, maxiter=MOST)
+
+
+def _each(f: Callable[[ndarray], ndarray], v: ndarray, beyond: bool = False) -> ndarray:
+    """f of all values at once, or of halves where it refuses some; NaN of those, and of all beyond one of them."""
+    try:
+        return f(v)
+    except DataError:
+        half = len(v) // 2
+        if not half:
+            return np.full(1, np.nan)
+        first = _each(f, v[:half], beyond)
+        if beyond and np.isnan(first[-1]):
+            return np.append(first, np.full(len(v) - half, np.nan))
+        return np.concatenate([first, _each(f, v[half:], beyond)])
+
+
+def _ahead(a: float, b: float) -> ndarray:
+    """Values from a, without it, to b; 0 among them."""
+    v = a + AHEAD * (b - a)
+    if a * b < 0:
+        v = np.unique(np.append(v, 0.0))
+        v = v if b > a else v[::-1]
+    return v[v != a]
+
+
+def _narrowed(a: float, b: float) -> ndarray:
+    """Values strictly between a and b, from a on; towards 0, and from it, by magnitude."""
+    if b == 0:
+        v = a * HALVED
+    elif a == 0:
+        v = b * HALVED[::-1]
+    else:
+        v = np.unique(_ahead(a, b))
+        v = v if b > a else v[::-1]
+    return v[(v != a) & (v != b) & ((np.abs(v) >= TINY) | (v == 0))]

@@ -27,7 +27,6 @@ def check_word(name: str, word: Any, known: Any) -> None:
         raise ValueError(f"{name}={word!r}: choose one of {', '.join(map(repr, known))}")
 
 
-
 def asked_variables(source: LinearPredictors, variables: str | Sequence[str] | None) -> list[str]:
     """The variables asked for, in the order of the formula if there is no other."""
     if variables is None:
@@ -36,7 +35,6 @@ def asked_variables(source: LinearPredictors, variables: str | Sequence[str] | N
     if not names:
         raise ValueError("variables=[]: name at least one variable, or leave it out for all")
     return list(dict.fromkeys(source.check(name) for name in names))
-
 
 
 class Settings:
@@ -176,7 +174,6 @@ class Settings:
             raise NotImplementedError(f'vcov="unconditional" of {" and ".join(odd) or name} with cov_type="{cov}"')
 
 
-
 def _grid(source: LinearPredictors, given: dict[Any, Any]) -> list[dict[str, Any]]:
     """Settings of a dict: each combination of the values that lists give."""
     names, values, none = [], [], pd.DataFrame(columns=source.design.variables)
@@ -198,7 +195,6 @@ def _grid(source: LinearPredictors, given: dict[Any, Any]) -> list[dict[str, Any
     return [dict(zip(names, cell, strict=True)) for cell in itertools.product(*values)]
 
 
-
 def _by_place(source: LinearPredictors, name: Any) -> Any:
     """The name of an array's column that was given by place, as in statsmodels."""
     if isinstance(name, bool) or not isinstance(name, (int, np.integer)) or name in source.variables:
@@ -211,12 +207,10 @@ def _by_place(source: LinearPredictors, name: Any) -> Any:
     return names[name]
 
 
-
 def _check_numbers(name: str, values: list[Any]) -> None:
     odd = [v for v in values if isinstance(v, (str, bytes)) or not isinstance(v, (int, float, np.number))]
     if odd:
         raise DataError(f'at= sets "{name}", a number, to {quoted(odd)}')
-
 
 
 def _groups(source: LinearPredictors, over: Any, newdata: Any) -> tuple[ndarray, list[Any]]:
@@ -232,7 +226,6 @@ def _groups(source: LinearPredictors, over: Any, newdata: Any) -> tuple[ndarray,
         raise MissingDataError(f"over= is missing in {int(column.isna().sum())} of {len(column)} rows")
     codes, labels = pd.factorize(column, sort=True)
     return codes, list(labels)
-
 
 
 def beside_rows(model: Any, values: Any, name: str) -> pd.Series:

@@ -14,8 +14,8 @@ from scipy.special import expit
 
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
-from glmclf.inference.margins import averages as margins
 from glmclf.inference.margins import contrasts
+from glmclf.inference.margins.delta import DeltaCovariance
 from glmclf.results.margins.effects import Estimand, LabelledEstimates, estimate_covariance
 from glmclf.results.margins.options import Settings, check_word, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
@@ -201,7 +201,7 @@ class AdjustedPredictions(LabelledEstimates):
         return Contrasts(self, comparison, contrast, adjust, seed)
 
 
-def critical_value(C: margins.Covariance, at: Any, adjust: str, alpha: float, seed: int) -> float:
+def critical_value(C: DeltaCovariance, at: Any, adjust: str, alpha: float, seed: int) -> float:
     """`contrasts.joint_critical_value` of some estimates; only "tukey" needs all of their covariance."""
     R = contrasts.correlation(C.in_units(at)) if adjust == "tukey" else None
     return contrasts.joint_critical_value(R, adjust, alpha, seed, int((C.errors[at] > 0).sum()))

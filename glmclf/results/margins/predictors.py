@@ -19,7 +19,7 @@ from glmclf.data.design.arrays import is_sparse
 from glmclf.data.table.frame import as_frame, close_to, quoted, read_column
 from glmclf.errors import DataError, DataWarning, InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
-from glmclf.inference.margins.averages import Classes, Event
+from glmclf.inference.margins.outcomes import Classes, Event
 from glmclf.results.regression.omitted import combination, empty_cell
 from glmclf.results.regression.separation import signs_of_rows
 

@@ -19,7 +19,7 @@ from glmclf.data.source import base
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import close_to, of_one_type
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError
-from glmclf.inference.margins.averages import Average, Ends, Groups, Sums
+from glmclf.inference.margins.averages import Average, EffectSums, Ends, GroupedRows
 from glmclf.results.margins.predictors import LinearPredictors
 
 KINDS = ("number", "bool", "label", "category")  # of variables that may be a factor, a count or 0 and 1; dates are not
@@ -159,12 +159,12 @@ class TypicalSums:
 
 def effect_sums(
     source: LinearPredictors, blocks: Iterator[RowBlock], wanted: WantedAverage, keep: bool, groups: int
-) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
+) -> tuple[EffectSums, tuple[list[ndarray], list[ndarray]]]:
     """Sums by group, and what was summed: values and, of probabilities, their complements.
 
     A row without a value, of which none is left out here, has no average: it is NaN in all of its group.
     """
-    sums, kept, rest = Sums(groups), [], []
+    sums, kept, rest = EffectSums(groups), [], []
     for block in blocks:
         source.refuse_infinite(block.raw)
         if not len(block.raw):
@@ -303,7 +303,7 @@ class ObservedRows(RowsInMemory):
         columns = [numbers_of(self.table[name], "median") for name in names]
         return np.array([[median(v[r], self.weights[r]) for v in columns] for r in at])
 
-    def sums(self, wanted: WantedAverage, keep: bool = False) -> tuple[Sums, tuple[list[ndarray], list[ndarray]]]:
+    def sums(self, wanted: WantedAverage, keep: bool = False) -> tuple[EffectSums, tuple[list[ndarray], list[ndarray]]]:
         """Sums that averages are made of; see `effect_sums`."""
         with np.errstate(all="ignore"):  # what is not finite is looked at afterwards
             return effect_sums(self.source, self._blocks(wanted.slope), wanted, keep, self.groups)
@@ -340,7 +340,7 @@ class ObservedRows(RowsInMemory):
             yield RowBlock(self.source.raw(table), slopes, values, moved, offset, self.weights[at], codes)
 
 
-def averaged(source: LinearPredictors, sums: Sums, odd: Callable[[], int], rows=None, rest=None) -> list[Average]:
+def averaged(source: LinearPredictors, sums: EffectSums, odd: Callable[[], int], rows=None, rest=None) -> list[Average]:
     """Averages of sums; of those that are not numbers it is said how many rows' design is none."""
     with np.errstate(all="ignore"):
         found = sums.averages(rows, rest)
@@ -366,7 +366,7 @@ def _members(rows: ObservedRows) -> list[Any]:
     """Places of the rows of each group, sorted once; None of a group without a row."""
     if rows.codes is None:
         return [slice(None)]
-    by = Groups(rows.codes, len(rows.codes))
+    by = GroupedRows(rows.codes, len(rows.codes))
     out: list[Any] = [None] * rows.groups
     for g, a, b in zip(by.of, by.starts, by.stops, strict=True):
         out[g] = by.order[a:b]
@@ -589,7 +589,7 @@ class RowsInParts:
         answers = iter([self._averaged(sums, *one) for sums, one in zip(found, asked, strict=True)])
         return [[next(answers) for _ in wanted] for _ in settings]
 
-    def _averaged(self, sums: Sums, setting: Mapping[str, Any], wanted: WantedAverage) -> list[Average]:
+    def _averaged(self, sums: EffectSums, setting: Mapping[str, Any], wanted: WantedAverage) -> list[Average]:
         def odd() -> int:
             return self.total(lambda rows: rows.at(setting).changed_for(wanted).odd(wanted.slope))
 

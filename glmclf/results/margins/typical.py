@@ -153,7 +153,6 @@ class TypicalRows(RowsInMemory):
         return table, np.concatenate(weights), np.cumsum([0, *sizes[:-1]])
 
 
-
 def typical(rows: ObservedRows | RowsInParts, at: str, equal: bool = False) -> TypicalRows:
     """The typical row of each group of rows.
 
@@ -191,7 +190,6 @@ def typical(rows: ObservedRows | RowsInParts, at: str, equal: bool = False) -> T
     return found
 
 
-
 def _typical_offsets(source: LinearPredictors, sums: TypicalSums, point: list[dict[str, float]]) -> list[Any]:
     both = source.offset_name
     if both is not None and both in point[0]:
@@ -199,7 +197,6 @@ def _typical_offsets(source: LinearPredictors, sums: TypicalSums, point: list[di
     if sums.offset is None:
         return [None] * len(point)
     return [(o / w)[None] for o, w in zip(sums.offset, sums.weight, strict=True)]
-
 
 
 def _shares(counts: ndarray, at: str, levels: list[Any], in_order: list[Any], equal: bool) -> tuple[list[Any], ndarray]:

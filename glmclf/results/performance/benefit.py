@@ -19,9 +19,9 @@ def decision_curve(res: Any, thresholds: Any, event: Any, alpha: float, options:
     t = np.arange(1, 100) / 100 if thresholds is None else np.atleast_1d(np.asarray(thresholds, dtype=float))
     if t.ndim != 1 or not ((t >= 0) & (t < 1)).all():
         raise ValueError(f"thresholds={thresholds!r}: probabilities, 0 or more and less than 1")
-    above = judged_sum(res, lambda rows: roc.Above.of(rows.p[:, k], rows.of(k), t), options)
-    value, se = roc.net_benefit(above, t)
-    share = above.sizes[1] / above.sizes.sum()
+    counts = judged_sum(res, lambda rows: roc.ThresholdCounts.of(rows.p[:, k], rows.of(k), t), options)
+    value, se = roc.net_benefit(counts, t)
+    share = counts.sizes[1] / counts.sizes.sum()
     everybody = share - (1 - share) * t / (1 - t)
     half = critical_value(alpha) * se
     with np.errstate(divide="ignore", invalid="ignore"):

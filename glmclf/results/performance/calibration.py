@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import critical_value
 from glmclf.inference.performance import accuracy, calibration
-from glmclf.inference.performance.accuracy import Outcomes
+from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.recalibration import in_the_large, recalibrate
 from glmclf.results.performance.roc import check_alpha
 from glmclf.results.performance.rows import RowOptions, check_bins, judged
@@ -36,7 +36,9 @@ class Calibration:
         observed, in nats.
     """
 
-    def __init__(self, log_p: ndarray, outcomes: Outcomes, levels: list[Any], shown: list[int], bins: int, method: str):
+    def __init__(
+        self, log_p: ndarray, outcomes: ObservedOutcomes, levels: list[Any], shown: list[int], bins: int, method: str
+    ):
         self._log_p, self._outcomes, self._levels = log_p, outcomes, levels
         self._shown, self._bins, self._method = shown, bins, method
         self.levels = [levels[k] for k in shown]
@@ -78,7 +80,7 @@ class Calibration:
     def _repr_html_(self) -> str:
         return notebook(f"Calibration of {self.levels}", self.summary_frame(), digits="z.4f")
 
-    def _of(self, k: int) -> Outcomes:
+    def _of(self, k: int) -> ObservedOutcomes:
         return self._outcomes.one_against_rest(k)
 
     def _two(self, k: int) -> ndarray:
@@ -259,7 +261,7 @@ class Calibration:
         return table.assign(lower=table["estimate"] - half, upper=table["estimate"] + half)
 
 
-def _effective(outcomes: Outcomes, share: float, n: float) -> float:
+def _effective(outcomes: ObservedOutcomes, share: float, n: float) -> float:
     """Independent observations with the standard error of a share."""
     if not outcomes.rowwise:
         return n

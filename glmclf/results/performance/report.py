@@ -67,15 +67,15 @@ def pred_table(res: Any, threshold: Any, options: RowOptions) -> pd.DataFrame:
 
 def classification_report(res: Any, threshold: Any, alpha: float, options: RowOptions) -> ClassificationReport:
     """See `Performance.classification_report`."""
-    judge = accuracy.Judge(_table(res, threshold, options), check_alpha(alpha))
-    levels, overall = res._judged_levels, {"accuracy": judge.accuracy()}
+    measures = accuracy.TableMeasures(_table(res, threshold, options), check_alpha(alpha))
+    levels, overall = res._judged_levels, {"accuracy": measures.accuracy()}
     by_class: dict[tuple[Any, str], Measure] = {}
     if len(levels) == 2:
-        overall |= judge.by_class(res._event_place)
+        overall |= measures.by_class(res._event_place)
     else:
-        by_class = {(level, n): m for k, level in enumerate(levels) for n, m in judge.by_class(k).items()}
-        by_class |= judge.averages()
-    return ClassificationReport(cross_table(judge.table, levels), overall | judge.agreement(), by_class)
+        by_class = {(level, n): m for k, level in enumerate(levels) for n, m in measures.by_class(k).items()}
+        by_class |= measures.averages()
+    return ClassificationReport(cross_table(measures.table, levels), overall | measures.agreement(), by_class)
 
 
 def cross_table(table: ndarray, levels: list[Any]) -> pd.DataFrame:

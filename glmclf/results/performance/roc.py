@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.performance import accuracy, roc
-from glmclf.inference.performance.accuracy import Outcomes
+from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.results.performance.rows import JudgedRows, RowOptions, all_classes, judged, one_place, place_of
 from glmclf.results.tables.frames import notebook
 
@@ -45,7 +45,7 @@ class RocCurve:
         Weighted observations.
     """
 
-    def __init__(self, score: ndarray, p: ndarray, outcomes: Outcomes, index: pd.Index | None, event: Any):
+    def __init__(self, score: ndarray, p: ndarray, outcomes: ObservedOutcomes, index: pd.Index | None, event: Any):
         self.event, self._outcomes, self._index, self._p = event, outcomes, index, p
         self.n_other, self.n_event = (float(n) for n in outcomes.sizes)
         self._ranks = roc.ranks(score, outcomes)
@@ -240,7 +240,9 @@ class MulticlassRoc:
         A(i|j), rows i, columns j: the probability that a member of i has a higher probability of i than one of j.
     """
 
-    def __init__(self, scores: ndarray, p: ndarray, outcomes: Outcomes, index: pd.Index | None, levels: list[Any]):
+    def __init__(
+        self, scores: ndarray, p: ndarray, outcomes: ObservedOutcomes, index: pd.Index | None, levels: list[Any]
+    ):
         self._curve = {
             level: RocCurve(scores[:, k], p[:, k], outcomes.one_against_rest(k), index, level)
             for k, level in enumerate(levels)

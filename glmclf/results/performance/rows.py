@@ -14,7 +14,7 @@ from glmclf.core.rows.summed import joined
 from glmclf.data.reading.open_source import as_source, check_beside
 from glmclf.errors import DataError, DataWarning, MissingDataError, warn
 from glmclf.inference.performance import calibration
-from glmclf.inference.performance.accuracy import Outcomes
+from glmclf.inference.performance.accuracy import ObservedOutcomes
 
 
 class RowOptions(NamedTuple):
@@ -41,20 +41,20 @@ class JudgedRows(NamedTuple):
         Predicted probabilities and their logs, in the order of the levels.
     index : Index or None
         Labels, where they are kept: not of parts.
-    outcomes : Outcomes
+    outcomes : ObservedOutcomes
     """
 
     log_p: ndarray
     p: ndarray
     index: Any
-    outcomes: Outcomes
+    outcomes: ObservedOutcomes
 
     @property
     def scores(self) -> ndarray:
         """Log odds of each level."""
         return calibration.log_odds(self.log_p)
 
-    def of(self, k: int) -> Outcomes:
+    def of(self, k: int) -> ObservedOutcomes:
         """A level against the others."""
         return self.outcomes.one_against_rest(k)
 
@@ -137,9 +137,9 @@ def _tally_of_fit(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions)
     return r.blocks().sum_parts(part)
 
 
-def _outcomes_of(res: Any, counts: ndarray, weights: ndarray | None, frequency: bool | None = None) -> Outcomes:
+def _outcomes_of(res: Any, counts: ndarray, weights: ndarray | None, frequency: bool | None = None) -> ObservedOutcomes:
     frequency = res.model._frequency if frequency is None else frequency
-    return Outcomes(counts, weights, frequency, res.model._response.kind == "fraction" or not frequency)
+    return ObservedOutcomes(counts, weights, frequency, res.model._response.kind == "fraction" or not frequency)
 
 
 def _tally_of(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions, part: bool = False) -> Tally | None:

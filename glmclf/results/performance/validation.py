@@ -19,9 +19,9 @@ from glmclf.errors import (
     SingularCovarianceError,
     warn,
 )
-from glmclf.inference.covariance.resampling import EXPANDED
+from glmclf.inference.covariance.resampling import MAX_DRAWN_ONE_BY_ONE
 from glmclf.inference.performance import validation
-from glmclf.inference.performance.accuracy import Outcomes
+from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.validation import METHODS
 from glmclf.results.performance.rows import all_classes, judged
 from glmclf.results.tables.frames import notebook
@@ -80,7 +80,7 @@ class Validation:
 class Resampled:
     """How a fit is repeated on other weights of its rows."""
 
-    def __init__(self, res: Any, own: ndarray, outcomes: Outcomes):
+    def __init__(self, res: Any, own: ndarray, outcomes: ObservedOutcomes):
         self.res, self.own = res, own
         n = len(own)
         frequency = outcomes.frequency
@@ -142,8 +142,8 @@ def validate(res: Any, method: str, seed: Any, reps: int | None, folds: int | No
         found = _by_folds(again, reps, folds, codes, generator)
     else:
         apart = method == ".632+"
-        if apart and again.times is not None and again.times.sum() > EXPANDED:
-            raise NotImplementedError(f'method=".632+" of more than {EXPANDED} observations: use "cv"')
+        if apart and again.times is not None and again.times.sum() > MAX_DRAWN_ONE_BY_ONE:
+            raise NotImplementedError(f'method=".632+" of more than {MAX_DRAWN_ONE_BY_ONE} observations: use "cv"')
         n = len(again.own)
         draws = validation.bootstrap_draws(n, again.times, codes, reps, generator, apart)
         rule = validation.by_632 if apart else validation.by_bootstrap

@@ -25,6 +25,7 @@ from glmclf.inference.specification import gof
 from glmclf.results.base import row_property
 from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
+from glmclf.results.prediction import PredictionResults
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
 from glmclf.results.requires import Needs, requires
@@ -207,7 +208,7 @@ class BinaryResults(
             m = np.ones(len(y)) if trials is None else trials
             w = np.ones(len(y)) if weights is None else weights
             sums = gof.probability_sums(y, m, link.cdf(eta), link.sf(eta), w, mean)
-            return _Sums(sums, gof.Spread.of(eta, w * m))
+            return _Sums(sums, gof.PredictorSpread.of(eta, w * m))
 
         found = model._rows.blocks().sum_parts(part)
         latent = gof.mckelvey_zavoina(found.spread, link.latent_variance)
@@ -265,7 +266,7 @@ class BinaryResults(
     @requires()
     def get_prediction(
         self, newdata=None, which: str = "mean", offset=None, *, priors=None
-    ) -> frames.PredictionResults:
+    ) -> PredictionResults:
         """Predictions with delta-method standard errors and intervals that stay inside (0, 1).
 
         Parameters
@@ -290,7 +291,7 @@ class BinaryResults(
         se = np.concatenate(parts) if parts else np.zeros(0)
         if self._cone is not None:
             se = np.where(np.isfinite(eta), se, np.nan)
-        return frames.PredictionResults(Prediction(eta, se, self.model.link, which), index)
+        return PredictionResults(Prediction(eta, se, self.model.link, which), index)
 
     def _prediction_for(self, priors, X: Columns, eta: ndarray, index: pd.Index, which: str):
         """Log-odds of another prevalence: their variance is g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
@@ -306,7 +307,7 @@ class BinaryResults(
         var = g * g * var - 2.0 * g * with_shares + s[0, 0]
         se = np.sqrt(np.where(var >= 0, var, np.nan))
         moved = self._with_priors(eta, priors, which)
-        return frames.PredictionResults(Prediction(moved, se, LogitLink(), which), index)
+        return PredictionResults(Prediction(moved, se, LogitLink(), which), index)
 
     def _linear(self, newdata, offset) -> tuple[Columns, ndarray, pd.Index]:
         """Rows of the design in the fit's coordinates, linear predictors and their labels."""
@@ -468,7 +469,7 @@ class BinaryResults(
 
 class _Sums(NamedTuple):
     sums: ndarray
-    spread: gof.Spread
+    spread: gof.PredictorSpread
 
     def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
         return _Sums(self.sums + other.sums, self.spread + other.spread)

@@ -15,6 +15,7 @@ from glmclf.inference.covariance.constrained import free_form
 from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.covariance.types import COVARIANCES, Context
 from glmclf.inference.hypotheses import score, wald
+from glmclf.inference.hypotheses.records import ScoreTest, WaldTest
 from glmclf.results.base import row_property
 from glmclf.results.regression.omitted import combination
 from glmclf.results.regression.state import StateViews
@@ -119,7 +120,7 @@ class Constrained(StateViews):
             cov_type = None if self.model._pseudo and own == "nonrobust" else own
         return bool(res._robust_score(cov_type, False))
 
-    def _constraint_score(self, robust: bool) -> score.ScoreTest:
+    def _constraint_score(self, robust: bool) -> ScoreTest:
         res: Any = self
         full, c = self._unconstrained, self._constraint
         assert c is not None
@@ -138,7 +139,7 @@ class Constrained(StateViews):
         unit = objective.unit
         return score.score_test(s / unit, information / unit, tested, U.T @ meat[np.ix_(places, places)] @ U)
 
-    def _constraint_wald(self, cov_type: str | None, cov_kwds) -> wald.WaldTest:
+    def _constraint_wald(self, cov_type: str | None, cov_kwds) -> WaldTest:
         res, c = cast(Any, self), self._constraint
         assert c is not None
         full = self._unconstrained
@@ -152,7 +153,7 @@ class Constrained(StateViews):
             full = copy.copy(full)
             full._set_covariance(res.cov_type, self._keywords)
         found = full.wald_test((c.R, c.q))
-        return wald.WaldTest(float(found.statistic), float(found.pvalue), len(c.R))
+        return WaldTest(float(found.statistic), float(found.pvalue), len(c.R))
 
     @row_property
     def _keywords(self) -> Any:

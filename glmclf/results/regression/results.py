@@ -25,7 +25,7 @@ from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, 
 from glmclf.inference.covariance.influence import Influences, influence, of_patterns
 from glmclf.inference.covariance.types import Context, Covariance
 from glmclf.inference.hypotheses import anova, score, wald
-from glmclf.inference.hypotheses.anova import Comparison
+from glmclf.inference.hypotheses.anova import TermComparison
 from glmclf.inference.specification import gof
 from glmclf.results import saving
 from glmclf.results.base import Results, row_property
@@ -474,10 +474,10 @@ class RegressionResults(
         """Units of rounding of the columns' numbers, where some of them were left out."""
         return roundings(self.model._rows.columns()).tolist() if self._combinations else []
 
-    def _of_full_rank(self, c: Comparison) -> Comparison:
+    def _of_full_rank(self, c: TermComparison) -> TermComparison:
         """The same two column spaces by columns that are no combinations of others."""
         smaller = independent(self._factor, c.smaller, self._units)
-        return Comparison(c.term, independent(self._factor, np.r_[smaller, c.tested], self._units), smaller)
+        return TermComparison(c.term, independent(self._factor, np.r_[smaller, c.tested], self._units), smaller)
 
     def _flat_columns(self, columns: ndarray) -> ndarray:
         return anova.across_equations(columns, len(self.model.exog_names), self.model._likelihood.n_eta)
@@ -499,11 +499,11 @@ class RegressionResults(
             start = start + Factor(information[np.ix_(kept, kept)]).solve(shift)
         return self.model._maximum(columns, start)
 
-    def _lr_statistic(self, c: Comparison) -> float:
+    def _lr_statistic(self, c: TermComparison) -> float:
         larger, smaller = self._maximum(c.larger)[0], self._maximum(c.smaller)[0]
         return wald.lr_test(larger, smaller, 1).statistic
 
-    def _wald_statistic(self, c: Comparison) -> float:
+    def _wald_statistic(self, c: TermComparison) -> float:
         if not len(c.tested):
             return 0.0
         if self._combinations:
@@ -516,7 +516,7 @@ class RegressionResults(
         place = np.arange(len(chosen))
         return self._wald_given(R, place[len(absent) :], place[: len(absent)], c.term)
 
-    def _wald_of_spaces(self, c: Comparison) -> float:
+    def _wald_of_spaces(self, c: TermComparison) -> float:
         """Wald statistic of two column spaces, in coordinates of which the first ones span the smaller and the next
         ones the larger."""
         columns = independent(self._factor, np.r_[c.smaller, c.tested, self._columns], self._units)
@@ -550,7 +550,7 @@ class RegressionResults(
         """Whether one of these combinations is infinite."""
         return self._cone is not None and bool((self._cone.sign_of(R) != 0).any())
 
-    def _score_statistic(self, c: Comparison) -> float:
+    def _score_statistic(self, c: TermComparison) -> float:
         if not len(c.tested):
             return 0.0
         q, k = self.model._likelihood.n_eta, len(c.larger)
@@ -574,7 +574,7 @@ class RegressionResults(
         )
         return np.nan
 
-    def _score_at_limit(self, c: Comparison) -> float:
+    def _score_at_limit(self, c: TermComparison) -> float:
         """Score statistic where the smaller model is separated; NaN where its limit leaves no rows to tell."""
         found: Any = self.model._estimate_with(c.smaller, np.zeros(len(c.smaller) * self.model._likelihood.n_eta))
         if getattr(found, "cone", None) is not None and len(found.rows):

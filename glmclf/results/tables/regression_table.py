@@ -15,14 +15,14 @@ from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.comparison.compare import _names
 from glmclf.results.tables.frames import ratio_name
-from glmclf.results.tables.summary import _classes, _SummaryFormats, plain, width
+from glmclf.results.tables.render import SummaryFormats, plain, table_classes, width
 from glmclf.results.wald import WaldInference
 
 STARS = (0.05, 0.01, 0.001)
 OMITTED = "(omitted)"
 
 
-class RegressionTable(_SummaryFormats):
+class RegressionTable(SummaryFormats):
     """Coefficients of several fits side by side. Made by `glmclf.regression_table`, not by hand.
 
     A notebook shows its HTML; `as_text`, `as_latex` (package booktabs), `as_html`, `as_markdown`, `as_typst` and
@@ -513,7 +513,7 @@ def _table(
     spread = [tuple(x for t, n in zip(texts, sizes, strict=True) for x in (t, *[""] * (n - 1))) for _, texts in below]
     heads = [column.head for some in columns for column in some]
     labels = [*stubs, *(label for label, _ in below)]
-    table = _classes()["Table"]([*rows, *spread], heads, labels, title=title)
+    table = table_classes()["Table"]([*rows, *spread], heads, labels, title=title)
     top = [x for name, n in zip(names, sizes, strict=True) for x in (plain(name), *[""] * (n - 1))]
     table.insert(0, ["", *top], datatype="header")
     spans = (1, *sizes)

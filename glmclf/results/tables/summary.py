@@ -1,44 +1,21 @@
-"""The printed summary: statsmodels' layout to the letter, then what was modelled; and the renderers of all tables:
-text, LaTeX, HTML, CSV, Markdown, Typst.
-
-`Summary` and `Table` are statsmodels' `Summary` and `SimpleTable` with the renderers of this module: aligned for any
-script, escaped for each format, and linear in the number of parameters. Importing this module does not import
-statsmodels; the two classes are made when first asked for.
-"""
+"""The printed summary: statsmodels' layout to the letter, then what was modelled."""
 
 from __future__ import annotations
 
-import csv
-import html
-import io
-import re
-import textwrap
 import time
-import unicodedata
 from collections.abc import Sequence
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 
 from glmclf.results.tables.frames import coefficients, headings, interval_headings, ratio_name
+from glmclf.results.tables.render import table_classes
 
-TOP_WIDTHS = (18, 18, 21, 18)
+HEADER_WIDTHS = (18, 18, 21, 18)
 PARAM_WIDTHS = (10, 10, 10, 10, 10, 11, 11)
 LABEL_WIDTH, FACT_WIDTH = 18, 59
-RULE_WIDTH = 78
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "#": r"\#",
-    "$": r"\$",
-    "%": r"\%",
-    "&": r"\&",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-}
 
 
 def summary(
@@ -87,7 +64,7 @@ def summary(
     names = [str(name) for name in (res.model.exog_names if xname is None else xname)]
     if len(names) != len(res.model.exog_names):
         raise ValueError(f"xname= has {len(names)} names for {len(res.params)} coefficients: give one for each")
-    result = _classes()["Summary"]()
+    result = table_classes()["Summary"]()
     result.tables.append(_header(res, str(yname or res.model.endog_names), title))
     result.tables.extend(_coefficients(res, names, alpha, exponentiate, str(yname or res.model.endog_names)))
     if facts:
@@ -100,11 +77,11 @@ def summary(
 
 def estimates_summary(title: str, facts: list[tuple[str, str]], table: Any) -> Any:
     """A summary of estimates other than coefficients: facts above, then a DataFrame with their labels."""
-    result = _classes()["Summary"]()
-    head = _classes()["Table"]([(text,) for _, text in facts], None, [label for label, _ in facts], title=title)
+    result = table_classes()["Summary"]()
+    head = table_classes()["Table"]([(text,) for _, text in facts], None, [label for label, _ in facts], title=title)
     labels = [", ".join(map(str, row)) if isinstance(row, tuple) else str(row) for row in table.index]
     rows = [tuple("" if np.isnan(v) else number(v, 4) for v in row) for row in table.to_numpy(dtype=float)]
-    body = _classes()["Table"](rows, [str(c) for c in table.columns], labels, title=None)
+    body = table_classes()["Table"](rows, [str(c) for c in table.columns], labels, title=None)
     head.widths, body.widths = (LABEL_WIDTH, FACT_WIDTH), (LABEL_WIDTH, *[10] * table.shape[1])
     result.tables.extend([head, body])
     return result
@@ -131,11 +108,19 @@ def _header(res: Any, yname: str, title: str) -> Any:
         ("LL-Null:", f"{res.llnull:#8.5g}"),
         res._header_tail() if hasattr(res, "_header_tail") else ("LLR p-value:", f"{res.llr_pvalue:#6.4g}"),
     ]
-    rows = [(value, f"  {key}", text) for (_, value), (key, text) in zip(left, right, strict=True)]
-    table = _classes()["Table"](rows, None, [label for label, _ in left], title=title)
+    return two_columns(left, right, title)
+
+
+def two_columns(
+    left: list[tuple[str, str]], right: list[tuple[str, str]], title: str, widths: tuple[int, ...] = HEADER_WIDTHS
+) -> Any:
+    """A table of facts, label and value, in two columns of which the shorter one ends in blanks."""
+    pairs = list(zip_longest(left, right, fillvalue=("", "")))
+    rows = [(value, f"  {key}" if key else "", text) for (_, value), (key, text) in pairs]
+    table = table_classes()["Table"](rows, None, [label for (label, _), _ in pairs], title=title)
     for row in table:
         row[2].datatype = "stub"
-    table.widths = TOP_WIDTHS
+    table.widths = widths
     return table
 
 
@@ -148,7 +133,7 @@ def _coefficients(res: Any, names: list[str], alpha: float, exponentiate: bool, 
     levels = getattr(res, "_table_levels", None) or getattr(res.model, "_equations", [None])
     k, tables = len(names), []
     for j, level in enumerate(levels):
-        table = _classes()["Table"](rows[j * k : (j + 1) * k], heads, names, title=None)
+        table = table_classes()["Table"](rows[j * k : (j + 1) * k], heads, names, title=None)
         if level is not None:
             table[0][0].data = f"{yname}={level}"
         table.widths = PARAM_WIDTHS[: 1 + len(heads)]
@@ -174,7 +159,7 @@ def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str],
 def _facts(facts: list[tuple[str, str]]) -> Any:
     """What was modelled, a label and a text a row."""
     rows, labels = [(str(text),) for _, text in facts], [str(label) for label, _ in facts]
-    table = _classes()["Table"](rows, None, labels, title=None)
+    table = table_classes()["Table"](rows, None, labels, title=None)
     table.widths = (LABEL_WIDTH, FACT_WIDTH)
     table.wrapped = True
     return table
@@ -191,411 +176,3 @@ def count(x: float) -> str:
     if np.isnan(x):
         return "NaN"
     return f"{int(x):6d}" if x == int(x) else f"{x:8.2f}"
-
-
-def width(text: str) -> int:
-    """Columns that a text takes in a terminal: two for East Asian wide characters, none for combining ones."""
-    if text.isascii():
-        return len(text)
-    shown = (c for c in text if not unicodedata.combining(c) and unicodedata.category(c) != "Cf")
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in shown)
-
-
-def plain(text: Any) -> str:
-    """One line: control characters, which would break any table, become spaces."""
-    text = str(text)
-    if text.isprintable():
-        return text
-    return "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
-
-
-def latex(text: str) -> str:
-    """Text with LaTeX's special characters escaped, and its ligatures of punctuation kept apart."""
-    text = "".join(LATEX.get(c, c) for c in text)
-    text = re.sub(r"([-`',])(?=\1)", r"\1{}", text)
-    return re.sub(r"[<>|]+", lambda m: f"${m[0]}$", text)
-
-
-def markdown(text: str) -> str:
-    """Text with the special characters of GitHub's and Pandoc's Markdown escaped; links and entities, too."""
-    text = re.sub(r"([\\`*_{}<|~$^@])", r"\\\1", text)
-    text = re.sub(r"&(?=#?\w+;)", r"\\&", text)
-    return text.replace("](", r"]\(")
-
-
-def typst(text: str) -> str:
-    """Text as a string of Typst's, which shows it as it is: no markup is read in it."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-class _Cell(NamedTuple):
-    """What is in a cell: whether it is a label, its text, and how many columns it takes."""
-
-    label: bool
-    text: str
-    span: int = 1
-
-
-class _Line(NamedTuple):
-    """A row: whether it heads columns, its cells, and whether a rule stands above it."""
-
-    header: bool
-    cells: list[_Cell]
-    ruled: bool = False
-
-    def places(self) -> list[tuple[int, int, str]]:
-        """First and last column, from 1, and text of each cell that takes several columns."""
-        ends = np.cumsum([cell.span for cell in self.cells]).tolist()
-        return [(end - c.span + 1, end, c.text) for c, end in zip(self.cells, ends, strict=True) if c.span > 1]
-
-    def spread(self, again: bool) -> list[str]:
-        """A text a column: what takes several stands in each of them, or in the first."""
-        return [c.text if again or not i else "" for c in self.cells for i in range(c.span)]
-
-    def labels(self) -> list[bool]:
-        """Whether each column holds labels."""
-        return [c.label for c in self.cells for _ in range(c.span)]
-
-
-class _TableFormats:
-    """Renderers of a table whose first columns or rows may be labels.
-
-    `widths` are the least widths of the columns in text. In a `wrapped` table the last column is running text: to the
-    left, broken into lines. `spans` has, by row, how many columns each of its cells takes (those that a cell covers are
-    empty); a header with spans heads groups of columns. `rules` are rows with a rule above them. `align` is where
-    numbers stand ("r", "c") in formats that align them.
-    """
-
-    title: str | None
-    widths: tuple[int, ...] = ()
-    wrapped = False
-    spans: dict[int, tuple[int, ...]] = {}
-    rules: tuple[int, ...] = ()
-    align = "r"
-
-    def _lines(self, stripped: bool = True) -> list[_Line]:
-        """The rows of the table."""
-        lines = []
-        for i, row in enumerate(self):  # type: ignore[var-annotated, arg-type]
-            cells = []
-            for cell in row:
-                text = plain(cell.data)
-                cells.append(_Cell(cell.datatype in ("stub", "header", "empty"), text.strip() if stripped else text))
-            if i in self.spans:
-                starts = np.cumsum([0, *self.spans[i][:-1]])
-                cells = [cells[start]._replace(span=n) for start, n in zip(starts, self.spans[i], strict=True)]
-            lines.append(_Line(row.datatype == "header", cells, i in self.rules))
-        return lines
-
-    def _left(self, header: bool, label: bool) -> bool:
-        return self.wrapped or (label and not header)
-
-    def _groups(self, i: int, line: _Line) -> bool:
-        """Whether a row heads groups of columns, above another that heads the columns."""
-        return line.header and i in self.spans
-
-    # ------------------------------------------------------------------------------------------------------- text
-    def as_text(self, **_: Any) -> str:
-        """The table as aligned text between two rules."""
-        lines = self._lines(stripped=False)
-        if self.wrapped:
-            lines = [part for line in lines for part in _wrap(line, self.widths[-1])]
-        widths = self._text_widths(lines)
-        blocks = self._blocks(lines, widths) if self.align == "c" else widths
-        total = sum(widths) + len(widths) - 1
-        out = [_center(plain(self.title), total)] if self.title else []
-        out.append("=" * total)
-        for i, line in enumerate(lines):
-            if line.ruled:
-                out.append("-" * total)
-            text = self._text_line(line, widths, blocks, i in self.spans or line.header)
-            out.append(text.rstrip() if self.wrapped or self.align == "c" else text)
-            if self._groups(i, line):
-                out += _under(line, widths)
-            elif line.header:
-                out.append("-" * total)
-        out.append("=" * total)
-        return "\n".join(out)
-
-    def _text_widths(self, lines: list[_Line]) -> list[int]:
-        """Widths of the columns; what takes several makes them wider where they are too narrow."""
-        n = len(lines[0].labels()) if lines else 0
-        widths = [*self.widths, *[0] * (n - len(self.widths))]
-        wide = []
-        for line in lines:
-            at = 0
-            for cell in line.cells:
-                if cell.span == 1:
-                    widths[at] = max(widths[at], width(cell.text))
-                else:
-                    wide.append((at, at + cell.span, width(cell.text)))
-                at += cell.span
-        for start, end, size in wide:
-            missing = max(0, size - (end - start - 1) - sum(widths[start:end]))
-            for i in range(start, end):
-                widths[i] += -(-missing // (end - start))
-        return widths
-
-    def _blocks(self, lines: list[_Line], widths: list[int]) -> list[int]:
-        """Where the numbers of each column end, so that they stand in its middle, aligned to the right."""
-        texts = [line.spread(again=False) for i, line in enumerate(lines) if not line.header and i not in self.spans]
-        most = [max(map(width, column), default=0) for column in zip(*texts, strict=True)]
-        return [size - (size - used) // 2 for size, used in zip(widths, most, strict=False)] or widths
-
-    def _text_line(self, line: _Line, widths: list[int], blocks: list[int], middle: bool) -> str:
-        """One line of text; what is in the middle of its columns is so where numbers are."""
-        out, at = [], 0
-        for cell in line.cells:
-            size = sum(widths[at : at + cell.span]) + cell.span - 1
-            left = self._left(line.header, cell.label)
-            if cell.span > 1 or (middle and self.align == "c" and not left):
-                out.append(_center(cell.text.strip(), size))
-            else:
-                out.append(_pad(cell.text if left else _pad(cell.text, blocks[at], False), size, True))
-            at += cell.span
-        return " ".join(out)
-
-    # ------------------------------------------------------------------------------------------------------- HTML
-    def as_html(self, **_: Any) -> str:
-        """The table as an HTML element."""
-        out = ['<table class="simpletable">']
-        if self.title:
-            out.append(f"<caption>{html.escape(plain(self.title), quote=False)}</caption>")
-        for line in self._lines():
-            style = ' style="border-top: 1px solid"' if line.ruled else ""
-            cells = (_html_cell(cell, line.header) for cell in line.cells)
-            out.append(f"<tr{style}>\n  {' '.join(cells)}\n</tr>")
-        return "\n".join([*out, "</table>"])
-
-    # ------------------------------------------------------------------------------------------------------ LaTeX
-    def as_latex_tabular(self, center: bool = True, **_: Any) -> str:
-        """The table as a LaTeX tabular environment (package booktabs)."""
-        lines = self._lines()
-        columns = "".join("l" if label else self.align for label in lines[-1].labels())
-        columns = r"lp{0.7\textwidth}" if self.wrapped else columns
-        out = [rf"\textbf{{{latex(plain(self.title))}}}\par\medskip"] if self.title else []
-        out += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
-        for i, line in enumerate(lines):
-            if line.ruled:
-                out.append(r"\midrule")
-            out.append(" & ".join(map(_latex_cell, line.cells)) + r" \\")
-            if self._groups(i, line):
-                out += [rf"\cmidrule(lr){{{first}-{last}}}" for first, last, text in line.places() if text]
-            elif line.header:
-                out.append(r"\midrule")
-        out += [r"\bottomrule", r"\end{tabular}"]
-        return "\n".join([r"\begin{center}", *out, r"\end{center}"] if center else out)
-
-    # ------------------------------------------------------------------------------------------------------ Typst
-    def as_typst(self) -> str:
-        """The table as Typst's function of that name."""
-        lines = self._lines()
-        columns = ", ".join("left" if label else _TYPST[self.align] for label in lines[-1].labels())
-        columns = "left, left" if self.wrapped else columns
-        out = [f"#table(\n  columns: {len(lines[-1].labels())},\n  align: ({columns}),"]
-        out += ["  stroke: none,\n  table.hline(),"]
-        for i, line in enumerate(lines):
-            if line.ruled:
-                out.append("  table.hline(stroke: 0.5pt),")
-            out.append(f"  {', '.join(map(_typst_cell, line.cells))},")
-            if self._groups(i, line):
-                ends = (f"start: {first - 1}, end: {last}" for first, last, text in line.places() if text)
-                out += [f"  table.hline({end}, stroke: 0.5pt)," for end in ends]
-            elif line.header:
-                out.append("  table.hline(stroke: 0.5pt),")
-        table = "\n".join([*out, "  table.hline(),", ")"])
-        return f"#align(center, strong({typst(plain(self.title))}))\n{table}" if self.title else table
-
-    # ---------------------------------------------------------------------------------------------- CSV, Markdown
-    def as_csv(self, **_: Any) -> str:
-        """The table as comma-separated values, quoted where a text holds a comma."""
-        rows = [line.spread(again=line.header) for line in self._lines()]
-        return _csv([[plain(self.title)], *rows] if self.title else rows)
-
-    def as_markdown(self) -> str:
-        """The table as a GitHub pipe table."""
-        lines = self._lines()
-        rule = " | ".join(":---" if self._left(False, x) else _MARKDOWN[self.align] for x in lines[-1].labels())
-        above = [line.spread(again=True) for i, line in enumerate(lines) if self._groups(i, line)]
-        rows = [line.spread(again=line.header) for i, line in enumerate(lines) if not self._groups(i, line)]
-        if above:
-            rows[0] = [": ".join(filter(None, texts)) for texts in zip(*above, rows[0], strict=True)]
-        body = [" | ".join(map(markdown, row)) for row in rows]
-        if not lines[0].header:
-            body.insert(0, " | ".join(" " for _ in rows[0]))
-        body.insert(1, rule)
-        table = "\n".join(f"| {row} |" for row in body)
-        return f"**{markdown(plain(self.title))}**\n\n{table}" if self.title else table
-
-
-_TYPST = {"r": "right", "c": "center"}
-_MARKDOWN = {"r": "---:", "c": ":---:"}
-
-
-def _under(line: _Line, widths: list[int]) -> list[str]:
-    """Rules under the headings of groups of columns; none where each is of one column."""
-    if not line.places():
-        return []
-    out, at = [], 0
-    for cell in line.cells:
-        size = sum(widths[at : at + cell.span]) + cell.span - 1
-        out.append(("-" if cell.text and cell.span > 1 else " ") * size)
-        at += cell.span
-    return [" ".join(out).rstrip()]
-
-
-def _html_cell(cell: _Cell, header: bool) -> str:
-    if header and not cell.text and cell.span == 1:
-        return "<td></td>"
-    tag, span = "th" if cell.label else "td", f' colspan="{cell.span}"' if cell.span > 1 else ""
-    style = ' style="text-align: center"' if cell.span > 1 else ""
-    return f"<{tag}{span}{style}>{html.escape(cell.text, quote=False)}</{tag}>"
-
-
-def _latex_cell(cell: _Cell) -> str:
-    text = rf"\textbf{{{latex(cell.text)}}}" if cell.label and cell.text else latex(cell.text)
-    return rf"\multicolumn{{{cell.span}}}{{c}}{{{text}}}" if cell.span > 1 else text
-
-
-def _typst_cell(cell: _Cell) -> str:
-    text = f"strong({typst(cell.text)})" if cell.label and cell.text else typst(cell.text)
-    return f"table.cell(colspan: {cell.span}, align: center, {text})" if cell.span > 1 else text
-
-
-class _SummaryFormats:
-    """Renderers of a summary: its tables, then its notes."""
-
-    tables: list[Any]
-    extra_txt: str | None
-
-    def _notes(self) -> list[str]:
-        return [plain(line) for line in self.extra_txt.split("\n")] if self.extra_txt else []
-
-    def as_text(self) -> str:
-        """The summary as text.
-
-        Returns
-        -------
-        str
-            Aligned in a fixed-width font.
-        """
-        lines: list[str] = []
-        for table in self.tables:
-            part = table.as_text().splitlines()
-            if lines:  # neighbours share a rule, the longer one
-                part[0] = max(lines.pop(), part[0], key=len) if set(part[0]) == {"="} else part[0]
-            lines += part
-        text = "\n".join(lines)
-        notes = "\n".join(textwrap.fill(line, RULE_WIDTH, subsequent_indent="    ") for line in self._notes())
-        return f"{text}\n\n{notes}" if notes else text
-
-    def as_latex(self) -> str:
-        """The summary as LaTeX.
-
-        Returns
-        -------
-        str
-            Tabular environments (package booktabs) in one centred block, then the notes.
-        """
-        parts = "\n\n\\medskip\n".join(table.as_latex_tabular(center=False) for table in self.tables)
-        notes = " \\newline\n ".join(latex(line) for line in self._notes())
-        text = f"\\begin{{center}}\n{parts}\n\\end{{center}}"
-        return f"{text}\n\n{notes}" if notes else text
-
-    def as_html(self) -> str:
-        """The summary as HTML.
-
-        Returns
-        -------
-        str
-            Table elements, then the notes.
-        """
-        text = "\n".join(table.as_html() for table in self.tables)
-        notes = "<br/>".join(html.escape(line, quote=False) for line in self._notes())
-        return f"{text}<br/><br/>{notes}" if notes else text
-
-    def as_csv(self) -> str:
-        """The summary as comma-separated values.
-
-        Returns
-        -------
-        str
-            The numbers as printed; texts with commas are quoted.
-        """
-        text = "\n".join(table.as_csv() for table in self.tables)
-        notes = _csv([[line] for line in self._notes()])
-        return f"{text}\n\n{notes}" if notes else text
-
-    def as_markdown(self) -> str:
-        """The summary as GitHub Markdown.
-
-        Returns
-        -------
-        str
-            Pipe tables, then the notes.
-        """
-        tables = [table.as_markdown() for table in self.tables]
-        notes = "  \n".join(markdown(line) for line in self._notes())
-        return "\n\n".join([*tables, notes] if notes else tables)
-
-    def as_typst(self) -> str:
-        """The summary as Typst markup.
-
-        Returns
-        -------
-        str
-            Tables in one centred block, then the notes.
-        """
-        parts = "\n\n".join(table.as_typst() for table in self.tables)
-        notes = " \\\n".join(f"#{typst(line)}" for line in self._notes())
-        text = f"#align(center)[\n{parts}\n]"
-        return f"{text}\n\n{notes}" if notes else text
-
-
-def _pad(text: str, size: int, left: bool) -> str:
-    space = " " * (size - width(text))
-    return text + space if left else space + text
-
-
-def _center(text: str, size: int) -> str:
-    """Centred as str.center does, by shown width."""
-    return text.center(size + len(text) - width(text))
-
-
-def _wrap(row: _Line, size: int) -> list[_Line]:
-    """A label and a text as one row a line of the text."""
-    label, text = (cell.text for cell in row.cells)
-    lines = textwrap.wrap(text, size, break_long_words=False, break_on_hyphens=False) or [""]
-    return [_Line(row.header, [_Cell(True, "" if i else label), _Cell(False, line)]) for i, line in enumerate(lines)]
-
-
-def _csv(rows: list[list[str]]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue().rstrip("\n")
-
-
-@cache
-def _classes() -> dict[str, type]:
-    """The two classes below statsmodels' own, so that code which asks for those by isinstance finds them."""
-    from statsmodels.iolib.summary import Summary
-    from statsmodels.iolib.table import SimpleTable
-
-    about = "statsmodels' {} with the renderers of this module."
-    return {
-        name: type(name, (formats, base), {"__module__": __name__, "__doc__": about.format(base.__name__)})
-        for name, formats, base in (("Summary", _SummaryFormats, Summary), ("Table", _TableFormats, SimpleTable))
-    }
-
-
-if TYPE_CHECKING:
-
-    class Summary(_SummaryFormats):
-        """What type checkers see of the class."""
-
-
-def __getattr__(name: str) -> Any:
-    """`Summary` and `Table` by name, for pickle and isinstance."""
-    if name in ("Summary", "Table"):
-        return _classes()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

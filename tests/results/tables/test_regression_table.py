@@ -14,7 +14,7 @@ import references
 import glmclf
 from glmclf import datasets, regression_table
 from glmclf.errors import CollinearityWarning, DataWarning, InferenceWarning, SeparationWarning
-from glmclf.results.tables import summary as layout
+from glmclf.results.tables import render as layout
 
 DIGITS = 12  # decimals that are printed for comparison with certified values
 CLOSE = 1e-9  # of values of order 1, as certified
@@ -404,7 +404,7 @@ def test_latex_reads_back(odd, expected):
 
 
 def test_text_is_aligned(odd):
-    from glmclf.results.tables.summary import width
+    from glmclf.results.tables.render import width
 
     text = odd.as_text().split("\n\n")[0].splitlines()
     rule = text[1]

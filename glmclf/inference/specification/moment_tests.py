@@ -19,8 +19,8 @@ from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.observations import linear_predictors
 
 ENTRIES = 2**20  # of the largest temporary array
-NOTHING = 1e-8  # of a moment's standard deviation: what estimation may leave of it and still be rounding
-LITTLE = 1e-5  # the same where moments are many, and some directions among them next to none
+EXPLAINED_MOMENT = 1e-8  # of a moment's standard deviation: what estimation may leave of it and still be rounding
+EXPLAINED_DIRECTION = 1e-5  # the same where moments are many, and some directions among them next to none
 
 
 class MomentTest(NamedTuple):
@@ -40,7 +40,7 @@ class MomentTest(NamedTuple):
     pvalue: float
 
 
-class Outcomes(NamedTuple):
+class PossibleOutcomes(NamedTuple):
     """What may happen in each row of a block, by outcome: the reference, or the other class, first.
 
     Attributes
@@ -63,7 +63,7 @@ class Outcomes(NamedTuple):
     second: ndarray
 
 
-def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable[[Outcomes], ndarray], c: int):
+def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable[[PossibleOutcomes], ndarray], c: int):
     """m' C^+ m with m the sum of the moments of what was observed, and C its covariance given the regressors.
 
     With s_ij the score of outcome j of row i and A the expected information, estimation makes of a moment d_ij
@@ -83,7 +83,7 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
     root : (p, d) ndarray
         T with T T' = A^-1, or that of the directions left free.
     moments : callable
-        Outcomes -> (n, K, c) ndarray.
+        PossibleOutcomes -> (n, K, c) ndarray.
     c : int
         How many.
 
@@ -117,13 +117,13 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
         seen, expected, d, s = parts(*block)
         e = d - s @ G.T
         there = seen > 0
-        return Moments(e[there].T @ seen[there], _triangle(e * np.sqrt(expected)[:, None]), expected @ d**2)
+        return MomentSums(e[there].T @ seen[there], _triangle(e * np.sqrt(expected)[:, None]), expected @ d**2)
 
     G = blocks.sum(explained)
     return blocks.sum(left).test(G)
 
 
-class Moments(NamedTuple):
+class MomentSums(NamedTuple):
     """Sums of moments over rows; + adds those of more rows.
 
     Attributes
@@ -142,7 +142,7 @@ class Moments(NamedTuple):
 
     def __add__(self, other):
         factor = _triangle(np.vstack([self.factor, other.factor]))
-        return Moments(self.total + other.total, factor, self.scale + other.scale)
+        return MomentSums(self.total + other.total, factor, self.scale + other.scale)
 
     def test(self, explained: ndarray | None = None) -> MomentTest:
         """m' C^+ m; directions that estimation leaves next to nothing of do not count.
@@ -159,7 +159,7 @@ class Moments(NamedTuple):
             P = _whitening(np.vstack([factor, (explained[used] / unit[:, None]).T]))
             factor, total = factor @ P, P.T @ total
         _, values, Vt = np.linalg.svd(factor, full_matrices=False)
-        kept = values > (NOTHING if len(unit) <= 2 else LITTLE)
+        kept = values > (EXPLAINED_MOMENT if len(unit) <= 2 else EXPLAINED_DIRECTION)
         z = Vt[kept] @ total / values[kept]
         df, statistic = int(kept.sum()), float(z @ z)
         return MomentTest(statistic, df, float(chdtrc(df, statistic))) if df else MomentTest(np.nan, 0, np.nan)
@@ -168,7 +168,7 @@ class Moments(NamedTuple):
 def _whitening(factor: ndarray) -> ndarray:
     """P with P'(R'R)P = I for a factor R, without directions that it has none of."""
     _, values, Vt = np.linalg.svd(factor, full_matrices=False)
-    kept = values > NOTHING * values.max()
+    kept = values > EXPLAINED_MOMENT * values.max()
     return Vt[kept].T / values[kept]
 
 
@@ -187,8 +187,8 @@ def counted(y: ndarray, m: ndarray | None, K: int) -> ndarray:
     return (y[:, None] == np.arange(K)).astype(float)
 
 
-def outcomes(likelihood: Any, X: ndarray, offset: ndarray | None, theta: ndarray) -> Outcomes:
-    """Outcomes of some rows of a design at a parameter."""
+def outcomes(likelihood: Any, X: ndarray, offset: ndarray | None, theta: ndarray) -> PossibleOutcomes:
+    """PossibleOutcomes of some rows of a design at a parameter."""
     if isinstance(likelihood, Multinomial):
         B = theta.reshape(X.shape[1], -1, order="F")
         if offset is not None and offset.ndim == 2 and offset.shape[1] > B.shape[1]:  # of all classes, some -inf
@@ -199,15 +199,15 @@ def outcomes(likelihood: Any, X: ndarray, offset: ndarray | None, theta: ndarray
     p, rest = np.column_stack([link.sf(eta), link.cdf(eta)]), np.column_stack([link.cdf(eta), link.sf(eta)])
     score = np.column_stack([-t.r0, t.r1])
     second = score * link.dlogpdf(eta)[:, None]
-    return Outcomes(X, eta[:, None], p, rest, score[:, :, None], second[:, :, None, None])
+    return PossibleOutcomes(X, eta[:, None], p, rest, score[:, :, None], second[:, :, None, None])
 
 
-def of_levels(X: ndarray, eta: ndarray) -> Outcomes:
-    """Outcomes of a multinomial logit with linear predictors eta (n, K-1) against the first class."""
+def of_levels(X: ndarray, eta: ndarray) -> PossibleOutcomes:
+    """PossibleOutcomes of a multinomial logit with linear predictors eta (n, K-1) against the first class."""
     return _of_predictors(X, np.column_stack([np.zeros(len(eta)), eta]))
 
 
-def _of_predictors(X: ndarray, z: ndarray) -> Outcomes:
+def _of_predictors(X: ndarray, z: ndarray) -> PossibleOutcomes:
     """The same with linear predictors z (n, K); -inf of classes that are ruled out, which then add nothing."""
     _, p, rest = Multinomial.softmax(z)
     eta, K = Multinomial.log_odds(z)[:, 1:], p.shape[1]
@@ -217,10 +217,10 @@ def _of_predictors(X: ndarray, z: ndarray) -> Outcomes:
     j = np.arange(K - 1)
     W[:, j, j] = P * rest[:, 1:]
     second = score[:, :, :, None] * score[:, :, None, :] - W[:, None]
-    return Outcomes(X, eta, p, rest, score, second)
+    return PossibleOutcomes(X, eta, p, rest, score, second)
 
 
-def sum_of_squares(o: Outcomes) -> ndarray:
+def sum_of_squares(o: PossibleOutcomes) -> ndarray:
     """Half of sum_k (y_k - p_k)^2 less its expectation: with two classes (y - p)^2 - p (1 - p).
 
     The unweighted sum of squares of Copas (1989), Applied Statistics 38, 71-80; le Cessie & van Houwelingen (1991),
@@ -231,7 +231,7 @@ def sum_of_squares(o: Outcomes) -> ndarray:
     return (others - o.p * o.rest)[:, :, None]
 
 
-def stukel(o: Outcomes) -> ndarray:
+def stukel(o: PossibleOutcomes) -> ndarray:
     """Score of the added regressors eta^2/2 where eta >= 0 and -eta^2/2 where it is below: tails heavier or lighter
     than the logistic (Stukel 1988, JASA 83, 426-431)."""
     half = 0.5 * o.eta**2
@@ -244,7 +244,7 @@ def n_indicators(k: int, q: int, diagonal: bool) -> int:
     return k * q if diagonal else k * (k + 1) // 2 * (q * (q + 1) // 2)
 
 
-def information_matrix(diagonal: bool, unit: ndarray | None = None) -> Callable[[Outcomes], ndarray]:
+def information_matrix(diagonal: bool, unit: ndarray | None = None) -> Callable[[PossibleOutcomes], ndarray]:
     """Second derivatives of the likelihood over the likelihood: outer products of scores plus Hessians.
 
     Parameters
@@ -259,7 +259,7 @@ def information_matrix(diagonal: bool, unit: ndarray | None = None) -> Callable[
     White (1982), Econometrica 50, 1-25.
     """
 
-    def moments(o: Outcomes) -> ndarray:
+    def moments(o: PossibleOutcomes) -> ndarray:
         X = o.X if unit is None else o.X @ unit
         k, q = X.shape[1], o.score.shape[2]
         i, j = (np.arange(k),) * 2 if diagonal else np.triu_indices(k)
@@ -270,10 +270,10 @@ def information_matrix(diagonal: bool, unit: ndarray | None = None) -> Callable[
     return moments
 
 
-def information_matrix_along(directions: ndarray, diagonal: bool) -> Callable[[Outcomes], ndarray]:
+def information_matrix_along(directions: ndarray, diagonal: bool) -> Callable[[PossibleOutcomes], ndarray]:
     """The same in d parameters, the directions (p, d) of an estimate that leaves others out."""
 
-    def moments(o: Outcomes) -> ndarray:
+    def moments(o: PossibleOutcomes) -> ndarray:
         k, q, d = o.X.shape[1], o.score.shape[2], directions.shape[1]
         Z = np.tensordot(o.X, directions.reshape(q, k, d), axes=(1, 1))
         half = np.einsum("nkab,nbj->nkaj", o.second, Z)
@@ -292,13 +292,13 @@ def orthogonal(objective: Any) -> ndarray:
         times = np.ones(X.shape[0]) if m is None else m
         times = times if weights is None else times * weights
         A = X.toarray() * np.sqrt(times)[:, None]
-        return Moments(times.sum(), _triangle(A), np.zeros(0))
+        return MomentSums(times.sum(), _triangle(A), np.zeros(0))
 
     found = objective.blocks.sum(sums)
     return triangular_inverse(found.factor) * np.sqrt(found.total)
 
 
-def covered(o: Outcomes, d: ndarray, times: ndarray) -> ndarray:
+def covered(o: PossibleOutcomes, d: ndarray, times: ndarray) -> ndarray:
     """G = sum_ij m_i p_ij d_ij s_ij' of a logit in the columns of `o.X`, (c, p); additive over blocks."""
     G: Any = 0.0
     for j in range(o.p.shape[1]):
@@ -308,18 +308,18 @@ def covered(o: Outcomes, d: ndarray, times: ndarray) -> ndarray:
 
 
 def estimated_otherwise(
-    counts: ndarray, o: Outcomes, d: ndarray, G: ndarray, influence: Callable[[int], ndarray], n: float
-) -> Moments:
-    """Moments with an estimate that is not the conditional likelihood's: e_ij = d_ij - G psi_ij / n.
+    counts: ndarray, o: PossibleOutcomes, d: ndarray, G: ndarray, influence: Callable[[int], ndarray], n: float
+) -> MomentSums:
+    """MomentSums with an estimate that is not the conditional likelihood's: e_ij = d_ij - G psi_ij / n.
 
     Parameters
     ----------
     counts : (m, K) ndarray
         Observations of each class in some rows.
-    o : Outcomes
+    o : PossibleOutcomes
         Theirs, X with the functions that the log-odds are linear in.
     d : (m, K, c) ndarray
-        Moments.
+        MomentSums.
     G : (c, p) ndarray
         `covered` of all rows.
     influence : callable
@@ -334,12 +334,12 @@ def estimated_otherwise(
     found: Any = None
     for j in range(counts.shape[1]):
         e, expected = d[:, j] - influence(j) @ G.T / n, counts.sum(axis=1) * o.p[:, j]
-        part = Moments(counts[:, j] @ d[:, j], _triangle(e * np.sqrt(expected)[:, None]), expected @ d[:, j] ** 2)
+        part = MomentSums(counts[:, j] @ d[:, j], _triangle(e * np.sqrt(expected)[:, None]), expected @ d[:, j] ** 2)
         found = part if found is None else found + part
     return found
 
 
-def group_moments(o: Outcomes, group: ndarray, n_groups: int) -> ndarray:
+def group_moments(o: PossibleOutcomes, group: ndarray, n_groups: int) -> ndarray:
     """Observed less expected counts of every class but the first in each group, (n, K, groups (K-1))."""
     members = (group[:, None] == np.arange(n_groups)).astype(float)
     return (o.score[:, :, None, :] * members[:, None, :, None]).reshape(*o.p.shape, -1)
