@@ -55,7 +55,7 @@ class Blocks:
         return tuple(None if a is None else a[rows] for a in self.arrays)
 
     def rechunk(self, size: int) -> Blocks:
-        """The same rows in blocks of another size."""
+        """The rows in blocks of another size."""
         return Blocks(*self.arrays, size=size, n_threads=self.n_threads)
 
     def map(self, f: Callable[..., tuple], size: int | None = None) -> Blocks:

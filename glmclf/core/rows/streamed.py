@@ -77,7 +77,7 @@ class Elsewhere:
 
 
 class ColumnsElsewhere(Elsewhere):
-    """The same for Columns, of which the number and how they are worked on are known.
+    """Stands where Columns would be; how many they are and how they are worked on is known.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class Streamed(Blocks):
         return np.concatenate(self.sum_parts(part))
 
     def rechunk(self, size: int) -> Streamed:
-        """The same rows in blocks of another size."""
+        """The rows in blocks of another size."""
         return Streamed(self.stream, self.counts, size, self.n_threads, self._of, self._number)
 
     def map(self, f: Callable[..., tuple], size: int | None = None) -> Streamed:
@@ -270,7 +270,7 @@ class SideBySide(Blocks):
         return functools.reduce(operator.add, (f(*block) for block in self))
 
     def rechunk(self, size: int) -> SideBySide:
-        """The same rows in blocks of another size."""
+        """The rows in blocks of another size."""
         return SideBySide(*self._both, self._of, size)
 
 

@@ -104,7 +104,7 @@ class BesideArrays:
     left : dict of Series
         Columns of the response by name.
     columns : dict of Column
-        The same, as they are read.
+        Columns of the response as they are read.
     rows : RowMask
         Those of weight zero are out already.
     beside : dict of ndarrays

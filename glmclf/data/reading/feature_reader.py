@@ -56,7 +56,7 @@ class FeatureSummary:
 
     @classmethod
     def of(cls, found: FactorRows, raw: Callable[[], Any], code: str, place: Place, every: bool) -> FeatureSummary:
-        """Of one part."""
+        """What one part shows."""
         value, missing = found.value, int((~found.keep).sum())
         seen = FactorSummary.of(value, code, place)
         if seen is None or value.labelled:
@@ -101,7 +101,7 @@ class CellSummary:
 
     @classmethod
     def of(cls, some: Sequence[FactorRows]) -> CellSummary:
-        """Of one part; nothing of numbers, which have no joint table."""
+        """Combinations in one part; none of numbers, which have no joint table."""
         if not len(some[0].keep) or not all(f.value.labelled for f in some):
             return cls(set())
         levels = [[*f.value.data.categories.tolist(), None] for f in some]

@@ -1,7 +1,7 @@
 """A part of a source, or a table in memory, read by a formula: what it shows of factors, and the rows of a model.
 
-The same evaluation, `Reader.settled`, gives what a part shows before a design is known and the rows of X afterwards. A
-table in memory keeps it, so that its factors are evaluated once; parts are evaluated anew in each pass.
+One evaluation, `Reader.settled`, gives what a part shows before a design is known and the rows of X afterwards. A table
+in memory keeps it, so that its factors are evaluated once; parts are evaluated anew in each pass.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Reader:
         return Reading(given.index, cut, frame, rows, beside, self.bound, table)
 
     def _digests(self, frame: pd.DataFrame, beside: dict[str, ndarray], table: dict[str, Column]) -> Digests | None:
-        """Of the columns that are read, by which a source is known again; a table in memory is read once."""
+        """Digests of the columns that are read, by which a source is known again; a table in memory is read once."""
         if not self.part:
             return None
         groups = {name: frame[name] for name in self.beside if name not in table}

@@ -56,7 +56,7 @@ class FactorSummary:
 
     @classmethod
     def of(cls, value: Value, code: str, place: Place, left: bool = False) -> FactorSummary | None:
-        """Of one part; None without rows."""
+        """What one part shows; None without rows."""
         if not len(value.data):
             return None
         if not value.labelled:
@@ -136,7 +136,7 @@ class ColumnSummary:
 
     @classmethod
     def of(cls, column: Column, name: str, place: Place, left: bool) -> ColumnSummary | None:
-        """Of one part; None without rows."""
+        """What one part shows; None without rows."""
         if not len(column.values):
             return None
         low, high, categories, ordered = np.nan, np.nan, None, False
@@ -195,7 +195,7 @@ class ResponseSummary:
 
     @classmethod
     def of(cls, names: list[str], values: list[Any]) -> ResponseSummary | None:
-        """Of one part; None without rows."""
+        """What one part shows; None without rows."""
         columns = [v.reset_index(drop=True) if isinstance(v, pd.Series) else pd.Series(v) for v in values]
         return cls(names, columns)._few() if len(columns[0]) else None
 

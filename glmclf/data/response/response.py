@@ -390,7 +390,7 @@ class MultinomialResponse:
 
 
 def packed(response: Any) -> Any:
-    """The same with 0 and 1 in a byte each, as a model keeps one for each row."""
+    """The response with 0 and 1 in a byte each, as a model keeps one for each row."""
     return replace(response, y=response.y.astype(np.int8)) if response.kind == "binary" else response
 
 
