@@ -13,7 +13,9 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.core.design.columns import Dense, Sparse, from_pieces
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import from_pieces
+from glmclf.core.design.sparse import Sparse
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
 from glmclf.data.design.arrays import is_sparse
@@ -27,7 +29,7 @@ from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED, REFITS, check
 from glmclf.inference.covariance.wording import enumerated, for_generative, names
 from glmclf.models.cov_keywords import Keywords, read_keywords
-from glmclf.models.rows import RowsInMemory, RowsInParts
+from glmclf.models.rows import FitRowsInMemory, FitRowsInParts
 
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
@@ -191,17 +193,17 @@ class Inputs:
         self._weight_sum = total = rows.weight_sum
         self.nobs: int | float = len(rows) if total is None or not self._frequency else round(total)
 
-    def _in_memory(self, read: ReadTable) -> RowsInMemory:
+    def _in_memory(self, read: ReadTable) -> FitRowsInMemory:
         self._response = response = packed(read.response)
         offset = read.extras.get("offset")
         self._check_offset(offset)
         weights = read.extras.get("freq_weights", read.extras.get("weights"))
         positions = slice(None) if len(read) == read.n_given else read.rows
         arrays = response.y, response.trials, offset, weights
-        return RowsInMemory(self._columns(read), *arrays, read.index, positions)
+        return FitRowsInMemory(self._columns(read), *arrays, read.index, positions)
 
-    def _in_parts(self, read: ReadParts) -> RowsInParts:
-        rows = RowsInParts(read, self._summed)
+    def _in_parts(self, read: ReadParts) -> FitRowsInParts:
+        rows = FitRowsInParts(read, self._summed)
         self._sums, self._ranges = rows.facts.outcomes, read.ranges  # in the passes that were made anyway
         return rows
 

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Columns, Dense, expandable, some_columns
+from glmclf.core.design.columns import Columns, expandable, some_columns
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.unique_rows import distinct_rows
 from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks, linear
@@ -69,12 +70,12 @@ class FitRows:
 
 
 @dataclass(frozen=True)
-class RowsInMemory(FitRows):
+class FitRowsInMemory(FitRows):
     """Rows in memory, aligned, with their labels.
 
     Attributes
     ----------
-    X : Dense, Cells or Sparse
+    X : Columns
         Columns of the design.
     y, trials, offset, weights : (n,) ndarray or None
         Response as coded, single trials in a byte each; None stands for one trial, offset 0, weight 1.
@@ -106,19 +107,19 @@ class RowsInMemory(FitRows):
         rows = self.observations if X is None else self.observations._replace(X=X)
         return rows.blocks(size, n_threads)
 
-    def take(self, rows: ndarray) -> RowsInMemory:
+    def take(self, rows: ndarray) -> FitRowsInMemory:
         """Some of the rows, by their places."""
         places = rows if isinstance(self.positions, slice) else self.positions[rows]
-        return RowsInMemory(*self.observations.take(rows), self.index[rows], places)
+        return FitRowsInMemory(*self.observations.take(rows), self.index[rows], places)
 
-    def held(self) -> RowsInMemory:
+    def held(self) -> FitRowsInMemory:
         """The rows in memory."""
         return self
 
-    def map(self, f: Callable[..., tuple]) -> RowsInMemory:
+    def map(self, f: Callable[..., tuple]) -> FitRowsInMemory:
         """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
         X, y, trials, offset, weights = f(*self.observations)
-        return RowsInMemory(X, y, trials, offset, weights, self.index, self.positions)
+        return FitRowsInMemory(X, y, trials, offset, weights, self.index, self.positions)
 
     @property
     def alike(self) -> bool:
@@ -201,7 +202,7 @@ class Facts(Summed):
     zero_one: ndarray = field(metadata=added_by(np.logical_and))
 
 
-class RowsInParts(FitRows):
+class FitRowsInParts(FitRows):
     """Rows that are in a source, made part by part when they are summed over.
 
     Parameters
@@ -227,7 +228,7 @@ class RowsInParts(FitRows):
         """A copy elsewhere is without the stream, as one whose rows were removed."""
         return type(None), ()
 
-    def __deepcopy__(self, memo: Any) -> RowsInParts:
+    def __deepcopy__(self, memo: Any) -> FitRowsInParts:
         return self
 
     def __len__(self) -> int:
@@ -244,7 +245,7 @@ class RowsInParts(FitRows):
             raise RowsElsewhereError()
         return Streamed(self.stream, self.facts.counts, size, n_threads, self._of)
 
-    def map(self, f: Callable[..., tuple]) -> RowsInParts:
+    def map(self, f: Callable[..., tuple]) -> FitRowsInParts:
         """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
         other, of = object.__new__(type(self)), (*self._of, f)
         stream, counts = self.stream, self.facts.counts
@@ -309,7 +310,7 @@ class RowsInParts(FitRows):
             columns: Any = kind([np.concatenate(v) for v in zip(*X, strict=True)])
         else:
             columns = Dense(np.asfortranarray(np.concatenate(X)))
-        return RowsInMemory(*(columns, *arrays, pd.RangeIndex(n), slice(None)))
+        return FitRowsInMemory(*(columns, *arrays, pd.RangeIndex(n), slice(None)))
 
     @property
     def alike(self) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf.core.design.columns import dense
+from glmclf.core.design.factor import expand
 from glmclf.data.reading.features import read_features
 from glmclf.data.reading.read import ReadParts, read_formula
 from glmclf.data.source.calls import Calls
@@ -54,7 +54,7 @@ def test_it_is_read_as_parts_are(data):
 def test_a_table_and_its_source_are_the_same(data):
     one, other = read("y ~ x + g", data), read("y ~ x + g", OneTable(data))
     assert one.design.xnames == other.design.xnames
-    np.testing.assert_array_equal(dense(one.pieces, len(one)), dense(other.pieces, len(other)))
+    np.testing.assert_array_equal(expand(one.pieces, len(one)), expand(other.pieces, len(other)))
 
 
 @pytest.mark.parametrize("formula", ["y ~ f(x) + g", "y ~ x + f(x):g", "f(y) ~ x"])

@@ -26,7 +26,7 @@ class Observations(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from glmclf.core.design.columns import Dense
+    >>> from glmclf.core.design.dense import Dense
     >>> rows = Observations(Dense(np.eye(3)), np.array([1, 0, 1]), None, None, np.array([2.0, 1.0, 3.0]))
     >>> rows.take(np.array([0, 2])).weights.tolist()
     [2.0, 3.0]

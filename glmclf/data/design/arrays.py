@@ -12,7 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.data.table.frame import Column, as_frame, close_to, quoted, read_column
 from glmclf.errors import DataError
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.columns import Dense, Sparse
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.sparse import Sparse
 from glmclf.data.design.arrays import Dropped, is_sparse
 from glmclf.errors import DataError
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Piece, from_pieces
+from glmclf.core.design.factor import SubtermColumns, from_pieces
 from glmclf.core.rows.observations import Observations
 from glmclf.data.formula.evaluate import left_value, raw_missing
 from glmclf.data.formula.factors import Expression, Value
@@ -223,7 +223,7 @@ class Reader:
         pieces = self._pieces(settled)
         return from_pieces(pieces if self.constant else pieces[1:], int(np.count_nonzero(settled.reading.rows.keep)))
 
-    def _pieces(self, settled: Settled) -> list[Piece]:
+    def _pieces(self, settled: Settled) -> list[SubtermColumns]:
         assert self.design is not None
         return self.design.pieces({code: f.values(settled.values[code]) for code, f in self.design.factors.items()})
 

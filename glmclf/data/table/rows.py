@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Piece
+from glmclf.core.design.factor import SubtermColumns
 from glmclf.data.table.frame import align, quoted, row_labels
 from glmclf.errors import DataError, MissingDataError
 
@@ -27,7 +27,7 @@ class ReadTable:
         Rows of a table -> rows of X, for these and for new data.
     response : object
         What the `response` callable made of the left side.
-    pieces : list of Piece, or None
+    pieces : list of SubtermColumns, or None
         The design of the kept rows, from a formula.
     X : (n, k) ndarray or None
         The design of the kept rows, from arrays.
@@ -59,7 +59,7 @@ class ReadTable:
 
     design: Any
     response: Any
-    pieces: list[Piece] | None
+    pieces: list[SubtermColumns] | None
     X: ndarray | None
     extras: dict[str, ndarray]
     keep: ndarray
