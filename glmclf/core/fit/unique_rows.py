@@ -26,7 +26,7 @@ FEW = 100  # distinct numbers of a column that are no whole ones
 CHUNK = 2**14
 
 
-class Digit(NamedTuple):
+class RadixColumn(NamedTuple):
     """A column of small range: code + radix choices, or numbers and their sorted levels.
 
     Attributes
@@ -113,13 +113,13 @@ def of_counts(likelihood: Binomial | Multinomial) -> Binomial | Multinomial:
 
 
 # ------------------------------------------------------------------------------------------------ digits
-def _digits(X: Dense | FactorColumns, offset: ndarray | None) -> Iterator[Digit | None]:
+def _digits(X: Dense | FactorColumns, offset: ndarray | None) -> Iterator[RadixColumn | None]:
     """Every column as a digit; None for one that is not discrete."""
     numbers, coded = list(X.X.T) if isinstance(X, Dense) else [], {}
     for piece in X.pieces if isinstance(X, FactorColumns) else ():
         numbers += [] if piece.numbers is None else list(piece.numbers.T)
         if piece.codes is not None:
-            coded[id(piece.codes)] = Digit(piece.codes, len(piece.contrast))
+            coded[id(piece.codes)] = RadixColumn(piece.codes, len(piece.contrast))
     if offset is not None:
         numbers += list(offset.reshape(len(offset), -1).T)
     if all(_may_be_discrete(values) for values in numbers):  # nothing large is read before a glance at all
@@ -135,18 +135,18 @@ def _may_be_discrete(values: ndarray) -> bool:
     return bool((np.rint(some) == some).all()) or len(np.unique(some)) <= FEW
 
 
-def _digit(values: ndarray, low: float, high: float) -> Digit | None:
-    """A digit by what a glance shows; `Digit.codes` tells whether it holds for every row."""
+def _digit(values: ndarray, low: float, high: float) -> RadixColumn | None:
+    """A digit by what a glance shows; `RadixColumn.codes` tells whether it holds for every row."""
     levels = np.unique(values[:: max(1, len(values) // GLANCE)])
     if (np.rint(levels) == levels).all():
-        return Digit(values, int(high - low) + 1, low) if high - low < TABLE else None
-    return Digit(values, len(levels), low, levels)
+        return RadixColumn(values, int(high - low) + 1, low) if high - low < TABLE else None
+    return RadixColumn(values, len(levels), low, levels)
 
 
 # ------------------------------------------------------------------------------------------------ numbers
-def _numbered(digits: Iterator[Digit | None], n: int, n_threads: int | None) -> tuple[ndarray, int] | None:
+def _numbered(digits: Iterator[RadixColumn | None], n: int, n_threads: int | None) -> tuple[ndarray, int] | None:
     """A number for each row, equal for equal rows, and how many numbers there may be; None if too many."""
-    all_digits: list[Digit] = []
+    all_digits: list[RadixColumn] = []
     for digit in digits:
         if digit is None:
             return None
