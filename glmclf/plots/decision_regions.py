@@ -139,7 +139,7 @@ class _Grid:
             self._check_axis(name, table)
         self.weights = res.model._rows.weights if newdata is None else None
         self.held = self._held(table, at)
-        self.separated = getattr(res, "_cone", None) is not None
+        self.separated = getattr(res, "separation", None) is not None
         pairs = len(self.levels) * (len(self.levels) - 1) / 2  # of classes, of each of which a program is asked
         resolution = resolution or (max(10, round(FEW / pairs**0.5)) if self.separated else MANY)
         self.values = [self._axis(name, table, resolution) for name in (x, y)]
