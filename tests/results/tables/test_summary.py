@@ -19,6 +19,7 @@ from glmclf.core.likelihood.links import CLogLogLink, LogitLink
 from glmclf.inference.hypotheses.wald import intervals, t_test, term_tests, z_pvalues
 from glmclf.inference.margins.prediction import Prediction
 from glmclf.results.prediction import PredictionResults
+from glmclf.results.tables import frames
 from glmclf.results.tables.summary import summary
 
 FACTS = [("Event:", "P(y = 1)"), ("Solver:", "irls, 6 iterations")]
