@@ -28,8 +28,8 @@ from glmclf.errors import DataError
 if TYPE_CHECKING:
     from glmclf.data.reading.streams import Reader, StreamSample
 
-ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
-FEW = 16  # rows of a prototype
+MAX_MISS = 1e-6  # share of the sum of squares that a combination near a constant may miss, to be examined row by row
+PROTOTYPE_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Rows:
         return [j for j, x in columns if ((x == 0) | (x == 1)).all()]
 
     def distinct(self, likelihood: Any, n_threads: int | None = None) -> Distinct | None:
-        """The rows without repetition, looked for once; None where that does not pay."""
+        """Distinct rows with their counts, searched for once; None where that does not pay."""
         if "_distinct" not in self.__dict__:
             arrays = self.X, self.y, self.trials, self.offset, self.weights
             self.__dict__["_distinct"] = distinct_rows(likelihood, *arrays, n_threads)
@@ -128,13 +128,13 @@ class Rows:
 
     @property
     def patterns(self) -> Columns:
-        """Every row of X at least once; the distinct ones if they were found."""
+        """Rows of X, each at least once: the distinct rows if they were found, else all."""
         found = self.__dict__.get("_distinct")
         return self.X if found is None else found.X
 
 
 class _Watching:
-    """A reader that gives digests of what it reads after the rows."""
+    """Reader that returns digests of the rows after the rows of a part."""
 
     def __init__(self, reader: Reader):
         self._reader = reader
@@ -144,7 +144,7 @@ class _Watching:
 
 
 class _Keeping(_Watching):
-    """The same, which offers the rows to a room.
+    """Reader with digests that also offers the rows to a room in memory.
 
     Parameters
     ----------
@@ -166,22 +166,22 @@ class _Keeping(_Watching):
 
     @property
     def whole(self) -> bool:
-        """Whether all that was made is there."""
+        """Whether the room holds the rows of all parts."""
         return not self._room.full
 
     def parts(self) -> Iterator[tuple[tuple, Place]]:
-        """What is kept, in its order."""
+        """Arrays and places of the parts in memory, in order."""
         return ((self._room.arrays[place.number], place) for place in self._places)
 
 
 def _watched(f: Callable, *arrays: Any) -> Watched:
-    """A sum over the rows of a part, if it has any, and the digests beside them."""
+    """Sum over the rows of a part, if it has any, with the part's digests."""
     *rows, digests, number = arrays
     return Watched(f(*rows, number) if rows else None, digests)
 
 
 class Stream:
-    """What `core.streamed.Streamed` sums over: a source, read as rows of a model, which are the same in each pass.
+    """Stream of the rows of a model, read from a source, equal in each pass; `Streamed` of the core sums over it.
 
     Small ones stay in memory once a second pass has shown that they are the same: `data.kept`.
 
@@ -202,9 +202,9 @@ class Stream:
 
     def __init__(self, source: Source, reader: Reader, rows: int, prototype: tuple | None = None):
         self.source, self.reader, self.rows = source, reader, rows
-        self._watching, self._known = _Watching(reader), False  # one object: sources keep what it makes by it
+        self._watching, self._known = _Watching(reader), False  # one object, as sources cache its rows by identity
         self._kept: _Keeping | None = None
-        self.prototype = prototype or source.first_of_rows(reader, FEW, self._columns)
+        self.prototype = prototype or source.first_of_rows(reader, PROTOTYPE_ROWS, self._columns)
 
     @property
     def _columns(self) -> list[str] | None:
@@ -221,7 +221,7 @@ class Stream:
         return value
 
     def parts(self) -> Iterator[tuple]:
-        """The arrays of each part that has rows."""
+        """Iterate over the arrays of each part that has rows."""
         if self._kept is not None:
             yield from (arrays for arrays, _ in self._kept.parts())
             return
@@ -235,12 +235,12 @@ class Stream:
         self._keep(reader)
 
     def _reading(self) -> _Watching:
-        """The reader, which keeps what it makes where it was made before."""
+        """Reader of the next pass; from the second pass on one that keeps the rows in memory."""
         keep = self._known and not self.source.keeps
         return _Keeping(self.reader, self.rows) if keep else self._watching
 
     def _keep(self, reader: _Watching) -> None:
-        """A pass has given what it had to."""
+        """Note a complete pass, and keep its rows if all of them are in memory."""
         self._known = True
         if isinstance(reader, _Keeping) and reader.whole:
             self._kept = reader
@@ -248,7 +248,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Facts:
-    """What rows add up to besides their likelihood.
+    """Sums and ranges of rows besides their likelihood.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ class Facts:
 
 
 class StreamedRows:
-    """Rows of a fit that are in a source; see `Rows` for what they are in memory.
+    """Rows of a fit that are read from a source; `Rows` are those in memory.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ class StreamedRows:
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
 
     def __reduce__(self) -> Any:
-        """A copy elsewhere is without the stream, as one whose rows were removed."""
+        """Pickle without the stream, like a model whose rows were removed."""
         return type(None), ()
 
     def __deepcopy__(self, memo: Any) -> StreamedRows:
@@ -353,7 +353,7 @@ class StreamedRows:
         return self.blocks().over_parts(lambda X, y, trials, offset, weights: f(y, trials, weights))
 
     def spans_constant(self) -> int:
-        """1 where a constant is in the span of the columns, else 0: by the combination that is nearest to one."""
+        """1 where a constant is in the span of the columns, else 0, judged by the combination nearest to a constant."""
         if self.constant_column() is not None:
             return 1
         size, columns, n = self.largest(), self.columns(), len(self)
@@ -364,7 +364,7 @@ class StreamedRows:
             w = found / scale
             rest = columns.sum(lambda X, w=w: X.times(1.0 - X @ w)) / scale
             found = found + np.linalg.lstsq(G, rest, rcond=None)[0]
-            if n - 2.0 * (found @ rest) + found @ G @ found > ALMOST * n and not w.any():
+            if n - 2.0 * (found @ rest) + found @ G @ found > MAX_MISS * n and not w.any():
                 return 0
         w = found / scale
         return int(columns.sum(lambda X: Largest(np.abs(X @ w - 1.0).max(initial=0.0))) < 1e-8)
@@ -399,7 +399,7 @@ class StreamedRows:
         X, *rest = zip(*self.blocks().over_parts(part), strict=True)
         arrays = [None if a[0] is None else np.concatenate(a) for a in rest]
         kind: Any = type(self.stream.prototype[0])
-        if isinstance(X[0], list):  # features, each as it is
+        if isinstance(X[0], list):  # a list of features
             columns: Any = kind([np.concatenate(v) for v in zip(*X, strict=True)])
         else:
             columns = Dense(np.asfortranarray(np.concatenate(X)))
@@ -415,11 +415,11 @@ class StreamedRows:
         return np.maximum(np.abs(self.facts.low), np.abs(self.facts.high))
 
     def distinct(self, likelihood: Any, n_threads: int | None = None) -> None:
-        """Repeated rows are not looked for."""
+        """None: distinct rows of a stream are not searched for."""
 
     @property
     def index(self) -> NoReturn:
-        """Labels of rows are not kept."""
+        """Refuse: labels of rows in a stream are not stored."""
         raise RowsElsewhereError()
 
     positions = patterns = index
@@ -431,7 +431,7 @@ class StreamedRows:
         return Stream(stream.source, reader, stream.rows, (*few, *([np.zeros(few[0].shape[0])] * len(names))))
 
     def beside(self, names: list[str]) -> Streamed:
-        """The rows with more columns of the source behind them."""
+        """Rows with more columns of the source after their arrays."""
         own = self._of
 
         def of(*arrays: Any) -> tuple:
@@ -440,7 +440,7 @@ class StreamedRows:
         return Streamed(self.grouped(names), self.facts.counts, of=(of,))
 
     def groups(self, groups: Any) -> Groups:
-        """The clusters that one or two columns make.
+        """Clusters of the rows by one or two columns.
 
         Raises
         ------
@@ -474,8 +474,10 @@ class StreamedRows:
 
 
 class _Distinct:
-    """Distinct groups, or pairs of them, in order of appearance, and columns with numbers beyond 2**53 by their kind;
-    + is those of both."""
+    """Distinct groups, or pairs of them, in order of appearance, and columns with numbers beyond 2**53 by their kind.
+
+    ``a + b`` has the groups of both.
+    """
 
     def __init__(self, table: pd.DataFrame, large: frozenset[tuple[str, str]] = frozenset()):
         self.table, self.large = table, large
@@ -497,10 +499,9 @@ class _Distinct:
 
 
 def _plain(column: pd.Series) -> pd.Series:
-    """Labels as objects, which no type that parts differ in changes: whole numbers stay whole, also beside missing
-    ones."""
+    """Labels as objects, equal whatever dtype a part has: whole numbers stay whole, also beside missing values."""
     values = column.astype(object)
-    if column.dtype.kind == "f":  # as whole numbers beside missing ones are read
+    if column.dtype.kind == "f":  # pandas reads whole numbers beside missing values as floats
         whole = (np.asarray(column) % 1 == 0) & (np.abs(np.asarray(column)) < EXACT)
         values[whole] = [int(v) for v in np.asarray(column)[whole]]
     return values.where(column.notna(), None)
@@ -526,7 +527,7 @@ class StreamedCodes:
 
     @classmethod
     def of(cls, stream: Stream, found: pd.DataFrame, names: list[str], which: list[str]) -> StreamedCodes:
-        """Clusters of some of the columns."""
+        """Clusters by some of the columns of a stream."""
         labels = _index([found[name].to_numpy() for name in which]).unique()
         return cls(stream, [names.index(name) for name in which], labels)
 
@@ -535,7 +536,7 @@ class StreamedCodes:
         return len(self.labels) - 1
 
     def crossed(self, other: StreamedCodes) -> StreamedCodes:
-        """Clusters that both make together."""
+        """Intersections of two clusterings."""
         names = list(self.stream.reader.beside)
         return self.of(self.stream, self.stream.sum(_Distinct.of).table, names, names)
 
@@ -552,7 +553,7 @@ class StreamedCodes:
             return labels.get_indexer(pd.Index(_plain(pd.Series(found)), dtype=object))[codes]
 
         def number(*groups: Any) -> ndarray:
-            if isinstance(groups[0], np.ndarray):  # of a prototype
+            if isinstance(groups[0], np.ndarray):  # arrays of a prototype
                 return np.zeros(len(groups[0]), dtype=np.intp)
             found = known([groups[i] for i in at])
             if (found < 0).any():
@@ -577,7 +578,7 @@ def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: 
 
 
 def _ends(X: Any) -> tuple[ndarray, ndarray, ndarray]:
-    """Least and largest value of each column, and which hold zeros and ones only; nothing of features side by side."""
+    """Smallest and largest value of each column, and which hold zeros and ones only; empty for separate features."""
     if not isinstance(X, Columns):
         return np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool)
     blocks = [x.toarray() for (x,) in expandable(Blocks(X))]
