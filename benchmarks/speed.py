@@ -28,7 +28,7 @@ import pandas as pd
 import report
 
 import glmclf
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.rows.blocks import Blocks
 
 Program = Callable[[], tuple[Any, Any]]

@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Columns, Dense, Sparse, some_columns
+from glmclf.core.design.columns import Columns, some_columns
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit.aliasing import (
     Omitted,
     columns_kept,

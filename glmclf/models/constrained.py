@@ -12,7 +12,8 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.columns import some_columns
-from glmclf.core.fit.estimate import into_basis, well_conditioned
+from glmclf.core.fit.estimate import into_basis
+from glmclf.core.fit.information import well_conditioned
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.likelihood.objective import Factor

@@ -11,7 +11,8 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.core.design.columns import Dense, dense
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import expand
 from glmclf.core.gaussian import fit as gaussian
 from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian
 from glmclf.core.gaussian.moments import ClassMoments, class_ends, class_moments
@@ -118,7 +119,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _columns(self, sample: Sample) -> Dense:
         if sample.pieces is None:
             return Dense(np.asarray(sample.X))
-        return Dense(dense(sample.pieces[1:], len(sample)))  # the first piece is the intercept
+        return Dense(expand(sample.pieces[1:], len(sample)))  # the first piece is the intercept
 
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         super()._settle(keywords, lost)

@@ -13,7 +13,9 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.core.design.columns import Dense, Sparse, from_pieces
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import from_pieces
+from glmclf.core.design.sparse import Sparse
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
 from glmclf.data.design.arrays import is_sparse, read_arrays

@@ -11,7 +11,8 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.aliasing import columns_kept, places_kept, widened
-from glmclf.core.fit.estimate import RankDeficiency, vanished
+from glmclf.core.fit.estimate import RankDeficiency
+from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.offsets import centred, restored
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.unique_rows import distinct_rows, of_counts
@@ -434,7 +435,7 @@ class Regularization(Inputs):
         else:
             before, after = objective(problem.into(start), True).information, found.inner.information
         at = np.flatnonzero(loose.ravel(order="F"))
-        if found.fit.converged and not vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
+        if found.fit.converged and not information_vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
             return
         self._refuse_separated(columns[free], "have no penalty")
 
@@ -464,7 +465,7 @@ class Regularization(Inputs):
         found = self._finished(free, free.solve(fit.theta[at]))
         assert lasso.inner is not None and found.inner is not None
         before, after = lasso.inner.information, found.inner.information
-        if not found.fit.converged or vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
+        if not found.fit.converged or information_vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
             self._refuse_separated(columns[np.unique(at % len(columns))], "were selected")
         return replace(found, penalty=problem.penalty)
 

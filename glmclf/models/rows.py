@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Columns, Dense, expandable, some_columns
+from glmclf.core.design.columns import Columns, expandable, some_columns
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.unique_rows import Distinct, distinct_rows
 from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks, linear

@@ -261,7 +261,7 @@ class Results(WaldInference):
         Returns
         -------
         DataFrame
-            A copy. Of Logit, Probit and CLogLog with ``.fitted`` (probability of the event) and ``.se_fit``; of other
+            A copy. Of binary models with ``.fitted`` (probability of the event) and ``.se_fit``; of other
             models with ``.fitted_<level>`` and ``.se_fit_<level>`` of each level and ``.class``, the most probable one.
             Regressions have ``.resid`` (deviance residual), ``.hat`` (leverage; of several classes the trace of the
             leverage block) and ``.cooksd`` of the rows of the fit, those of an event also ``.std_resid``; NaN of a

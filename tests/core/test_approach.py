@@ -4,7 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit import warm_start as way
 from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.fit.solvers.kronecker import Kronecker, lbfgs
@@ -142,10 +142,10 @@ def test_a_far_start():
 
 
 # --------------------------------------------------------------------------------------------------------- the way
-WAYS = {  # constants of `approach`: rows for each parameter of a part and the least number of them
-    "from a part": {"EACH": 20, "LEAST": 10},
-    "in the metric of a part": {"EACH": 150, "LEAST": 10},
-    "in the first metric": {"EACH": 150, "LEAST": 10**6},
+WAYS = {  # constants of `warm_start`: rows for each parameter of a part and the least number of them
+    "from a part": {"PART_ROWS_PER_PARAMETER": 20, "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10},
+    "in the metric of a part": {"PART_ROWS_PER_PARAMETER": 150, "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10},
+    "in the first metric": {"PART_ROWS_PER_PARAMETER": 150, "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10**6},
 }
 
 
@@ -154,7 +154,7 @@ def dear(monkeypatch):
     """Has every problem go this way."""
 
     def use(**constants):
-        for name, value in {"DEAR": 0.0, "LARGE": 0.0, **constants}.items():
+        for name, value in {"MIN_INFORMATION_COST": 0.0, "MIN_ARITHMETIC": 0.0, **constants}.items():
             monkeypatch.setattr(way, name, value)
 
     return use
@@ -167,8 +167,8 @@ def test_the_estimate_is_the_maximum(dear, kind, name):
     data = problem(kind)
     theta, A = maximum(*data)
     objective, seen = objective_of(*data), []
-    near = way.approach(objective, usual(data[1]))
-    assert near is not None and (near.subsample is not None) == (name == "from a part")
+    near = way.warm_start(objective, usual(data[1]))
+    assert near is not None and (near.surrogate is not None) == (name == "from a part")
     found = estimate("irls", objective, usual(data[1]), callback=lambda i, *_: seen.append(i))
     off = found.theta - theta
     assert found.fit.converged and not found.vanished and np.sqrt(off @ A @ off) < IN_ERRORS
@@ -187,18 +187,18 @@ def test_threads_give_the_same_bits(dear, name):
 
 def test_what_does_not_go_this_way(dear):
     data = problem("plain")
-    assert way.approach(objective_of(*data), usual(data[1])) is None  # 4,000 rows of 15 parameters
+    assert way.warm_start(objective_of(*data), usual(data[1])) is None  # 4,000 rows of 15 parameters
     dear()
-    assert way.approach(objective_of(*data), usual(data[1]), maxiter=10) is None
+    assert way.warm_start(objective_of(*data), usual(data[1]), maxiter=10) is None
     X = np.column_stack([data[0][:, :-1], data[0][:, 1] + 2.0 * data[0][:, 2]])
-    assert way.approach(objective_of(X, *data[1:]), usual(data[1])) is None
+    assert way.warm_start(objective_of(X, *data[1:]), usual(data[1])) is None
     with pytest.raises(RankDeficiency):
         estimate("irls", objective_of(X, *data[1:]), usual(data[1]))
 
 
 def test_a_separated_response(dear):
     """The information vanishes on the way, which is what tells."""
-    dear(EACH=20, LEAST=10)
+    dear(PART_ROWS_PER_PARAMETER=20, MIN_ROWS_PER_PARAMETER_FOR_METRIC=10)
     X, y, *rest = problem("plain")
     X[:, 1] = y == 2
     found = estimate("irls", objective_of(X, y, *rest), usual(y))

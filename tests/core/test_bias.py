@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.bias import AdjustedScore, PenalisedLikelihood, penalised_maximum, reduce_bias
 from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted
 from glmclf.core.likelihood import links

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from glmclf.core.design.columns import Cells, Dense, Piece
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import FactorColumns, SubtermColumns
+from glmclf.core.design.product import rotated
 from glmclf.core.fit import unique_rows as collapse
 from glmclf.core.fit.unique_rows import distinct_rows
 from glmclf.core.likelihood.links import LogitLink
@@ -21,20 +23,21 @@ def small(monkeypatch):
 def factor(rng, levels):
     coding = np.eye(levels)[:, 1:]
     codes = rng.integers(0, levels, N).astype(np.int8)
-    return Piece(None, codes, coding, np.zeros(levels - 1, int), np.arange(levels - 1))
+    return SubtermColumns(None, codes, coding, np.zeros(levels - 1, int), np.arange(levels - 1))
 
 
 def designs(rng):
     """Columns of every kind, 8 rows or more for each distinct one."""
-    one = Piece(None, None, None, np.zeros(1, int), np.zeros(1, int))
+    one = SubtermColumns(None, None, None, np.zeros(1, int), np.zeros(1, int))
     whole = rng.integers(-2, 3, (N, 1)).astype(float)
     slope = factor(rng, 3)._replace(numbers=whole)
     odd = rng.choice([0.1, np.pi, -1e-3, 1e300], N)
     yield Dense(np.column_stack([np.ones(N), rng.integers(0, 2, (N, 4))]).astype(float))
     yield Dense(np.asfortranarray(np.column_stack([np.ones(N), odd, whole]), dtype=np.float64))
     yield Dense(np.column_stack([np.ones(N), whole]).astype(np.float32))
-    yield Cells([one, factor(rng, 5), factor(rng, 4)], N)
-    yield Cells([one, factor(rng, 4), Piece(whole, None, None, np.zeros(1, int), np.zeros(1, int)), slope], N)
+    yield FactorColumns([one, factor(rng, 5), factor(rng, 4)], N)
+    number = SubtermColumns(whole, None, None, np.zeros(1, int), np.zeros(1, int))
+    yield FactorColumns([one, factor(rng, 4), number, slope], N)
 
 
 def summed(X, offset, columns):
@@ -97,7 +100,7 @@ def test_what_is_not_discrete():
     strange = np.where(x > 0, 0.1, 0.2)
     strange[1] = 0.3
     assert refused(Dense(strange[:, None]))
-    assert refused(Dense(x[:, None]).rotated(np.array([[2.0]])))
+    assert refused(rotated(Dense(x[:, None]), np.array([[2.0]])))
 
 
 def test_whole_numbers_that_a_glance_does_not_see():
@@ -126,8 +129,8 @@ def test_an_interaction_beside_its_factors(monkeypatch):
     monkeypatch.setattr(collapse, "TABLE", 200)
     rng = np.random.default_rng(4)
     a, b, c = factor(rng, 4), factor(rng, 6), factor(rng, 5)
-    both = Piece(None, (a.codes * 6 + b.codes).astype(np.int8), np.eye(24), np.zeros(24, int), np.arange(24))
-    X = Cells([a, b, both, c], N)
+    both = SubtermColumns(None, (a.codes * 6 + b.codes).astype(np.int8), np.eye(24), np.zeros(24, int), np.arange(24))
+    X = FactorColumns([a, b, both, c], N)
     rows, kind = collapse.equal_rows(X)
     cells = np.unique(np.column_stack([a.codes, b.codes, c.codes]), axis=0)
     assert len(rows) == len(cells) <= N // collapse.PAYS

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 from glmclf import CLogLog, Logit, Probit
-from glmclf.core.design import columns
-from glmclf.core.design.columns import Cells, Dense, Piece, dense, from_pieces
+from glmclf.core.design import factor as factors
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand, from_pieces
+from glmclf.core.design.product import rotated
 from glmclf.core.likelihood.links import ProbitLink
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
@@ -28,7 +30,7 @@ def coding(levels, kind, generator):
 
 
 def numbers_piece(generator, c=1):
-    return Piece(generator.normal(size=(N, c)), None, None, np.arange(c), np.zeros(c, dtype=int))
+    return SubtermColumns(generator.normal(size=(N, c)), None, None, np.arange(c), np.zeros(c, dtype=int))
 
 
 def factor_piece(generator, levels, kind, c=0, codes=None):
@@ -37,7 +39,8 @@ def factor_piece(generator, levels, kind, c=0, codes=None):
     d = contrast.shape[1]
     numbers = generator.normal(size=(N, c)) if c else None
     codes = generator.integers(0, levels, N) if codes is None else codes
-    return Piece(numbers, codes, contrast, np.repeat(np.arange(max(c, 1)), d), np.tile(np.arange(d), max(c, 1)))
+    num, cat = np.repeat(np.arange(max(c, 1)), d), np.tile(np.arange(d), max(c, 1))
+    return SubtermColumns(numbers, codes, contrast, num, cat)
 
 
 def interaction(generator, kinds):
@@ -45,11 +48,11 @@ def interaction(generator, kinds):
     contrast = np.kron(coding(3, kinds[0], generator), coding(4, kinds[1], generator))
     codes = generator.integers(0, 3, N) * 4 + generator.integers(0, 4, N)
     d = contrast.shape[1]
-    return Piece(None, codes, contrast, np.zeros(d, dtype=int), np.arange(d))
+    return SubtermColumns(None, codes, contrast, np.zeros(d, dtype=int), np.arange(d))
 
 
 def constant():
-    return Piece(None, None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int))
+    return SubtermColumns(None, None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int))
 
 
 def designs():
@@ -105,38 +108,38 @@ def check(X, D):
 
 
 def test_cells_are_the_dense_columns(pieces):
-    D = dense(pieces, N)
-    check(Cells(pieces, N), D)
+    D = expand(pieces, N)
+    check(FactorColumns(pieces, N), D)
     check(Dense(D)[:], D)
 
 
 @pytest.mark.parametrize("rows", [slice(0, 100), slice(650, 900), slice(None, None, 7), slice(5, 6), slice(0, 0)])
 def test_slices(pieces, rows):
-    check(Cells(pieces, N)[rows], dense(pieces, N)[rows])
-    check(Cells(pieces, N)[rows][:], dense(pieces, N)[rows])
+    check(FactorColumns(pieces, N)[rows], expand(pieces, N)[rows])
+    check(FactorColumns(pieces, N)[rows][:], expand(pieces, N)[rows])
 
 
 def test_absent_levels(pieces):
     """A block in which a level does not occur has a column of zeros, not one column fewer."""
     for start in range(0, N, 3):
-        X = Cells(pieces, N)[start : start + 3]
+        X = FactorColumns(pieces, N)[start : start + 3]
         assert X.gram(np.ones(X.shape[0])).shape == (X.shape[1], X.shape[1])
 
 
 def test_rotation(pieces):
-    D = dense(pieces, N)
+    D = expand(pieces, N)
     k = D.shape[1]
     R = np.triu(np.random.default_rng(1).normal(size=(k, k))) + 4 * np.eye(k)
-    same(Cells(pieces, N).rotated(R)[:].toarray(), np.linalg.solve(R.T, D.T).T)
+    same(rotated(FactorColumns(pieces, N), R)[:].toarray(), np.linalg.solve(R.T, D.T).T)
 
 
 @pytest.mark.parametrize("size", [64, 700, 5000])
 def test_objective(pieces, size):
     g = np.random.default_rng(8)
-    D = dense(pieces, N)
+    D = expand(pieces, N)
     y, offset, theta = (g.random(N) < 0.4).astype(float), g.normal(size=N), g.normal(size=D.shape[1]) * 0.3
     values = []
-    for X, n_threads in ((Dense(D), 1), (Cells(pieces, N), 1), (Cells(pieces, N), 3)):
+    for X, n_threads in ((Dense(D), 1), (FactorColumns(pieces, N), 1), (FactorColumns(pieces, N), 3)):
         blocks = Blocks(X, y, None, offset, None, size=size, n_threads=n_threads)
         values.append(Objective(Binomial(ProbitLink(), binary=True), blocks)(theta))
     for other in values[1:]:
@@ -148,11 +151,11 @@ def test_objective(pieces, size):
 def test_the_choice():
     """Factors stay codes where there are many rows and columns; few rows or numbers alone are dense."""
     g = np.random.default_rng(2)
-    n = columns.SMALL + 10
+    n = factors.SMALL + 10
     codes = g.integers(0, 50, n)
-    factor = Piece(None, codes, np.eye(50)[:, 1:], np.zeros(49, dtype=int), np.arange(49))
-    number = Piece(g.normal(size=(n, 1)), None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int))
-    assert isinstance(from_pieces([constant(), number, factor], n), Cells)
+    factor = SubtermColumns(None, codes, np.eye(50)[:, 1:], np.zeros(49, dtype=int), np.arange(49))
+    number = SubtermColumns(g.normal(size=(n, 1)), None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int))
+    assert isinstance(from_pieces([constant(), number, factor], n), FactorColumns)
     assert isinstance(from_pieces([constant(), number], n), Dense)
     few = factor._replace(codes=codes[:100])
     assert isinstance(from_pieces([constant(), few], 100), Dense)
@@ -186,9 +189,9 @@ def both(monkeypatch, make):
     """The same fit on dense columns and on cell codes."""
     plain = make()
     assert isinstance(plain.model._rows.X, Dense)
-    monkeypatch.setattr("glmclf.models.inputs.from_pieces", Cells)
+    monkeypatch.setattr("glmclf.models.inputs.from_pieces", FactorColumns)
     coded = make()
-    assert isinstance(coded.model._rows.X, Cells)
+    assert isinstance(coded.model._rows.X, FactorColumns)
     return plain, coded
 
 
@@ -226,7 +229,7 @@ def messages(monkeypatch, table, formula):
     found = []
     for coded in (False, True):
         if coded:
-            monkeypatch.setattr("glmclf.models.inputs.from_pieces", Cells)
+            monkeypatch.setattr("glmclf.models.inputs.from_pieces", FactorColumns)
         with pytest.raises(ValueError) as caught:
             Logit.from_formula(formula, table).fit(separation="raise", collinear="raise")
         found.append((type(caught.value), str(caught.value)))

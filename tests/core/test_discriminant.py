@@ -13,15 +13,13 @@ import pytest
 import references
 from numpy.testing import assert_allclose
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.discriminant.influence import influence
 from glmclf.core.discriminant.logit import (
     DiscriminantCovariance,
     coefficients,
     exact_bias_reduction,
-    log_odds,
     log_odds_covariance,
-    raw_map,
     size,
     to_raw,
 )
@@ -49,6 +47,20 @@ def table(name):
     features, response = FEATURES[name]
     labels = frame[response].to_numpy(dtype=str)
     return frame[features].to_numpy(dtype=float), np.unique(labels, return_inverse=True)[1]
+
+
+def log_odds(g, X):
+    """Log-odds of each class against class 0 in the rows of X, (n, K - 1)."""
+    if g.pooled:
+        b = coefficients(g.shifted())
+        return (X - g.centre) @ b[:, 1:].T + b[:, 0]
+    scores = g.log_joint(X)
+    return scores[:, 1:] - scores[:, :1]
+
+
+def raw_map(g):
+    """M, (m, m), that takes an equation's coefficients in x - g.centre to those in x: ``raw = M @ centred``."""
+    return to_raw(g, np.eye(size(g))).T
 
 
 def moments_of(X, y, w=None):

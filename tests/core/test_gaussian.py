@@ -12,7 +12,7 @@ import pytest
 import references
 from scipy.special import logsumexp
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.gaussian import fit as core
 from glmclf.core.gaussian.dispersion import Dispersion
 from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian

@@ -4,7 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.gaussian.moments import ClassMoments, class_moments
 from glmclf.core.rows.blocks import Blocks
 

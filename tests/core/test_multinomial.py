@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from glmclf.core.design.columns import Cells, Dense, Piece, dense
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand
 from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.blocks import RUN, Blocks
@@ -220,10 +221,10 @@ def pieces(n, seed):
     number, codes, contrast = rng.normal(size=(n, 1)), rng.integers(0, 4, n).astype(np.int32), np.eye(4)[:, 1:]
     zero, three = np.zeros(1, dtype=int), np.arange(3)
     return [
-        Piece(None, None, None, zero, zero),
-        Piece(number, None, None, zero, zero),
-        Piece(None, codes, contrast, np.zeros(3, dtype=int), three),
-        Piece(number, codes, contrast, np.zeros(3, dtype=int), three),
+        SubtermColumns(None, None, None, zero, zero),
+        SubtermColumns(number, None, None, zero, zero),
+        SubtermColumns(None, codes, contrast, np.zeros(3, dtype=int), three),
+        SubtermColumns(number, codes, contrast, np.zeros(3, dtype=int), three),
     ]
 
 
@@ -231,11 +232,11 @@ def pieces(n, seed):
 def test_cells_equal_dense(kind):
     n = 500
     parts = pieces(n, seed=3)
-    X = dense(parts, n)
+    X = expand(parts, n)
     _, rest, _, likelihood = problem(kind, n=n)
     theta = np.random.default_rng(4).normal(scale=0.3, size=X.shape[1] * (likelihood.K - 1))
     a = MultinomialObjective(likelihood, Blocks(Dense(X), *rest))(theta)
-    b = MultinomialObjective(likelihood, Blocks(Cells(parts, n), *rest, size=128))(theta)
+    b = MultinomialObjective(likelihood, Blocks(FactorColumns(parts, n), *rest, size=128))(theta)
     assert b.value == pytest.approx(a.value, rel=1e-13)
     np.testing.assert_allclose(b.score, a.score, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(b.information, a.information, rtol=1e-11, atol=1e-11)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from glmclf.core.design.columns import Dense, Piece, from_pieces
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import SubtermColumns, from_pieces
+from glmclf.core.design.product import rotated
 from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
@@ -53,7 +55,7 @@ def test_the_final_basis_is_triangular_and_gives_the_same_rows(free):
     assert (np.tril(R, -1) == 0).all()
     c = RNG.normal(size=(4, 3))
     mine = frame.apply(objective).blocks.arrays[0][:].toarray() @ c
-    final = Dense(X).rotated(R, True)[:].toarray() @ (M @ c)
+    final = rotated(Dense(X), R, True)[:].toarray() @ (M @ c)
     np.testing.assert_allclose(final, mine, rtol=1e-13, atol=1e-13 * np.abs(mine).max())
 
 
@@ -77,12 +79,12 @@ def test_cells_are_expanded_where_they_must_be():
     codes = RNG.integers(0, 30, 20_000)
     numbers = (Z[RNG.integers(0, N, 20_000), :1] + SHIFT).copy()
     pieces = [
-        Piece(None, None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int)),
-        Piece(None, codes, np.eye(30)[:, 1:], np.zeros(29, dtype=int), np.arange(29)),
-        Piece(numbers, None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int)),
+        SubtermColumns(None, None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int)),
+        SubtermColumns(None, codes, np.eye(30)[:, 1:], np.zeros(29, dtype=int), np.arange(29)),
+        SubtermColumns(numbers, None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int)),
     ]
     X = from_pieces(pieces, 20_000)
-    assert type(X).__name__ == "Cells"
+    assert type(X).__name__ == "FactorColumns"
     y = (RNG.random(20_000) < 0.5).astype(float)
     objective = Objective(Binomial(LogitLink(), binary=True), Blocks(X, y, None, None, None))
     assert not enough(objective(np.zeros(31)).information, X)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import references
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.rank import dependencies, dependencies_in, roundings, triangular_factor
 from glmclf.core.likelihood.objective import Factor
 from glmclf.core.rows.blocks import Blocks

@@ -496,7 +496,7 @@ def test_first_signs_asks_no_further(monkeypatch):
 
 
 def test_a_wide_fit_stops_where_outcomes_are_told_apart(monkeypatch):
-    from glmclf.core.fit import estimate as estimation
+    from glmclf.core.fit import warm_start
 
     rng = np.random.default_rng(23)
     X = np.column_stack([np.ones(90), rng.standard_normal((90, 29))])
@@ -505,7 +505,7 @@ def test_a_wide_fit_stops_where_outcomes_are_told_apart(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeparationWarning)
         usual = [glmclf.Logit(y, X).fit(), glmclf.Probit(y, X).fit(), glmclf.Logit(y, X[:, :3]).fit()]
-        monkeypatch.setattr(estimation, "DEAR", 0.0)
+        monkeypatch.setattr(warm_start, "MIN_PASS_ARITHMETIC", 0.0)
         early = [glmclf.Logit(y, X).fit(), glmclf.Probit(y, X).fit(), glmclf.Logit(y, X[:, :3]).fit()]
     for a, b in zip(usual, early, strict=True):
         np.testing.assert_array_equal(a.params, b.params)
@@ -519,30 +519,31 @@ def test_a_wide_fit_stops_where_outcomes_are_told_apart(monkeypatch):
 
 def test_shares_near_0_and_1_are_not_told_apart(monkeypatch):
     """Their log-likelihood is near 0 at a finite maximum."""
-    from glmclf.core.design.columns import Dense
-    from glmclf.core.fit import estimate as estimation
+    from glmclf.core.design.dense import Dense
+    from glmclf.core.fit import warm_start
     from glmclf.core.likelihood.links import LogitLink
     from glmclf.core.likelihood.objective import Objective
     from glmclf.core.likelihood.pointwise import Binomial
     from glmclf.core.rows.blocks import Blocks
 
-    monkeypatch.setattr(estimation, "DEAR", 0.0)
+    monkeypatch.setattr(warm_start, "MIN_PASS_ARITHMETIC", 0.0)
     X = np.ones((4, 1))
-    for y, told in ((np.array([0.999, 1, 1, 1]), np.inf), (np.array([0.0, 1, 1, 1]), estimation.APART)):
+    for y, told in ((np.array([0.999, 1, 1, 1]), np.inf), (np.array([0.0, 1, 1, 1]), warm_start.SEPARATION_LOGLIK)):
         objective = Objective(Binomial(LogitLink()), Blocks(Dense(X), y, None, None, None))
-        assert estimation.told_apart(objective, 1) == told
+        assert warm_start.separation_loglik(objective, 1) == told
     weighted = Blocks(Dense(X), y, None, None, np.full(4, 1e-3))
-    assert estimation.told_apart(Objective(Binomial(LogitLink()), weighted), 1) == np.inf
+    assert warm_start.separation_loglik(Objective(Binomial(LogitLink()), weighted), 1) == np.inf
 
 
 def test_twofold_rows_are_made_once_and_alike_in_any_company():
-    from glmclf.core.design.columns import Dense
+    from glmclf.core.design.dense import Dense
+    from glmclf.core.design.product import rotated
     from glmclf.core.numerics.double_double import product
 
     rng = np.random.default_rng(24)
     A, B = rng.standard_normal((70, 90)) * 10.0 ** rng.integers(-8, 8, 90), np.triu(rng.standard_normal((90, 90)))
     whole = product(A, B)
     np.testing.assert_array_equal(whole, np.hstack([product(A, B[:, [j]]) for j in range(90)]))
-    X = Dense(A).rotated(B, True)
+    X = rotated(Dense(A), B, True)
     assert X[:20] is X[:20] and X[:20] is not X[20:]
-    np.testing.assert_array_equal(X[20:].X, Dense(A[20:]).rotated(B, True)[:].X)
+    np.testing.assert_array_equal(X[20:].X, rotated(Dense(A[20:]), B, True)[:].X)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from core import exact
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.estimate import RankDeficiency, estimate, from_basis
 from glmclf.core.fit.solvers import solve
 from glmclf.core.likelihood import links

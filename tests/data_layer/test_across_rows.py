@@ -151,7 +151,8 @@ LOOKING = (
     "bs(x.fillna(x.mean()), df=4)",
     "np.max(np.column_stack([x, w]), axis=0)[0] + x", "np.maximum.accumulate(id)", "C(pd.qcut(x, 3, labels=False))",
     "x.fillna(0, limit=1)", "np.digitize(w, x)", "x.apply(lambda v, most=w: v)", "x.map(lambda v: seen.get(v))",
-    "np.nan_to_num(x, copy=False)", "cut(x, filled(w))", "x.apply('rank')",
+    "x.map(lambda v, seen=set(): v in seen or seen.add(v))", "np.add.accumulate(x)", "special.expit(x, w)",
+    "special.expit.accumulate(x)", "np.nan_to_num(x, copy=False)", "cut(x, filled(w))", "x.apply('rank')",
 )  # fmt: skip
 ALONE = (
     "x.fillna(0)", "x.where(x < 1, 1)", "x.clip(upper=1)", "x.isin([1, 2])", "g.str.upper()", "g.str.len() + x",

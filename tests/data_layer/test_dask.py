@@ -569,6 +569,7 @@ def _soon(true, seconds=20.0):
     end = time.monotonic() + seconds
     while not true() and time.monotonic() < end:
         time.sleep(0.02)
+        gc.collect()  # of what other threads have let go since
     return true()
 
 

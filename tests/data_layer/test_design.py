@@ -9,8 +9,8 @@ import patsy
 import pytest
 
 import glmclf
-from glmclf.core.design import columns
-from glmclf.core.design.columns import Cells, dense
+from glmclf.core.design import factor
+from glmclf.core.design.factor import FactorColumns, expand
 from glmclf.data.design import arrays as arrays_module
 from glmclf.data.design import design as design_module
 from glmclf.data.design.arrays import read_arrays
@@ -48,7 +48,7 @@ def read(formula, data, **keywords):
 
 
 def matrix(sample):
-    return dense(sample.pieces, len(sample.rows)) if sample.X is None else sample.X
+    return expand(sample.pieces, len(sample.rows)) if sample.X is None else sample.X
 
 
 FORMULAS = """
@@ -220,7 +220,7 @@ def test_codings_are_patsys_to_the_bit(right):
     rtol = 1e-15 if right.count(":") + right.count("*") > 1 else 0
     np.testing.assert_allclose(matrix(ours), X, rtol=rtol, atol=0)
     np.testing.assert_array_equal(ours.design.matrix(data), matrix(ours))
-    coded, w = Cells(ours.pieces, len(X)), np.linspace(0.5, 2, len(X))
+    coded, w = FactorColumns(ours.pieces, len(X)), np.linspace(0.5, 2, len(X))
     np.testing.assert_array_equal(coded.toarray(), matrix(ours))
     np.testing.assert_allclose(coded @ np.eye(X.shape[1]), X, rtol=1e-14, atol=1e-15)
     np.testing.assert_allclose(coded.gram(w), (X.T * w) @ X, rtol=1e-12, atol=1e-13 * len(X))
@@ -250,13 +250,13 @@ def test_no_factor_of_a_large_table_is_expanded(right, monkeypatch):
 
     def watched(pieces, n):
         rows.append(n)
-        return dense(pieces, n)
+        return expand(pieces, n)
 
-    monkeypatch.setattr(columns, "dense", watched)
+    monkeypatch.setattr(factor, "expand", watched)
     res = glmclf.Logit.from_formula(f"y ~ {right}", data).fit()
     res.summary().as_text()
     res.predict()
-    assert isinstance(res.model._rows.X, Cells)
+    assert isinstance(res.model._rows.X, FactorColumns)
     assert max(rows, default=0) < 5_000
     assert res.model.exog_names == patsy.dmatrix(right, data[:2_000]).design_info.column_names
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf.core.design.columns import dense
+from glmclf.core.design.factor import expand
 from glmclf.data.design import codec
 from glmclf.data.design.arrays import Dropped, read_arrays
 from glmclf.data.reading.read import read_formula
@@ -135,7 +135,7 @@ def test_the_intercept_is_put_in_before_codings_are_chosen(right):
     theirs = read_formula(f"y ~ {plain}", table(), response=left)
     assert ours.design.xnames == theirs.design.xnames and ours.design.xnames[0] == "Intercept"
     assert ours.design.formula == f"y ~ {right}"
-    np.testing.assert_array_equal(dense(ours.pieces, 60), dense(theirs.pieces, 60))
+    np.testing.assert_array_equal(expand(ours.pieces, 60), expand(theirs.pieces, 60))
     assert ours.pieces[0].numbers is None and ours.pieces[0].codes is None
 
 

@@ -12,7 +12,7 @@ from inference.test_manova import case, data, small, summary
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.gaussian.fit import fit_gaussian
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError

@@ -11,7 +11,7 @@ from references import model_keywords, reference
 
 import glmclf
 from glmclf import Logit, datasets
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.likelihood import links
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.blocks import Blocks

@@ -11,7 +11,7 @@ import references
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.gaussian.moments import class_moments
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError

@@ -199,7 +199,7 @@ def test_factors_of_many_levels_and_blocks(model, kind):
     d = pd.DataFrame({"x": rng.normal(size=n), "g": rng.integers(0, 40, n).astype(str)})
     d["y"] = (d.x + rng.logistic(size=n) > 2).astype(int)
     coded = model.from_formula("y ~ x + g", d)
-    assert type(coded._rows.X).__name__ == "Cells"
+    assert type(coded._rows.X).__name__ == "FactorColumns"
     res = coded.fit(bias_reduction=kind)
     expanded = model(d.y, coded.exog).fit(bias_reduction=kind, n_threads=1)
     np.testing.assert_allclose(res.params, expanded.params, rtol=1e-8)

@@ -12,7 +12,7 @@ import references
 from properties.toys import FRAMES, MODELS, NUMBERS, close, make, toy
 
 import glmclf
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.errors import CollinearityError, CollinearityWarning, DataWarning, SeparationWarning
 
 every = pytest.mark.parametrize("model", [*MODELS, "MNLogit"])

@@ -11,7 +11,7 @@ from core import exact
 
 import glmclf
 from glmclf import CLogLog, Logit, MNLogit, Probit
-from glmclf.core.design import columns
+from glmclf.core.design import product
 
 MODELS = {"Logit": Logit, "Probit": Probit, "CLogLog": CLogLog}
 PARAMS, BSE = 12, 10  # correct digits aimed at
@@ -185,7 +185,7 @@ def test_refine():
 
 def test_a_large_design_says_what_it_loses(monkeypatch):
     X, endog, _, known = data("poly5", "plain")
-    monkeypatch.setattr(columns, "EXACT", 1)
+    monkeypatch.setattr(product, "EXACT", 1)
     large = quiet(Logit, endog, X)
     assert compared(large, X, known)[0].min() < 6 and large.digits.min() < 6
     refined = quiet(Logit, endog, X, refine=True)

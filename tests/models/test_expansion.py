@@ -6,7 +6,10 @@ import pytest
 from scipy import sparse
 
 import glmclf
-from glmclf.core.design import columns
+from glmclf.core.design import factor
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import FactorColumns
+from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit import unique_rows as collapse
 from glmclf.errors import SeparationWarning
 
@@ -27,10 +30,10 @@ def expanded(monkeypatch):
 
         return g
 
-    monkeypatch.setattr(columns, "dense", counted(columns.dense, lambda pieces, n: n))
-    for kind in (columns.Cells, columns.Sparse):
+    monkeypatch.setattr(factor, "expand", counted(factor.expand, lambda pieces, n: n))
+    for kind in (FactorColumns, Sparse):
         monkeypatch.setattr(kind, "toarray", counted(kind.toarray, lambda X: X.shape[0]))
-    wide = columns.Dense.__getitem__
+    wide = Dense.__getitem__
 
     def widened(X, rows):
         found = wide(X, rows)
@@ -38,7 +41,7 @@ def expanded(monkeypatch):
             seen.append(found.shape[0])
         return found
 
-    monkeypatch.setattr(columns.Dense, "__getitem__", widened)
+    monkeypatch.setattr(Dense, "__getitem__", widened)
     return seen
 
 
@@ -78,7 +81,7 @@ def test_factors(model, expanded):
     table = factors(model)
     res = getattr(glmclf, model).from_formula("y ~ x + z + a + b + c", table).fit()
     used(res, table, np.arange(N) % 50)
-    assert isinstance(res.model._rows.X, columns.Cells) and 0 < max(expanded) <= MOST, max(expanded)
+    assert isinstance(res.model._rows.X, FactorColumns) and 0 < max(expanded) <= MOST, max(expanded)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from glmclf import Logit, MNLogit
-from glmclf.core.fit.surrogate import Subsample
+from glmclf.core.fit.surrogate import SurrogateLikelihood
 
 N = 60_000
 
@@ -27,7 +27,7 @@ def newton(X, y):
 
 
 def same(res, X, y):
-    assert Subsample.of(res.model._objective(), X.shape[1]) is not None
+    assert SurrogateLikelihood.of(res.model._objective(), X.shape[1]) is not None
     b, se, value = newton(X, y)
     np.testing.assert_allclose(res.params, b, rtol=1e-9, atol=1e-9 * se.max())
     np.testing.assert_allclose(res.bse, se, rtol=1e-8)
@@ -149,4 +149,4 @@ def test_the_part_is_of_a_size_that_memory_holds(n):
         def thinned(self, times):
             return Rows(self.n, times)
 
-    assert Subsample.of(Rows(n), 10).part.n == pytest.approx(min(n / 100, 250_000), rel=1e-3)
+    assert SurrogateLikelihood.of(Rows(n), 10).part.n == pytest.approx(min(n / 100, 250_000), rel=1e-3)

@@ -12,7 +12,7 @@ from properties.toys import MODELS, close, make, toy
 
 import glmclf
 from glmclf import Logit, MNLogit
-from glmclf.core.fit import warm_start as approach
+from glmclf.core.fit import warm_start
 from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.penalised import problem as penalised
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, DataWarning, EstimationError, InferenceWarning
@@ -1007,7 +1007,7 @@ def test_a_loose_tolerance_is_reported(L1_wt):
 # ------------------------------------------------------------------------------------ ridges whose information waits
 def waiting(monkeypatch, least=0):
     """Every ridge of MNLogit is fitted by gradients, and forms its information when it is asked for."""
-    for owner, name in ((penalised, "TOO_DEAR"), (approach, "DEAR"), (approach, "LARGE")):
+    for owner, name in ((penalised, "TOO_DEAR"), (warm_start, "MIN_INFORMATION_COST"), (warm_start, "MIN_ARITHMETIC")):
         monkeypatch.setattr(owner, name, 0.0)
     monkeypatch.setattr(penalised, "FACTORABLE", least)
     asked, form = [], MultinomialObjective.information

@@ -9,7 +9,10 @@ from scipy import sparse
 
 import glmclf
 from glmclf.core.design import columns
-from glmclf.core.design.columns import Dense, Sparse
+from glmclf.core.design import sparse as sparse_columns
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.product import rotated
+from glmclf.core.design.sparse import Sparse
 from glmclf.errors import CollinearityWarning, DataError, MissingDataError, SeparationWarning
 
 MODELS = ["Logit", "Probit", "CLogLog", "MNLogit"]
@@ -35,7 +38,7 @@ def response(model, X=None, seed=1):
 @pytest.fixture(params=["few", "many"], autouse=True)
 def density(request, monkeypatch):
     """Grams of sparse rows, and of rows written out."""
-    monkeypatch.setattr(columns, "DENSE", 2.0 if request.param == "few" else 0.0)
+    monkeypatch.setattr(sparse_columns, "DENSE", 2.0 if request.param == "few" else 0.0)
 
 
 def fits(model, X=None, form=sparse.csr_array, options=None, said=None, **keywords):
@@ -314,5 +317,5 @@ def test_columns_against_dense():
     same(columns.some_columns(S, np.array([0, 4])).toarray(), X[:, [0, 4]])
     R = np.triu(g.normal(size=(K, K))) + 3 * np.eye(K)
     for exact in (True, False):
-        same(S.rotated(R, exact)[:].toarray(), D.rotated(R, exact)[:].toarray())
-        same(S.rotated(R, exact).subset(rows)[:].toarray(), D.rotated(R, exact)[rows].toarray())
+        same(rotated(S, R, exact)[:].toarray(), rotated(D, R, exact)[:].toarray())
+        same(rotated(S, R, exact).subset(rows)[:].toarray(), rotated(D, R, exact)[rows].toarray())

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit, detect_separation
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.likelihood import links
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial

@@ -14,7 +14,7 @@ from scipy.special import expit, ndtri, softmax
 
 import glmclf
 from glmclf import LDA, QDA, NaiveBayes
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.discriminant import logit
 from glmclf.core.discriminant.influence import influence
 from glmclf.core.gaussian.fit import fit_gaussian

@@ -73,11 +73,6 @@ def to_raw(g: Gaussian, rows: ndarray) -> ndarray:
     return quadratic.translated(g.kind, rows, g.centre)
 
 
-def raw_map(g: Gaussian) -> ndarray:
-    """M, (m, m), that takes an equation's coefficients in x - g.centre to those in x: ``raw = M @ centred``."""
-    return to_raw(g, np.eye(size(g))).T
-
-
 class DiscriminantCovariance:
     """Covariance of `coefficients(g)` by the delta method, in closed form.
 
@@ -165,15 +160,6 @@ class DiscriminantCovariance:
             i, j = pairing.split(a.column, b.column)
             V += np.where((i == 0) & (j == 0), _prior_covariance(self._g)[k, l], 0.0)
         return V
-
-
-def log_odds(g: Gaussian, X: ndarray) -> ndarray:
-    """Log-odds of each class against class 0 in the rows of X, (n, K - 1)."""
-    if g.pooled:
-        b = linear.coefficients(g.shifted())
-        return (X - g.centre) @ b[:, 1:].T + b[:, 0]
-    scores = g.log_joint(X)
-    return scores[:, 1:] - scores[:, :1]
 
 
 def log_odds_covariance(g: Gaussian, X: ndarray, priors_free: bool | None = None) -> ndarray:

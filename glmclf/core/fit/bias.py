@@ -17,7 +17,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.estimate import (
     FACTORED_ALONE,
     Estimate,

@@ -9,7 +9,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import qr
 
-from glmclf.core.fit.estimate import Estimate, vanished
+from glmclf.core.fit.estimate import Estimate
+from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
@@ -200,7 +201,7 @@ def maximise_within(method: str, part: Within, eta: ndarray, constraint: Constra
         if not fit.converged and fit.iterations < options.get("maxiter", MOST):
             again = solve("newton", part, eta, **options)  # type: ignore[arg-type]
             fit = again if again.converged else fit
-        gone = vanished(opening.information, fit.evaluation.information)
+        gone = information_vanished(opening.information, fit.evaluation.information)
     theta = part.theta(fit.theta)
     e = part.objective(theta, False)
     along = np.zeros(len(theta)) if none else Q @ np.linalg.lstsq(Q, e.score, rcond=None)[0]

@@ -11,21 +11,18 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
-from glmclf.core.design.columns import triangular_inverse
+from glmclf.core.design.product import triangular_inverse
+from glmclf.core.fit.information import VANISHED_SHARE, information_vanished, well_conditioned
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
-from glmclf.core.fit.surrogate import Subsample
-from glmclf.core.fit.warm_start import Approach, approach
+from glmclf.core.fit.surrogate import SurrogateLikelihood
+from glmclf.core.fit.warm_start import WarmStart, from_surrogate, separation_loglik, warm_start
 from glmclf.core.likelihood.objective import Evaluation, Factor, Objective
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 
-VANISHED = 1e-6  # an information that has fallen to this share of its start in some direction
-FEW = 40  # rows for each parameter that tell where a larger part may begin
 FAR_OFF = 3  # rows that may hold most of the information in some direction
-APART = -0.1  # log-likelihood of rows whose outcomes all have more than nine tenths
-DEAR = 1e8  # n p^2 from which passes that only lead further towards infinity are not taken
 FACTORED_ALONE = range(64, 1000)  # parameters whose Cholesky factor costs less than waking a second BLAS thread
 
 
@@ -171,55 +168,40 @@ def _estimate(
     method: str, objective: Objective, start: ndarray, warm: bool, refine: bool | None, options
 ) -> Estimate:
     reference, usual = None, start
-    if warm and method == "irls" and not refine and (near := approach(objective, start, **options)) is not None:
+    if warm and method == "irls" and not refine and (near := warm_start(objective, start, **options)) is not None:
         return _finish(near, objective, **options)
     if method in ("irls", "newton"):
-        options = {"enough": told_apart(objective, len(start)), **options}
-    subsample = Subsample.of(objective, len(start)) if warm else None
-    if subsample is not None:
-        start, reference = _from_subsample(subsample, start)
-        subsample = None if reference is None else subsample
-    opening = objective(start, subsample is None)
-    if subsample is not None and subsample.misled(opening):
-        start, reference, subsample = usual, None, None
+        options = {"enough": separation_loglik(objective, len(start)), **options}
+    surrogate = SurrogateLikelihood.of(objective, len(start)) if warm else None
+    if surrogate is not None:
+        start, reference = from_surrogate(surrogate, start)
+        surrogate = None if reference is None else surrogate
+    opening = objective(start, surrogate is None)
+    if surrogate is not None and surrogate.misled(opening):
+        start, reference, surrogate = usual, None, None
         opening = objective(start)
     if refine or not opening.well_conditioned(objective.blocks.arrays[0].least_rcond):
         refuse_empty_columns(objective, opening.information)
         return _estimate_in_basis(method, objective, start, refine, options)
-    if subsample is not None and method == "irls":
-        options = {"subsample": subsample, **options}
+    if surrogate is not None and method == "irls":
+        options = {"surrogate": surrogate, **options}
     fit = solve(method, objective, start, opening=opening, **options)
     reference = opening.information if reference is None else reference
-    return Estimate(fit, None, vanished(reference, fit.evaluation.information))
+    return Estimate(fit, None, information_vanished(reference, fit.evaluation.information))
 
 
-def _finish(near: Approach, objective: Objective, *, maxiter=100, callback=None, **options) -> Estimate:
+def _finish(near: WarmStart, objective: Objective, *, maxiter=100, callback=None, **options) -> Estimate:
     """The maximum from a point near it."""
 
     def report(iteration, theta, value):
         if callback is not None:
             callback(near.steps + iteration, theta, value)
 
-    enough = told_apart(objective, len(near.theta))
-    options |= {"maxiter": maxiter, "callback": report, "subsample": near.subsample, "enough": enough}
+    enough = separation_loglik(objective, len(near.theta))
+    options |= {"maxiter": maxiter, "callback": report, "surrogate": near.surrogate, "enough": enough}
     fit = solve("irls", objective, near.theta, **options)
     fit = replace(fit, iterations=near.steps + fit.iterations)
-    return Estimate(fit, None, vanished(near.metric.toarray(), fit.evaluation.information))
-
-
-def is_dear(objective: Objective, p: int) -> bool:
-    """Whether passes over rows in memory take long, of p parameters."""
-    return not objective.blocks.streamed and objective.n * p * p >= DEAR
-
-
-def told_apart(objective: Objective, p: int) -> float:
-    """Log-likelihood above which linear predictors of p parameters are on the side of every row's outcome: complete
-    separation, without a maximum. Infinite where that is not to be told by it, and where passes cost little."""
-    if not is_dear(objective, p):
-        return np.inf
-    _, y, _, offset, weights = objective.blocks.arrays
-    counts = offset is None and weights is None and y.ndim == 1 and bool((y == np.round(y)).all())
-    return APART if counts else np.inf
+    return Estimate(fit, None, information_vanished(near.metric.toarray(), fit.evaluation.information))
 
 
 def scalar_maximum(objective: Objective, start: float) -> float:
@@ -264,30 +246,7 @@ def _estimate_in_basis(method, objective, start, refine, options) -> Estimate:
     rotated, start = objective.rotated(R, refine), into_basis(R, start)
     opening = rotated(start)
     fit = solve(method, rotated, start, opening=opening, **options)
-    return Estimate(fit, R, vanished(opening.information, fit.evaluation.information), exact=refine)
-
-
-def _from_subsample(subsample: Subsample, start) -> tuple[ndarray, ndarray | None]:
-    """The estimate on a part of the rows and the information that all had at `start`, roughly; or `start` itself."""
-    part = subsample.part
-    few = part.thinned(max(1, part.n // (FEW * len(start))))
-    opening = few(start)
-    if not opening.well_conditioned(few.blocks.arrays[0].least_rcond):
-        return start, None
-    near = 0.05 * len(start)  # beside what the part itself is off, of p * times
-    fit = solve("irls", few, start, opening=opening, tol=near, maxiter=25)
-    # a step leaves about d/4n of a squared distance d
-    tol = np.sqrt(4.0 * near * part.n)
-    fit = solve("irls", part, fit.theta if fit.converged else start, tol=tol, maxiter=25)
-    reference = subsample.times * (part.n / few.n) * opening.information
-    if not fit.converged or vanished(reference, subsample.times * fit.evaluation.information):
-        return start, None
-    return fit.theta, reference
-
-
-def well_conditioned(information: ndarray, least: float) -> bool:
-    """`Evaluation.well_conditioned` of a matrix."""
-    return Evaluation(0.0, np.zeros(0), information).well_conditioned(least)
+    return Estimate(fit, R, information_vanished(opening.information, fit.evaluation.information), exact=refine)
 
 
 def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
@@ -310,7 +269,7 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
         except np.linalg.LinAlgError:
             return False
         values, vectors = eigh(T.T @ after @ T)
-        if values[0] >= VANISHED:
+        if values[0] >= VANISHED_SHARE:
             return True
         way = linear(X, (T @ vectors[:, 0]).reshape(X.shape[1], q, order="F"))
         shares = weight * (way * way).sum(axis=1)
@@ -319,18 +278,3 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
             return False
         weight[top] = 0.0
     return False
-
-
-def vanished(before: ndarray, after: ndarray) -> bool:
-    """Whether `after` is negligible against `before` in some direction (smallest generalised eigenvalue)."""
-    try:
-        Factor(after - VANISHED * before)
-        return False
-    except np.linalg.LinAlgError:
-        pass
-    try:
-        T = Factor(before).root
-    except np.linalg.LinAlgError:
-        return False
-    A = T.T @ after @ T
-    return not np.isfinite(A).all() or float(eigh(A, eigvals_only=True)[0]) < VANISHED

@@ -34,7 +34,7 @@ def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarra
     --------
     >>> import numpy as np
     >>> from glmclf.core.rows.blocks import Blocks
-    >>> from glmclf.core.design.columns import Dense
+    >>> from glmclf.core.design.dense import Dense
     >>> from glmclf.core.likelihood.pointwise import Binomial
     >>> from glmclf.core.likelihood.links import LogitLink
     >>> from glmclf.core.likelihood.objective import Objective

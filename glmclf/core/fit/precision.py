@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.columns import is_small, triangular_inverse
+from glmclf.core.design.product import is_small, triangular_inverse
 from glmclf.core.fit.estimate import Estimate, from_basis, into_basis
 
 UNIT = 2.0**-53  # of rounding

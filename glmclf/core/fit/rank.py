@@ -26,7 +26,7 @@ def triangular_factor(blocks: Blocks) -> ndarray:
 
     X is the first of the blocks' arrays or, where they hold several Columns, all of those side by side.
     """
-    columns = [i for i, a in enumerate(blocks.arrays) if hasattr(a, "gram")]
+    columns = [i for i, a in enumerate(blocks.arrays) if hasattr(a, "block_size")]
     k = sum(blocks.arrays[i].shape[1] for i in columns)
     levels: list[list[ndarray]] = [[]]
     for block in expandable(blocks):
@@ -105,7 +105,7 @@ def roundings(blocks: Blocks) -> ndarray:
     Such columns are told by their numbers, whatever holds them now: all fit into the shorter format, and many use its
     last bit. On a grid, as whole ones or eighths are, exact numbers do so in one binade at most.
     """
-    columns = [i for i, a in enumerate(blocks.arrays) if hasattr(a, "gram")]
+    columns = [i for i, a in enumerate(blocks.arrays) if hasattr(a, "block_size")]
     facts = expandable(blocks).sum(lambda *block: np.concatenate([_formats(block[i].toarray()) for i in columns]))
     return np.array([_unit(*f) for f in facts])
 

@@ -9,17 +9,20 @@ from numpy import ndarray
 
 from glmclf.core.likelihood.objective import Evaluation, Objective
 
-ROWS, EACH, SHARE = 3_000, 250, 100  # of the part: rows at least, for each parameter, and one in so many of a whole
-MOST = 250_000  # of the share: rows of a stream are held in memory for it, and more tell little more
-LARGE = 8  # parts of which a whole has at least so many is helped by one
-CHORDS = 8  # steps to the maximum of the stand-in
-NEGLIGIBLE = 1e-6  # of the stand-in's correction, squared
-CLOSE = 0.5  # lengths of Newton's step that the stand-in's may be off it: a part without rare events tells nothing
-MISLED = 10.0  # times the squared distance of the part's maximum from that of all rows that is to be expected
+MIN_PART_ROWS = 3_000
+MIN_PART_ROWS_PER_PARAMETER = 250
+PART_ONE_ROW_IN = 100  # rows of a large whole is in the part, up to
+MAX_PART_ROWS_BY_SHARE = 250_000  # rows of a stream are held in memory for it, and more tell little more
+MIN_PARTS_OF_WHOLE = 8  # rows of all over rows of the part, below which it is no help
+MAX_CHORD_STEPS = 8  # to the maximum of the surrogate
+CORRECTION_TOL2 = 1e-6  # share of the surrogate's correction, squared
+# lengths of Newton's step that the surrogate's may be off it: a part without rare events tells nothing
+MAX_DETOUR = 0.5
+MAX_EXCESS_DISTANCE2 = 10.0  # squared distance of the part's maximum from that of all rows over the expected one
 
 
-class Subsample:
-    """Every s-th run of rows of an objective.
+class SurrogateLikelihood:
+    """The likelihood of every s-th run of rows, as a surrogate for that of all.
 
     Newton's step errs by what the information changes on its way. The rows of the part tell that change to within a
     few hundredths, and cost little: the step to the maximum of ::
@@ -41,10 +44,11 @@ class Subsample:
         self._at: tuple[ndarray, Evaluation] | None = None
 
     @classmethod
-    def of(cls, objective: Objective, p: int) -> Subsample | None:
+    def of(cls, objective: Objective, p: int) -> SurrogateLikelihood | None:
         """A part that tells p parameters well; None where it would be much of the whole."""
-        times = objective.n // max(ROWS, EACH * p, min(objective.n // SHARE, MOST))
-        return cls(objective, times) if times >= LARGE else None
+        share = min(objective.n // PART_ONE_ROW_IN, MAX_PART_ROWS_BY_SHARE)
+        times = objective.n // max(MIN_PART_ROWS, MIN_PART_ROWS_PER_PARAMETER * p, share)
+        return cls(objective, times) if times >= MIN_PARTS_OF_WHOLE else None
 
     def misled(self, opening: Evaluation) -> bool:
         """Whether all rows, evaluated at the part's estimate, say that it is far from where they end: a column may
@@ -53,7 +57,7 @@ class Subsample:
             decrement = float(opening.factor.solve(opening.score) @ opening.score)
         except np.linalg.LinAlgError:
             return True
-        return not decrement <= MISLED * self.part.unit * self.times * len(opening.score)
+        return not decrement <= MAX_EXCESS_DISTANCE2 * self.part.unit * self.times * len(opening.score)
 
     def _evaluation(self, theta: ndarray) -> Evaluation:
         """Of the part, with the observed information."""
@@ -62,7 +66,7 @@ class Subsample:
         return self._at[1]
 
     def step(self, theta: ndarray, evaluation: Evaluation, newton: ndarray) -> ndarray:
-        """The step from theta to the stand-in's maximum; Newton's where this one goes astray.
+        """The step from theta to the surrogate's maximum; Newton's where this one goes astray.
 
         Parameters
         ----------
@@ -74,7 +78,7 @@ class Subsample:
         """
         part, factor = self._evaluation(theta), evaluation.factor
         d, correction = newton, np.inf
-        for _ in range(CHORDS):
+        for _ in range(MAX_CHORD_STEPS):
             bent = self.part.gradient(theta + d).score - part.score + part.information @ d
             residual = evaluation.score - evaluation.information @ d + self.times * bent
             move = factor.solve(residual)
@@ -82,10 +86,10 @@ class Subsample:
             if not size <= correction:
                 return newton
             correction, d = (size if np.isinf(correction) else correction), d + move
-            if size <= NEGLIGIBLE * correction:
+            if size <= CORRECTION_TOL2 * correction:
                 break
         astray = d - newton
-        return d if astray @ evaluation.information @ astray <= CLOSE**2 * (newton @ evaluation.score) else newton
+        return d if astray @ evaluation.information @ astray <= MAX_DETOUR**2 * (newton @ evaluation.score) else newton
 
     def moved(self, theta: ndarray, evaluation: Evaluation, step: ndarray) -> Evaluation:
         """The evaluation with the information at theta + step, as the part tells how it changes."""

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.columns import Cells, Dense, from_pieces
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import FactorColumns, from_pieces
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 
@@ -29,7 +30,7 @@ class Distinct(NamedTuple):
 
     Attributes
     ----------
-    X : Dense or Cells
+    X : Dense or FactorColumns
     y : (n,) or (n, K) ndarray
         Successes, or counts of each class, with their weights.
     trials : (n,) ndarray
@@ -39,7 +40,7 @@ class Distinct(NamedTuple):
         Each row counts for what it holds.
     """
 
-    X: Dense | Cells
+    X: Dense | FactorColumns
     y: ndarray
     trials: ndarray
     offset: ndarray | None
@@ -89,7 +90,7 @@ def distinct_rows(
 ) -> Distinct | None:
     """The distinct rows of a design and an offset with their counts; None unless they are found cheaply and few."""
     n = X.shape[0]
-    if n < LEAST or not isinstance(X, Dense | Cells):
+    if n < LEAST or not isinstance(X, Dense | FactorColumns):
         return None
     found = _numbered(_digits(X, offset), n, n_threads)
     if found is None:
@@ -108,7 +109,7 @@ def distinct_rows(
 def equal_rows(X: Any) -> tuple[ndarray, ndarray] | None:
     """One row (u,) of each kind, and of which kind each row is (n,); None unless they are found cheaply and few."""
     n = X.shape[0]
-    found = _numbered(_digits(X, None), n, None) if n >= LEAST and isinstance(X, Dense | Cells) else None
+    found = _numbered(_digits(X, None), n, None) if n >= LEAST and isinstance(X, Dense | FactorColumns) else None
     if found is None:
         return None
     key, size = found
@@ -119,7 +120,7 @@ def equal_rows(X: Any) -> tuple[ndarray, ndarray] | None:
     return rows[there] - 1, (np.cumsum(there) - 1).astype(np.int32)[key]
 
 
-def taken(X: Dense | Cells, rows: ndarray) -> Dense | Cells:
+def taken(X: Dense | FactorColumns, rows: ndarray) -> Dense | FactorColumns:
     """Some rows, in whichever form makes a pass cheaper."""
     return X.subset(rows) if isinstance(X, Dense) else from_pieces(X.subset(rows).pieces, len(rows))
 
@@ -130,13 +131,10 @@ def of_counts(likelihood: Binomial | Multinomial) -> Binomial | Multinomial:
 
 
 # ------------------------------------------------------------------------------------------------ digits
-def _digits(X: Dense | Cells, offset: ndarray | None) -> Iterator[Digit | None]:
+def _digits(X: Dense | FactorColumns, offset: ndarray | None) -> Iterator[Digit | None]:
     """Every column as a digit; None for one that is not discrete."""
-    if X._inverse is not None:
-        yield None
-        return
     numbers, coded = list(X.X.T) if isinstance(X, Dense) else [], {}
-    for piece in X.pieces if isinstance(X, Cells) else ():
+    for piece in X.pieces if isinstance(X, FactorColumns) else ():
         numbers += [] if piece.numbers is None else list(piece.numbers.T)
         if piece.codes is not None:
             coded[id(piece.codes)] = Digit(piece.codes, len(piece.contrast))

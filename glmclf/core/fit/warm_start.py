@@ -1,4 +1,7 @@
-"""Near the maximum of several equations by passes for the gradient alone, since one for the information is dear."""
+"""Where a fit begins: at the maximum of a part of the rows, or near that of all by passes for the gradient alone.
+
+The second is for several equations, of which a pass for the information is dear.
+"""
 
 from __future__ import annotations
 
@@ -8,37 +11,43 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.fit.information import information_vanished
+from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.kronecker import Kronecker, lbfgs
-from glmclf.core.fit.solvers.newton import FORESEEN, TOL
-from glmclf.core.fit.surrogate import Subsample
+from glmclf.core.fit.solvers.newton import DECREMENT_TOL, DECREMENT_TOL_WITH_SURROGATE
+from glmclf.core.fit.surrogate import SurrogateLikelihood
 from glmclf.core.likelihood.objective import Factor, MultinomialObjective, Objective
 
-DEAR = 2.5  # passes for the gradient that cost as much as one with the information, from which on this way is shorter
-LARGE = 3e7  # rows times squared parameters below which the arithmetic is not what a fit costs
-EACH = 60  # rows for each parameter whose information is a metric in which few steps are left
-FEW = 4  # times such a part that make it a place to begin
-NEAR = 1.0  # squared distance to the maximum, in standard errors, from which that metric is a good one
-LEAST = 25  # and with fewer than these the metric is none
-MOST = 6.0  # passes for the gradient that the metric may cost
-SAFE = 0.02  # of a tolerance, which is then kept however the distance is measured
-CLOSER = 0.01  # of what a subsample foresees: a step by gradients costs little
-GRADIENTS, WORTH = 10, 8  # steps by gradients to one of the fit's; passes with the information that they may cost
-FEWEST = 50  # iterations that the fit must be allowed
+MIN_INFORMATION_COST = 2.5  # of a pass with the information, in passes for the gradient
+MIN_ARITHMETIC = 3e7  # rows times squared parameters, below which the arithmetic is not what a fit costs
+PART_ROWS_PER_PARAMETER = 60  # rows of a part whose information is a metric in which few steps are left
+MIN_THINNING_FOR_SURROGATE = 4  # rows of all over rows of the part that is a place to begin
+METRIC_SWITCH_DISTANCE2 = 1.0  # squared standard errors to the maximum, from which the metric of a part is a good one
+MIN_ROWS_PER_PARAMETER_FOR_METRIC = 25  # times the thinning; with fewer rows the metric of a part is none
+MAX_METRIC_COST = 6.0  # of the metric of a part, in passes for the gradient
+GRADIENT_TOL_SHARE = 0.02  # of the fit's tolerance, which is then kept however the distance is measured
+SURROGATE_TOL_SHARE = 0.01  # of what a surrogate foresees: a step by gradients costs little
+GRADIENT_STEPS_PER_STEP = 10  # steps by gradients for each that the fit is allowed
+MAX_GRADIENT_COST = 8  # of all steps by gradients, in passes with the information
+MIN_MAXITER = 50  # iterations that the fit must be allowed
+MIN_PASS_ARITHMETIC = 1e8  # n p^2 from which passes that only lead further towards infinity are not taken
+SEPARATION_LOGLIK = -0.1  # log-likelihood of rows whose outcomes all have more than nine tenths
+FIRST_PART_ROWS_PER_PARAMETER = 40  # rows that tell where a larger part may begin
 
 
 @dataclass(frozen=True)
-class Approach:
+class WarmStart:
     """Where the way ended: theta, the metric of its start, the number of steps, and the part of the rows it used."""
 
     theta: ndarray
     metric: Kronecker
     steps: int
-    subsample: Subsample | None = None
+    surrogate: SurrogateLikelihood | None = None
 
 
-def approach(
+def warm_start(
     objective: Objective, start: ndarray, *, tol: float | None = None, maxiter: int = 100, callback=None
-) -> Approach | None:
+) -> WarmStart | None:
     """A point near the maximum; None where the way there by the solvers' own steps is shorter, or a column redundant.
 
     From the metric of the start to where the information of a part of the rows is a good one, on that part where it is
@@ -56,13 +65,15 @@ def approach(
     callback : callable, optional
         As of the solvers.
     """
-    if not isinstance(objective, MultinomialObjective) or maxiter < FEWEST or not is_dear(objective):
+    if not isinstance(objective, MultinomialObjective) or maxiter < MIN_MAXITER or not information_is_dear(objective):
         return None
     if objective.blocks.streamed:  # each pass reads the rows anew: few are better than quick ones
         return None
-    times = max(1, objective.n // (EACH * len(start)), int(np.ceil(objective.cost / MOST)))
-    subsample = Subsample(objective, times) if times >= FEW and objective.n >= EACH * len(start) * times else None
-    part: Any = objective if subsample is None else subsample.part
+    rows = PART_ROWS_PER_PARAMETER * len(start)
+    times = max(1, objective.n // rows, int(np.ceil(objective.cost / MAX_METRIC_COST)))
+    small = times >= MIN_THINNING_FOR_SURROGATE and objective.n >= rows * times
+    surrogate = SurrogateLikelihood(objective, times) if small else None
+    part: Any = objective if surrogate is None else surrogate.part
     share = part.n / objective.n
     try:
         W, G = part.mean_information(start)
@@ -72,19 +83,21 @@ def approach(
     if metric.rcond <= objective.blocks.arrays[0].least_rcond:
         return None
     if tol is None:
-        tol = (TOL if subsample is None else CLOSER * FORESEEN) * max(1.0, objective.n / len(start))
-    aim, most = SAFE * tol, int(min(GRADIENTS * maxiter, WORTH * objective.cost))
-    if objective.n < LEAST * len(start) * times:
+        tol = DECREMENT_TOL if surrogate is None else SURROGATE_TOL_SHARE * DECREMENT_TOL_WITH_SURROGATE
+        tol *= max(1.0, objective.n / len(start))
+    aim = GRADIENT_TOL_SHARE * tol
+    most = int(min(GRADIENT_STEPS_PER_STEP * maxiter, MAX_GRADIENT_COST * objective.cost))
+    if objective.n < MIN_ROWS_PER_PARAMETER_FOR_METRIC * len(start) * times:
         found = lbfgs(objective, start, metric, tol=aim, maxiter=most, callback=callback)
-        return Approach(found.theta, metric, found.iterations)
-    first = lbfgs(part, start, metric, tol=NEAR, maxiter=most)
+        return WarmStart(found.theta, metric, found.iterations)
+    first = lbfgs(part, start, metric, tol=METRIC_SWITCH_DISTANCE2, maxiter=most)
     try:
         nearer = Factor(_information(objective, part, times, first.theta))
     except np.linalg.LinAlgError:
         return None
     opening = first.evaluation if part is objective else None
     found = lbfgs(objective, first.theta, nearer, tol=aim, maxiter=most, callback=callback, opening=opening)
-    return Approach(found.theta, metric, found.iterations, subsample)
+    return WarmStart(found.theta, metric, found.iterations, surrogate)
 
 
 def _information(objective: Objective, part: Objective, times: int, theta: ndarray) -> ndarray:
@@ -93,7 +106,41 @@ def _information(objective: Objective, part: Objective, times: int, theta: ndarr
     return part(theta, False).information * (objective.n / part.n)
 
 
-def is_dear(objective: MultinomialObjective) -> bool:
+def information_is_dear(objective: MultinomialObjective) -> bool:
     """Whether the information takes most of the time of a fit."""
     X = objective.blocks.arrays[0]
-    return objective.cost > DEAR and objective.n * (X.shape[1] * objective.likelihood.K) ** 2 > LARGE
+    arithmetic = objective.n * (X.shape[1] * objective.likelihood.K) ** 2
+    return objective.cost > MIN_INFORMATION_COST and arithmetic > MIN_ARITHMETIC
+
+
+def passes_are_dear(objective: Objective, p: int) -> bool:
+    """Whether passes over rows in memory take long, of p parameters."""
+    return not objective.blocks.streamed and objective.n * p * p >= MIN_PASS_ARITHMETIC
+
+
+def separation_loglik(objective: Objective, p: int) -> float:
+    """Log-likelihood above which linear predictors of p parameters are on the side of every row's outcome: complete
+    separation, without a maximum. Infinite where that is not to be told by it, and where passes cost little."""
+    if not passes_are_dear(objective, p):
+        return np.inf
+    _, y, _, offset, weights = objective.blocks.arrays
+    counts = offset is None and weights is None and y.ndim == 1 and bool((y == np.round(y)).all())
+    return SEPARATION_LOGLIK if counts else np.inf
+
+
+def from_surrogate(surrogate: SurrogateLikelihood, start) -> tuple[ndarray, ndarray | None]:
+    """The estimate on a part of the rows and the information that all had at `start`, roughly; or `start` itself."""
+    part = surrogate.part
+    few = part.thinned(max(1, part.n // (FIRST_PART_ROWS_PER_PARAMETER * len(start))))
+    opening = few(start)
+    if not opening.well_conditioned(few.blocks.arrays[0].least_rcond):
+        return start, None
+    near = 0.05 * len(start)  # beside what the part itself is off, of p * times
+    fit = solve("irls", few, start, opening=opening, tol=near, maxiter=25)
+    # a step leaves about d/4n of a squared distance d
+    tol = np.sqrt(4.0 * near * part.n)
+    fit = solve("irls", part, fit.theta if fit.converged else start, tol=tol, maxiter=25)
+    reference = surrogate.times * (part.n / few.n) * opening.information
+    if not fit.converged or information_vanished(reference, surrogate.times * fit.evaluation.information):
+        return start, None
+    return fit.theta, reference

@@ -122,7 +122,7 @@ def fit_gaussian(
     --------
     >>> import numpy as np
     >>> from glmclf.core.rows.blocks import Blocks
-    >>> from glmclf.core.design.columns import Dense
+    >>> from glmclf.core.design.dense import Dense
     >>> from glmclf.core.gaussian.moments import class_moments
     >>> X, y = np.array([[1.0], [3.0], [10.0], [14.0]]), np.array([0, 0, 1, 1])
     >>> g = fit_gaussian(class_moments(Blocks(Dense(X), y, None), 2), "full", pooled=True)

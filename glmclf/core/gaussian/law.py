@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.gaussian.dispersion import Dispersion
 from glmclf.core.rows.blocks import Blocks
 

@@ -46,7 +46,7 @@ class ClassMoments:
     --------
     >>> import numpy as np
     >>> from glmclf.core.rows.blocks import Blocks
-    >>> from glmclf.core.design.columns import Dense
+    >>> from glmclf.core.design.dense import Dense
     >>> X, y = np.array([[1.0], [3.0], [10.0], [14.0]]), np.array([0, 0, 1, 1])
     >>> moments = class_moments(Blocks(Dense(X), y, None), 2)
     >>> moments.means.ravel().tolist(), moments.within.tolist(), moments.between.round(9).tolist()

@@ -12,7 +12,8 @@ from numpy import ndarray
 # what surrounds these costs more than a small matrix
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dpotrs, dtrtri
 
-from glmclf.core.design.columns import is_small, some_columns
+from glmclf.core.design.columns import some_columns
+from glmclf.core.design.product import is_small, rotated
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.summed import Summed
 
@@ -186,7 +187,7 @@ class Objective:
         """The objective in the coordinates ``basis @ theta``, its rows in twofold arithmetic if `exact`."""
         if exact is None and self.blocks.streamed:  # no part is to take itself for the whole
             exact = is_small(self.n, len(basis))
-        blocks = self.blocks.changed(lambda X, *rest: (X.rotated(basis, exact), *rest))
+        blocks = self.blocks.changed(lambda X, *rest: (rotated(X, basis, exact), *rest))
         blocks = blocks.resized(min(blocks.size, blocks.arrays[0].block_size))  # rows may be expanded now
         return type(self)(self.likelihood, blocks, self.unit)
 

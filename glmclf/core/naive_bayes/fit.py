@@ -22,7 +22,7 @@ from numpy import ndarray
 from numpy.random import Generator
 
 from glmclf.core.gaussian.law import log_softmax
-from glmclf.core.naive_bayes.families import Defect, Family, Fitted, Gaussian, Statistics, Violation, ZeroCell
+from glmclf.core.naive_bayes.families import Defect, Family, Fitted, Gaussian, Statistics, ZeroCell
 from glmclf.core.naive_bayes.gaussian import chunk
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.summed import Summed
@@ -122,27 +122,6 @@ def _rows(groups: Sequence[Family], values: Sequence[Any], n_threads: int | None
     return Blocks(*more, *values, size=_size(groups, values), n_threads=n_threads)
 
 
-def feature_blocks(
-    families: Sequence[Family], values: Sequence[Any], y: ndarray, w: ndarray | None, n_threads: int | None = None
-) -> Blocks:
-    """Rows as `class_statistics` takes them: the features side by side where they are one group, classes, weights.
-
-    Parameters
-    ----------
-    families : sequence of Family
-        One a feature, or a `Gaussian` for several features at once, in the order of `values`; see `grouped`.
-    values : sequence of ndarrays
-        One (n,) array a feature, (n, L) for a multinomial, or (n, p) for a `Gaussian` of p features.
-    y : (n,) integer ndarray
-        Class, 0..K-1.
-    w : (n,) ndarray or None
-        Weights.
-    """
-    groups = grouped(families)
-    together = packed(groups, values)
-    return Blocks(*together, y, w, size=_size(groups, together), n_threads=n_threads)
-
-
 def _size(groups: Sequence[Family], values: Sequence[Any]) -> int:
     """Rows that stay in a cache."""
     return chunk(sum(max(family.p, _width(v)) for family, v in zip(groups, values)))
@@ -164,7 +143,7 @@ def class_statistics(families: Sequence[Family], blocks: Blocks, K: int) -> Reco
     families : sequence of Family
         One a feature, or a `Gaussian` for several features at once; see `grouped`.
     blocks : Blocks
-        Of the features as `packed` has them, classes 0..K-1 and weights or None; see `feature_blocks`.
+        Of the features as `packed` has them, classes 0..K-1 and weights or None.
     K : int
         Classes.
     """
@@ -207,9 +186,10 @@ def fit_naive_bayes(
     --------
     >>> import numpy as np
     >>> from glmclf.core.naive_bayes.families import Poisson
-    >>> from glmclf.core.naive_bayes.fit import class_statistics, feature_blocks, fit_naive_bayes
+    >>> from glmclf.core.naive_bayes.fit import class_statistics, fit_naive_bayes
+    >>> from glmclf.core.rows.blocks import Blocks
     >>> y, counts = np.array([0, 0, 1, 1]), np.array([1.0, 3.0, 4.0, 8.0])
-    >>> rows = feature_blocks([Poisson()], [counts], y, None)
+    >>> rows = Blocks(counts, y, None, size=4)
     >>> fit = fit_naive_bayes([Poisson()], class_statistics([Poisson()], rows, 2))
     >>> fit.coefficients().round(3), fit.standard_errors().round(3)
     (array([[-4.   ,  1.099]]), array([[2.236, 0.577]]))
@@ -343,10 +323,6 @@ class NaiveBayesFit:
         own = log_softmax(joint)[np.arange(len(y)), y]
         return float(own.sum() if w is None else w @ own)
 
-    def log_densities(self, values: Sequence[Any], feature: int) -> ndarray:
-        """log f_jk(x_j) of one feature, (n, K); 0 where missing."""
-        return self.alone(feature).features[0].log_density(_only(self.families, self.packed(values), feature))
-
     def score_variance(self, values: Sequence[Any]) -> ndarray:
         """Variance of each class's log pi_k f_k(x), (n, K), without what pooled gaussians share."""
         return self._by_rows(self._score_variance, values, (self.K,))
@@ -374,19 +350,6 @@ class NaiveBayesFit:
             if shared is not None:
                 V += np.einsum("nkj,nlj->nkl", shared, shared)
         return V
-
-    def _arrays(self, values: Sequence[Any]) -> list[ndarray]:
-        return [v[:] for v in self.packed(values)]
-
-    def violations(self, values: Sequence[Any]) -> dict[int, list[Violation]]:
-        """Rows outside the domain of a family, by feature (its first, in a group of gaussians)."""
-        found = {}
-        for start, family, v in zip(_starts(self.families), self.families, self._arrays(values)):
-            for j, column in enumerate(v.T if family.p > 1 else [v]):
-                bad = family.violations(column)
-                if bad:
-                    found[start + j] = bad
-        return found
 
     def sample(self, rng: Generator, y: ndarray, totals: dict[int, ndarray] | None = None) -> list[ndarray]:
         """A row for every class code in `y`: one array a feature.
@@ -490,62 +453,6 @@ class NaiveBayesFit:
             V[k, :, k] += own[k + 1]
         return V.reshape((K - 1) * len(at), (K - 1) * len(at))
 
-    def _class_influence(self, y: ndarray, values: Sequence[ndarray]) -> ndarray:
-        """Influence of each row on (-A, eta) of its own class, (n, M)."""
-        phi = np.zeros((len(y), self.M))
-        if self.priors_free:
-            phi[:, 0] = (self.n / self.prior_counts)[y]
-        for (fitted, span), v in zip(self._spans(), values):
-            psi = fitted.influence(v, y) * (self.n / fitted.n[y])[..., None]
-            phi[:, 0] += psi[..., 0].sum(axis=1)
-            phi[:, span] = psi[..., 1:].reshape(len(y), -1)
-        return phi
-
-    def influence(self, values: Sequence[Any], y: ndarray) -> ndarray:
-        """First-order influence of each row on the coefficients, (n, (K-1) M), equation by equation.
-
-        The derivative of the estimate in the weight of a row, times N. HC0 = N^-2 sum_i f_i psi_i psi_i'.
-        """
-        arrays = self._arrays(values)
-        phi = self._class_influence(y, arrays)
-        out = np.zeros((len(y), self.K - 1, self.M))
-        out[y == 0] = -phi[y == 0][:, None]
-        rows = np.flatnonzero(y > 0)
-        out[rows, y[rows] - 1] = phi[rows]
-        for (fitted, span), v in zip(self._spans(), arrays):
-            shared = fitted.shared_influence(v, y)
-            if shared is not None:
-                z, directions = shared
-                out[..., 0] += self.n * (z @ directions[..., 0].T)
-                moved = z[:, None, :, None] * directions[..., 1:]
-                out[..., span] += self.n * moved.reshape(len(y), self.K - 1, -1)
-        return out.reshape(len(y), -1)
-
-    def meat(self, values: Sequence[Any], y: ndarray, w: ndarray | None = None) -> ndarray:
-        """sum_i w_i psi_i psi_i', ((K-1) M, (K-1) M), in one pass.
-
-        Rows of class k touch equation k alone, rows of class 0 all equations alike: one gram a class, but for pooled
-        gaussians, whose variance every row moves.
-        """
-        values = self.packed(values)
-        pooled = any(isinstance(f, Gaussian) and f.pooled for f in self.families)
-        return _rows(self.families, values, None, y, w).sum(self._pooled_meat if pooled else self._meat)
-
-    def _pooled_meat(self, y: ndarray, w: ndarray | None, *values: ndarray) -> ndarray:
-        psi = self.influence(values, y)
-        return psi.T @ (psi if w is None else psi * w[:, None])
-
-    def _meat(self, y: ndarray, w: ndarray | None, *values: ndarray) -> ndarray:
-        phi = self._class_influence(y, values)
-        if w is not None:
-            phi *= np.sqrt(w)[:, None]
-        grams = [part.T @ part for part in (phi[y == k] for k in range(self.K))]
-        G = np.tile(grams[0], (self.K - 1, self.K - 1))
-        for k in range(self.K - 1):
-            at = slice(k * self.M, (k + 1) * self.M)
-            G[at, at] += grams[k + 1]
-        return G
-
     # likelihood
 
     @cached_property
@@ -641,16 +548,6 @@ def _null(families: Sequence[Family], statistics: Sequence[Statistics], smoothin
     """Log-likelihood of each feature with one law for all classes, (p,)."""
     one = [s.together() for s in statistics]
     return np.concatenate([f.fit(s, smoothing).loglik(s)[0] for f, s in zip(families, one)])
-
-
-def _only(groups: Sequence[Family], values: Sequence[Any], feature: int) -> ndarray:
-    """Values of one feature."""
-    g = int(np.searchsorted(_starts(groups), feature, side="right")) - 1
-    v = values[g]
-    if not isinstance(groups[g], Gaussian):
-        return v
-    at = feature - _starts(groups)[g]
-    return v.columns[at] if isinstance(v, Stacked) else v if v.ndim == 1 else v[:, at]
 
 
 def _place(own: ndarray, fitted: Fitted, span: slice, used: ndarray) -> None:

@@ -17,7 +17,7 @@ from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, from_basis
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers.kronecker import Kronecker, Part, lbfgs
 from glmclf.core.fit.solvers.loop import Fit
-from glmclf.core.fit.warm_start import is_dear
+from glmclf.core.fit.warm_start import information_is_dear
 from glmclf.core.likelihood.objective import Deferred, Evaluation, Factor, MultinomialObjective, Objective
 from glmclf.core.penalised.projection import Frame, enough
 from glmclf.core.penalised.proximal import TOL, Ridge, kkt_violations, largest_lasso, proximal_newton
@@ -440,7 +440,7 @@ class Problem:
         objective = self.objective
         if self.penalty.lasso.any() or not isinstance(objective, MultinomialObjective):
             return False
-        return objective.cost > TOO_DEAR and is_dear(objective)
+        return objective.cost > TOO_DEAR and information_is_dear(objective)
 
     def _placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
         X = self.objective.blocks.arrays[0]

@@ -16,7 +16,9 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import qr, solve_triangular
 
-from glmclf.core.design.columns import EXPANDABLE, Cells, is_small, triangular_inverse
+from glmclf.core.design.dense import EXPANDABLE
+from glmclf.core.design.factor import FactorColumns
+from glmclf.core.design.product import Product, is_small, triangular_inverse
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.likelihood.objective import Factor
 from glmclf.core.numerics.double_double import product
@@ -37,7 +39,7 @@ def enough(A: ndarray, columns: Any, large: bool = False) -> bool:
     Of a `large` problem, and of a table that would have to be expanded, less is asked.
     """
     n, k = columns.shape
-    large = large or (isinstance(columns, Cells) and n * k > EXPANDABLE)
+    large = large or (isinstance(columns, FactorColumns) and n * k > EXPANDABLE)
     least = ENOUGH_LARGE if large else ENOUGH
     try:
         return Factor(A).exceeds(least)
@@ -69,7 +71,7 @@ class Frame:
         order, f, n = _order(free), int(free.sum()), objective.n
         basis = np.eye(len(free))
         if f:
-            R = _factor_of(objective.blocks, lambda X: X.mapped(np.eye(len(free))[:, order], False))
+            R = _factor_of(objective.blocks, lambda X: Product(X, np.eye(len(free))[:, order], False))
             signs = np.where(np.diag(R)[:f] < 0, -1.0, 1.0)
             basis[:f] = R[:f] * signs[:, None] / np.sqrt(n)
         return cls(objective, free, basis)
@@ -77,7 +79,7 @@ class Frame:
     def mixed(self, ridge: ndarray, which: ndarray | None = None) -> Frame:
         """The same with the others, or some of them, orthonormal beside the roots of a ridge (k,) per row of X."""
         at, n = np.flatnonzero(~self.free if which is None else which), self.raw.n
-        R = _factor_of(self.raw.blocks, lambda X: X.mapped(self.T[:, at], self.exact))
+        R = _factor_of(self.raw.blocks, lambda X: Product(X, self.T[:, at], self.exact))
         R = qr(np.vstack([R / np.sqrt(n), np.diag(np.sqrt(ridge[at]))]), mode="r")[0][: len(at)]
         basis, place = self.basis.copy(), np.argsort(_order(self.free))[at]
         basis[np.ix_(place, place)] = R * np.where(np.diag(R) < 0, -1.0, 1.0)[:, None]
@@ -108,7 +110,7 @@ class Frame:
         T, exact, size = self.T, self.exact, objective.blocks.size
 
         def moved(X: Any, *rest: Any) -> tuple:
-            X = X.mapped(T, exact)
+            X = Product(X, T, exact)
             return (X[:] if X.shape[0] * X.shape[1] <= KEPT else X, *rest)
 
         blocks = objective.blocks.changed(moved)

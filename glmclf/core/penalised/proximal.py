@@ -12,12 +12,20 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
-from glmclf.core.fit.solvers.loop import Fit
+from glmclf.core.fit.solvers.loop import (
+    CONVERGED,
+    CONVERGED_TO_ROUNDING,
+    OUT_OF_STEPS,
+    ROUNDING,
+    Fit,
+    longest_step,
+    stands_still,
+)
 from glmclf.core.likelihood.objective import Evaluation, Factor
 
 TOL = 1e-22  # of the squared length of a step in the metric of the information, per unit
 ROUNDS = 500  # of the search for signs, and ten more for each coefficient
-ARMIJO = 1e-4
+MAX_HALVINGS = 50
 FLOOR, PATIENCE = 1e-8, 4  # a squared step below FLOOR that has not shrunk for PATIENCE steps is rounding
 TIED = 1e-13  # a squared pivot of the scaled information below this: columns with coefficients repeat each other
 
@@ -93,35 +101,30 @@ def proximal_newton(
     """
     tol = TOL if tol is None else tol
     theta, e = np.array(start, dtype=float), objective(np.asarray(start, dtype=float), False)
-    trace, message, converged, length = [], "no maximum within the iterations allowed", False, 0.0
+    trace, message, converged, length = [], OUT_OF_STEPS, False, 0.0
     for iteration in range(maxiter + 1):
         new = _minimise_model(e.information, e.score, lasso, theta)
         step = new - theta
         length = float(step @ e.information @ step)
         trace.append((e.value - float(lasso @ np.abs(theta)), length))
-        if length / objective.unit < FLOOR and _stands_still([d for _, d in trace]):
-            converged, message = True, "converged to rounding"
+        if length / objective.unit < FLOOR and stands_still(trace, PATIENCE):
+            converged, message = True, CONVERGED_TO_ROUNDING
             break
         if length / objective.unit <= tol or not step.any():
             theta, e = new, objective(new, False)
-            converged, message = True, "converged"
+            converged, message = True, CONVERGED
             break
         if iteration == maxiter:
             break
-        moved = _halve(objective, lasso, theta, e, step)
+        moved = _increased(objective, lasso, theta, e, step)
         if moved is None:
             converged = length / objective.unit <= 1e-14
-            message = "converged to rounding" if converged else "no step increases the penalised log-likelihood"
+            message = CONVERGED_TO_ROUNDING if converged else "no step increases the penalised log-likelihood"
             break
         theta, e = moved
         if callback is not None:
             callback(iteration + 1, theta, e.value - float(lasso @ np.abs(theta)))
     return Fit(theta, e, len(trace) - 1, converged, message, length, tuple(trace))
-
-
-def _stands_still(lengths: list[float]) -> bool:
-    before = lengths[-1 - PATIENCE : -1]
-    return len(before) == PATIENCE and lengths[-1] > 0.9 * min(before)
 
 
 def _minimise_model(H: ndarray, s: ndarray, lasso: ndarray, theta: ndarray) -> ndarray:
@@ -237,22 +240,20 @@ def _null_vector(H: ndarray) -> ndarray | None:
     return v / scale
 
 
-def _halve(objective: Any, lasso: ndarray, theta: ndarray, e: Evaluation, step: ndarray):
+def _increased(objective: Any, lasso: ndarray, theta: ndarray, e: Evaluation, step: ndarray) -> Any:
+    """The point after the longest step that increases the penalised log-likelihood, and the evaluation there."""
     value = e.value - float(lasso @ np.abs(theta))
     gain = float(e.score @ step) - float(lasso @ (np.abs(theta + step) - np.abs(theta)))
-    slack, length = 1e-13 * abs(value), 1.0
-    for _ in range(50):
+
+    def at(length: float) -> tuple[ndarray, Evaluation]:
         b = theta + length * step
-        new = objective(b, False)
-        if new.value - float(lasso @ np.abs(b)) >= value + ARMIJO * length * gain - slack:
-            return b, new
-        length *= 0.5
-    return None
+        return b, objective(b, False)
 
+    def value_of(found: tuple[ndarray, Evaluation]) -> float:
+        b, new = found
+        return new.value - float(lasso @ np.abs(b))
 
-def kkt_residual(e: Evaluation, lasso: ndarray, theta: ndarray) -> float:
-    """Largest violation of the optimality conditions: score = lasso sign(b) where b is not 0, |score| <= lasso else."""
-    return float(kkt_violations(e.score, lasso, theta).max(initial=0.0))
+    return longest_step(at, value, gain, slack=ROUNDING * abs(value), halvings=MAX_HALVINGS, value_of=value_of)[1]
 
 
 def kkt_violations(score: ndarray, lasso: ndarray, theta: ndarray) -> ndarray:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.rows.asked import asked_for, takes_rows
 from glmclf.core.rows.blocks import RUN, Blocks
 from glmclf.errors import DataError

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.columns import expanded_rows
+from glmclf.core.design.dense import expanded_rows
 from glmclf.core.fit.unique_rows import equal_rows, taken
 from glmclf.core.likelihood.objective import MultinomialObjective, Objective
 from glmclf.core.rows.blocks import linear

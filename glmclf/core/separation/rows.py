@@ -14,7 +14,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
-from glmclf.core.design.columns import is_small
+from glmclf.core.design.product import is_small
 from glmclf.core.numerics.double_double import product
 
 EPS = np.finfo(float).eps

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.estimate import RankDeficiency, estimate, is_dear
+from glmclf.core.fit.estimate import RankDeficiency, estimate
+from glmclf.core.fit.warm_start import passes_are_dear
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.separation.cone import Cone
 from glmclf.core.separation.outcomes import cone_of_rows, constraints_of_rows, ruled_out_rows
@@ -38,7 +39,7 @@ def started(objective: Objective) -> ndarray | None:
     None of few, and of a design that no fit can begin with.
     """
     p = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
-    if not is_dear(objective, p):
+    if not passes_are_dear(objective, p):
         return None
     try:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -17,7 +17,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import qr
 
-from glmclf.core.design.columns import Dense, expandable, expanded_rows
+from glmclf.core.design.columns import expandable
+from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere

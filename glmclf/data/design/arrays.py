@@ -12,7 +12,8 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.core.design.columns import Dense, Sparse
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.sparse import Sparse
 from glmclf.data.table.frame import Column, as_frame, as_series, close_to, quoted, read_column, row_labels
 from glmclf.data.table.sample import (
     Respond,

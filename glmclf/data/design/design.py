@@ -1,8 +1,8 @@
 """Design: how rows of a table become rows of X, for the training rows and for any others.
 
 `glmclf.data.formula.parse` parses and chooses codings, `glmclf.data.reading.bind` and
-`glmclf.data.formula.factors` memorise and evaluate factors on complete rows, and X is described as `Piece` objects,
-one a subterm (`glmclf.data.formula.terms`).
+`glmclf.data.formula.factors` memorise and evaluate factors on complete rows, and X is described as `SubtermColumns`
+objects, one a subterm (`glmclf.data.formula.terms`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Cells, Dense, Piece, dense, from_pieces
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand, from_pieces
 from glmclf.data.derivatives.design import refuse_variable, slope
 from glmclf.data.design.arrays import rows_by_place, sums_up
 from glmclf.data.design.records import VERSION, check_version
@@ -232,7 +233,7 @@ class Design(TableDesign):
         numbers = [code for code in subterm.factors if code not in subterm.contrasts]
         return len(numbers) > 1 or any(self.factors[code].expression.bare is None for code in numbers)
 
-    def pieces(self, values: Mapping[str, ndarray]) -> list[Piece]:
+    def pieces(self, values: Mapping[str, ndarray]) -> list[SubtermColumns]:
         """X as pieces, from the codes or numbers of each factor."""
         widths = {code: factor.width for code, factor in self.factors.items()}
         return [subterm.piece(values, widths) for subterm in self.subterms]
@@ -270,7 +271,7 @@ class Design(TableDesign):
                 return self._partial(self._read(frame), len(frame))
         return self._filled(*self._new_pieces(newdata))
 
-    def new_columns(self, newdata: Any) -> Dense | Cells:
+    def new_columns(self, newdata: Any) -> Dense | FactorColumns:
         """The same rows as Columns; factors of a large table stay codes, unless a value is missing."""
         if isinstance(newdata, (list, tuple)) or (isinstance(newdata, ndarray) and not newdata.dtype.names):
             X = rows_by_place(newdata, self.xnames)
@@ -278,7 +279,7 @@ class Design(TableDesign):
         pieces, keep = self._new_pieces(newdata)
         return from_pieces(pieces, len(keep)) if keep.all() and len(keep) else Dense(self._filled(pieces, keep))
 
-    def _new_pieces(self, newdata: Any) -> tuple[list[Piece], ndarray]:
+    def _new_pieces(self, newdata: Any) -> tuple[list[SubtermColumns], ndarray]:
         """X of the rows of another table that have all they need, as pieces, and which rows these are."""
         frame = table_of(newdata)
         with naming_rows(len(frame), frame.index):
@@ -289,8 +290,8 @@ class Design(TableDesign):
                 values = {code: self.factors[code].values(value) for code, value in found.items()}
         return self.pieces(values), keep
 
-    def _filled(self, pieces: list[Piece], keep: ndarray) -> ndarray:
-        X = dense(pieces, int(keep.sum())) if keep.any() else np.empty((0, len(self.xnames)))
+    def _filled(self, pieces: list[SubtermColumns], keep: ndarray) -> ndarray:
+        X = expand(pieces, int(keep.sum())) if keep.any() else np.empty((0, len(self.xnames)))
         if keep.all() and len(keep):
             return X
         out = np.full((len(keep), len(self.xnames)), np.nan, order="F")
@@ -312,7 +313,7 @@ class Design(TableDesign):
             stop = start + subterm.size(widths)
             if keep.any():
                 cut = {code: values[code][keep] for code in subterm.factors}
-                out[keep, start:stop] = dense([subterm.piece(cut, widths)], int(keep.sum()))
+                out[keep, start:stop] = expand([subterm.piece(cut, widths)], int(keep.sum()))
             start = stop
         return out
 
@@ -365,7 +366,7 @@ class Design(TableDesign):
             stop = start + subterm.size(widths)
             for code in subterm.factors:
                 if code in slopes:
-                    X[:, start:stop] += dense([subterm.piece({**values, code: slopes[code]}, widths)], n)
+                    X[:, start:stop] += expand([subterm.piece({**values, code: slopes[code]}, widths)], n)
             start = stop
         return X
 

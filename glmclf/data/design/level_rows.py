@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import dense
+from glmclf.core.design.factor import expand
 from glmclf.data.design.design import Design, table_of
 from glmclf.errors import DataError
 
@@ -58,7 +58,7 @@ def level_rows(design: Any, factor: str, at: Mapping[str, Any] | None = None) ->
         stop = start + subterm.size(widths)
         if code in subterm.factors:
             cut = {c: values[c] for c in subterm.factors}
-            rows[:, start:stop] = dense([subterm.piece(cut, widths)], len(levels))
+            rows[:, start:stop] = expand([subterm.piece(cut, widths)], len(levels))
         start = stop
     return levels, rows
 

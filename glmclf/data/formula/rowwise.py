@@ -322,8 +322,10 @@ class _Alone(Checker):
                 raise _off(node)
 
     def _lambda(self, node: ast.Lambda) -> None:
-        """Of its own argument, numbers, declared functions and what Python has built in."""
+        """Of its own argument, numbers, declared functions and what Python has built in; nothing that it could fill."""
         own = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
+        if node.args.defaults or node.args.kw_defaults:
+            raise _off(node)
         for name in ast.walk(node):
             if isinstance(name, ast.Name) and name.id not in own:
                 value = self._of_caller(name)

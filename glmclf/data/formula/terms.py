@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Piece
+from glmclf.core.design.factor import SubtermColumns
 from glmclf.data.formula.factors import recode
 from glmclf.data.table.frame import Column, quoted, read_column
 from glmclf.errors import DataError, UnseenLevelError
@@ -31,7 +31,7 @@ class Subterm(NamedTuple):
     factors: tuple[str, ...]
     contrasts: dict[str, ndarray]
 
-    def piece(self, values: Mapping[str, ndarray], widths: Mapping[str, int]) -> Piece:
+    def piece(self, values: Mapping[str, ndarray], widths: Mapping[str, int]) -> SubtermColumns:
         """The columns of this subterm, given each factor's codes or numbers."""
         codes, contrast, numbers = None, None, None
         for code in self.factors:
@@ -40,7 +40,7 @@ class Subterm(NamedTuple):
             else:
                 numbers = _products(numbers, values[code])
         num, cat = self._columns(widths)
-        return Piece(numbers, codes, contrast, num, cat)
+        return SubtermColumns(numbers, codes, contrast, num, cat)
 
     def _cross(
         self, codes: ndarray | None, contrast: ndarray | None, new: ndarray, coding: ndarray

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from glmclf.core.design.columns import Piece
+from glmclf.core.design.factor import SubtermColumns
 from glmclf.data.design.design import Design, build_design
 from glmclf.data.formula.evaluate import left_value, raw_missing, variable
 from glmclf.data.formula.factors import Expression, Value, fit_factor
@@ -95,7 +95,7 @@ def _design(
     values: dict[str, Value],
     table: dict[str, Column],
     notes: list[str],
-) -> tuple[Design, list[Piece]]:
+) -> tuple[Design, list[SubtermColumns]]:
     factors, numbers, contrasts = {}, {}, {}
     for code in dict.fromkeys(itertools.chain(*parsed.right)):
         factors[code], numbers[code], note = fit_factor(bound[code], values[code])

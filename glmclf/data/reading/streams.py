@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import from_pieces
+from glmclf.core.design.factor import from_pieces
 from glmclf.core.rows.summed import joined
 from glmclf.data.design.design import Design, build_design
 from glmclf.data.formula.across import Query, factor_across, query_across

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Columns, Piece
+from glmclf.core.design.columns import Columns
+from glmclf.core.design.factor import SubtermColumns
 from glmclf.data.table.frame import align, quoted, row_labels
 from glmclf.errors import DataError, MissingDataError
 
@@ -37,7 +38,7 @@ class Sample:
         Rows of a table -> rows of X, for these and for new data.
     response : object
         What the `response` callable made of the left side.
-    pieces : list of Piece, or None
+    pieces : list of SubtermColumns, or None
         The design of the kept rows, from a formula.
     X : (n, k) ndarray or None
         The design of the kept rows, from arrays.
@@ -69,7 +70,7 @@ class Sample:
 
     design: Any
     response: Any
-    pieces: list[Piece] | None
+    pieces: list[SubtermColumns] | None
     X: ndarray | None
     extras: dict[str, ndarray]
     keep: ndarray

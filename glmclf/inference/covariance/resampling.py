@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.estimate import vanished
+from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers import solve
 from glmclf.core.rows.blocks import Blocks, one_blas_thread, ordered_map
@@ -96,7 +96,7 @@ def _refit(ctx: Any, w: ndarray) -> tuple[ndarray | None, str]:
         opening = part(ctx.theta, True)
         fit = solve("irls", part, ctx.theta, opening=opening, tol=TOL, maxiter=MAXITER)
     # the steps of a separated fit shrink, too: its information tells
-    if fit.converged and not vanished(opening.information, fit.evaluation.information):
+    if fit.converged and not information_vanished(opening.information, fit.evaluation.information):
         return fit.theta, ""
     try:
         if find_cone(part, fit.theta)[0] is not None:

@@ -105,8 +105,59 @@ class CovarianceType:
         return self.leverage is not None or self.kind == "refits"
 
 
+class ScoreSums:
+    """The sums over rows that covariances are made of, from the scores (or influences) of a block's rows.
+
+    Subclasses say which `blocks` there are, and of each the scores and weights of its rows.
+    """
+
+    frequency: bool
+    blocks: Any
+    unit: Any = 1.0
+
+    def scores_of(self, *block: Any) -> tuple[ndarray, ndarray | None]:
+        """Scores (n, p) of the rows of a block, without their weights, and these (n,) or None."""
+        raise NotImplementedError
+
+    def sum_of_outer_scores(self) -> ndarray:
+        """sum_i s_i s_i' over observations."""
+
+        def part(*block: Any) -> ndarray:
+            S, w = self.scores_of(*block)
+            return S.T @ S if w is None else (S.T * (w if self.frequency else (w / self.unit) ** 2)) @ S
+
+        return self.blocks.sum(part)
+
+    def scores(self) -> ndarray:
+        """Scores of the observations in their order, (n, p), in the objective's unit: no smaller than a dense X."""
+        _check_expanded(self)
+        parts = []
+        for block in self.blocks:
+            S, w = self.scores_of(*block)
+            if w is not None:
+                S = np.repeat(S, w.astype(int), axis=0) if self.frequency else S * (w / self.unit)[:, None]
+            parts.append(S)
+        return np.concatenate(parts)
+
+    def sum_of_outer_cluster_scores(self, codes: Any, n_clusters: int) -> ndarray:
+        """sum_g (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` (n,) numbers the clusters from 0."""
+
+        def part(*block: Any) -> ndarray:
+            *own, codes = block
+            S, w = self.scores_of(*own)
+            times = np.ones(len(codes)) if w is None else w / self.unit
+            return sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes))) @ S
+
+        S = self._beside(codes).sum(part)
+        return S.T @ S
+
+    def _beside(self, codes: Any) -> Blocks:
+        """The blocks with one more array."""
+        return self.blocks.beside(codes)
+
+
 @dataclass(frozen=True)
-class Context:
+class Context(ScoreSums):
     """What a covariance type may use.
 
     Attributes
@@ -157,34 +208,38 @@ class Context:
         half = root.T @ meat @ root
         return _without_rounding(root @ half @ root.T, (root * root).sum(axis=1) * np.abs(half).sum())
 
-    def sum_of_outer_scores(self) -> ndarray:
-        """sum_i s_i s_i' over observations."""
+    @property
+    def unit(self) -> float:
+        """That of the objective."""
+        return self.objective.unit
 
-        def rows(X, y, m, offset, weights):
+    @property
+    def blocks(self) -> Blocks:
+        """Rows that may be expanded."""
+        return expandable(self.objective.blocks)
+
+    def scores_of(self, X, y, m, offset, weights) -> tuple[ndarray, ndarray | None]:
+        """Scores of the rows of a block, equation by equation, without their weights, and these."""
+        return _scores(X, self.objective.score_factor(self.theta, X, y, m, offset)), weights
+
+    def sum_of_outer_scores(self) -> ndarray:
+        """sum_i s_i s_i' over observations; of one equation by the gram of X, without scores."""
+
+        def part(X, y, m, offset, weights) -> ndarray:
             u = self.objective.score_factor(self.theta, X, y, m, offset)
             times = 1.0
             if weights is not None:
-                times = weights if self.frequency else (weights / self.objective.unit) ** 2
+                times = weights if self.frequency else (weights / self.unit) ** 2
             if u.ndim == 1:
                 return X.gram(times * u * u)
             S = _scores(X, u)
             return (S.T * times) @ S
 
-        blocks = self.objective.blocks
-        return (blocks if self.objective.likelihood.n_eta == 1 else expandable(blocks)).sum(rows)
+        return (self.objective.blocks if self.objective.likelihood.n_eta == 1 else self.blocks).sum(part)
 
-    def scores(self) -> ndarray:
-        """Scores of the observations in their order, (n, p), in the objective's unit: no smaller than a dense X."""
-        parts = []
-        _check_expanded(self)
-        for X, y, m, offset, weights in expandable(self.objective.blocks):
-            S = _scores(X, self.objective.score_factor(self.theta, X, y, m, offset))
-            if weights is not None and self.frequency:
-                S = np.repeat(S, weights.astype(int), axis=0)
-            elif weights is not None:
-                S = S * (weights / self.objective.unit)[:, None]
-            parts.append(S)
-        return np.concatenate(parts)
+    def _beside(self, codes: Any) -> Blocks:
+        blocks = self.objective.blocks
+        return blocks.beside(codes, rows_at_once(blocks.arrays[0]))
 
     def leverages(self, cov_type: str) -> Leverages:
         """Leverages of the rows, for a covariance of that name."""
@@ -193,23 +248,9 @@ class Context:
             cov_type, self.objective, self.theta, e.factor.root, self.frequency, len(self.theta), self.nobs
         )
 
-    def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
-        """sum_g (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` (n,) numbers the clusters from 0."""
-
-        def rows(X, y, m, offset, weights, codes):
-            u = self.objective.score_factor(self.theta, X, y, m, offset)
-            times = np.ones(len(codes)) if weights is None else weights / self.objective.unit
-            members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
-            return members @ _scores(X, u)
-
-        blocks = self.objective.blocks
-        size = rows_at_once(blocks.arrays[0])
-        S = blocks.beside(codes, size).sum(rows)
-        return S.T @ S
-
 
 @dataclass(frozen=True)
-class InfluenceContext:
+class InfluenceContext(ScoreSums):
     """What a covariance type may use of an estimate in closed form, through the influence of its rows.
 
     Attributes
@@ -252,44 +293,13 @@ class InfluenceContext:
         """Influences are on the estimate itself: only their scale is left to undo."""
         return meat / self.total**2
 
-    def sum_of_outer_scores(self) -> ndarray:
-        """sum_i f_i psi_i psi_i', with squares of sampling weights."""
-
-        def rows(*block):
-            psi, w = self.influence(*block), block[-1]
-            if w is None:
-                return psi.T @ psi
-            return (psi.T * (w if self.frequency else w * w)) @ psi
-
-        return self.blocks.sum(rows)
-
-    def scores(self) -> ndarray:
-        """Influences of the observations in their order, (n, p)."""
-        parts = []
-        _check_expanded(self)
-        for block in self.blocks:
-            psi, w = self.influence(*block), block[-1]
-            if w is not None:
-                psi = np.repeat(psi, w.astype(int), axis=0) if self.frequency else psi * w[:, None]
-            parts.append(psi)
-        return np.concatenate(parts)
+    def scores_of(self, *block: Any) -> tuple[ndarray, ndarray | None]:
+        """Influences of the rows of a block, and their weights."""
+        return self.influence(*block), block[-1]
 
     def leverages(self, cov_type: str) -> Leverages:
         """Refuse: leverages belong to regressions."""
         raise _of_regressions(cov_type)
-
-    def sum_of_outer_cluster_scores(self, codes: ndarray, n_clusters: int) -> ndarray:
-        """sum_g (sum_{i in g} f_i psi_i) (sum_{i in g} f_i psi_i)'."""
-
-        def rows(*block):
-            block, codes = block[:-1], block[-1]
-            psi, w = self.influence(*block), block[-1]
-            times = np.ones(len(codes)) if w is None else w
-            members = sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
-            return members @ psi
-
-        S = self.blocks.beside(codes).sum(rows)
-        return S.T @ S
 
 
 def small_sample(ctx: Context | InfluenceContext) -> float:
@@ -313,7 +323,7 @@ def spread(ctx: Context, V: ndarray) -> ndarray:
     return np.linalg.eigvalsh(0.5 * (M + M.T)) if M.size and np.isfinite(M).all() else np.zeros(0)
 
 
-def _check_expanded(ctx: Context | InfluenceContext) -> None:
+def _check_expanded(ctx: Any) -> None:
     """Refuse scores of more observations than memory may hold."""
     if ctx.frequency and ctx.nobs * ctx.size > MAX_EXPANDED_ENTRIES:
         raise NotImplementedError(

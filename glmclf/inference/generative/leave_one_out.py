@@ -68,7 +68,7 @@ class LeaveOneOut:
     --------
     >>> import numpy as np
     >>> from glmclf.core.rows.blocks import Blocks
-    >>> from glmclf.core.design.columns import Dense
+    >>> from glmclf.core.design.dense import Dense
     >>> from glmclf.core.gaussian.fit import fit_gaussian
     >>> from glmclf.core.gaussian.moments import class_moments
     >>> X, y = np.array([[1.0], [3.0], [10.0], [14.0]]), np.array([0, 0, 1, 1])

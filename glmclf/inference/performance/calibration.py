@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import xlogy
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.objective import Objective

@@ -14,7 +14,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.core.design.columns import triangular_inverse
+from glmclf.core.design.product import triangular_inverse
 from glmclf.core.likelihood.pointwise import Multinomial
 
 ENTRIES = 2**20  # of the largest temporary array

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.estimate import estimate
 from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.rows.blocks import Blocks

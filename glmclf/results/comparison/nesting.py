@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.rank import dependencies, dependencies_in, roundings, triangular_factor
 from glmclf.errors import DataError
 from glmclf.inference.covariance.constrained import free_form

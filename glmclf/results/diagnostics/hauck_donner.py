@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.design.product import rotated
 from glmclf.core.fit.offsets import centred
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.types import MODEL_BASED
@@ -102,7 +103,7 @@ def undecided_rows(res: Any) -> Blocks:
     objective, shift = centred(res.model._objective(columns=res._columns))
     r = res.model._rows if gone is not None or shift.any() else res.model._counted()[0]
     offset = objective.blocks.arrays[3] if r is res.model._rows else r.offset
-    Z = r.X if res._basis is None else r.X.rotated(res._basis)
+    Z = r.X if res._basis is None else rotated(r.X, res._basis)
     arrays = [Z, r.X, r.trials, offset, r.weights]
     if gone is None:
         return Blocks(*arrays, size=res.model._block_size)
@@ -122,7 +123,7 @@ def undecided_in_stream(res: Any) -> Blocks:
     several = K > 2
 
     def both(X, y, m, offset, w):
-        return X if basis is None else X.rotated(basis), X, m, offset, w
+        return X if basis is None else rotated(X, basis), X, m, offset, w
 
     def left(X, y, m, offset, w):
         out = outcomes_ruled_out(cone, K, X)

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import fdtrc
 
+from glmclf.core.design.product import rotated
 from glmclf.core.fit.estimate import from_basis
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.asked import named
@@ -100,7 +101,7 @@ class Influence:
     def _change_of_eta(self) -> ndarray:
         """What the row changes in its own linear predictors, (n,) or (n, K-1)."""
         res, q = self.results, self.results.model._likelihood.n_eta
-        X = self._X if res._basis is None else self._X.rotated(res._basis, res._exact)
+        X = self._X if res._basis is None else rotated(self._X, res._basis, res._exact)
         parts = []
         for A, change in Blocks(X, self._found.change):
             A = A.toarray()

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.rows.streamed import Gathered, RowsElsewhereError
 from glmclf.data.design.arrays import ArrayDesign
 from glmclf.errors import CollinearityWarning, DataError, EstimationError

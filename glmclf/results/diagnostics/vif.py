@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import some_columns, triangular_inverse
+from glmclf.core.design.columns import some_columns
+from glmclf.core.design.product import triangular_inverse
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.specification import vif as inflation
 from glmclf.results.diagnostics.goodness_of_fit import estimated_rows

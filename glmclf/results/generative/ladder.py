@@ -10,7 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.gaussian.fit import (
     SingularDispersion,
     conditional_loglikelihood,

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Dense, expanded_rows
+from glmclf.core.design.dense import Dense, expanded_rows
+from glmclf.core.design.product import rotated
 from glmclf.core.fit.aliasing import violations
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.table.frame import as_frame, close_to, quoted, read_column
@@ -263,7 +264,7 @@ class RegressionPredictors(LinearPredictors):
 
     def rows(self, raw: ndarray) -> ndarray:
         res = self.res
-        return raw if res._basis is None else Dense(raw).rotated(res._basis, res._exact)[:].toarray()
+        return raw if res._basis is None else rotated(Dense(raw), res._basis, res._exact)[:].toarray()
 
     def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
         return self.rows(d)

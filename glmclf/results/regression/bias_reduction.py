@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.aliasing import narrow_basis
 from glmclf.core.fit.estimate import from_basis
 from glmclf.core.fit.offsets import centred

@@ -12,6 +12,7 @@ from numpy import ndarray
 from scipy.special import expit
 
 from glmclf.core.design.columns import Columns, expandable, rows_at_once
+from glmclf.core.design.product import Product, rotated
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks, in_place, linear
 from glmclf.data.design.arrays import is_sparse
@@ -112,7 +113,7 @@ class BinaryResults(
 
         return _decided(eta, outcomes_ruled_out(self._cone, 2, X))
 
-    def _predictor(self, raw: Columns, X: Columns, offset) -> ndarray:
+    def _predictor(self, raw: Columns, X: Columns | Product, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
         eta, shift = linear(X, self._inner), self._state.wide_shift
         if shift.any():
@@ -293,7 +294,7 @@ class BinaryResults(
             se = np.where(np.isfinite(eta), se, np.nan)
         return PredictionResults(Prediction(eta, se, self.model.link, which), index)
 
-    def _prediction_for(self, priors, X: Columns, eta: ndarray, index: pd.Index, which: str):
+    def _prediction_for(self, priors, X: Columns | Product, eta: ndarray, index: pd.Index, which: str):
         """Log-odds of another prevalence: their variance is g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
         from glmclf.core.likelihood.links import LogitLink
         from glmclf.results.generative.priors import share_covariance
@@ -309,7 +310,7 @@ class BinaryResults(
         moved = self._with_priors(eta, priors, which)
         return PredictionResults(Prediction(moved, se, LogitLink(), which), index)
 
-    def _linear(self, newdata, offset) -> tuple[Columns, ndarray, pd.Index]:
+    def _linear(self, newdata, offset) -> tuple[Columns | Product, ndarray, pd.Index]:
         """Rows of the design in the fit's coordinates, linear predictors and their labels."""
         model = self.model
         if newdata is None:
@@ -328,9 +329,9 @@ class BinaryResults(
         eta = self._predictor(raw, X, given)
         return X, self._at_the_limit(None if newdata is None else raw, eta, index), index
 
-    def _rotated(self, X: Columns) -> Columns:
+    def _rotated(self, X: Columns) -> Columns | Product:
         """Columns in the coordinates of the fit."""
-        return X if self._basis is None else X.rotated(self._basis, self._exact)
+        return X if self._basis is None else rotated(X, self._basis, self._exact)
 
     def _new_offset(self, newdata, offset):
         """The offset of rows to predict, aligned with them; None if there is none."""
@@ -484,7 +485,7 @@ def _counts(y: ndarray, trials: ndarray | None) -> ndarray:
     return np.column_stack([(1.0 if trials is None else trials) - y, y])
 
 
-def _arrays(X: Columns):
+def _arrays(X: Columns | Product):
     """Blocks of rows as arrays."""
     return (x.toarray() for (x,) in Blocks(X))
 

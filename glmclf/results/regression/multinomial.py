@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import rows_at_once, triangular_inverse
+from glmclf.core.design.columns import rows_at_once
+from glmclf.core.design.product import rotated, triangular_inverse
 from glmclf.core.fit.offsets import centred
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics import seeds
@@ -164,7 +165,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     def _rotated(self, X):
         """Columns in the coordinates of the fit."""
-        return X if self._basis is None else X.rotated(self._basis, self._exact)
+        return X if self._basis is None else rotated(X, self._basis, self._exact)
 
     def _predictor(self, raw, X, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""

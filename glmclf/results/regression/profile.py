@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import triangular_inverse
+from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.estimate import into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor

@@ -13,7 +13,9 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.core.design.columns import Dense, beside, expandable, reordered, some_columns
+from glmclf.core.design.columns import beside, expandable, reordered, some_columns
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.product import rotated
 from glmclf.core.fit.aliasing import not_estimable
 from glmclf.core.fit.estimate import from_basis, into_basis
 from glmclf.core.fit.offsets import centred
@@ -563,7 +565,7 @@ class RegressionResults(
         chosen = own.blocks.changed(lambda X, *rest: (reordered(X, c.smaller, c.tested), *rest))
         # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
         R = triangular_factor(chosen.changed(lambda X, *rest: (X,)))
-        blocks = chosen.changed(lambda X, *rest: (X.rotated(R), *rest))
+        blocks = chosen.changed(lambda X, *rest: (rotated(X, R), *rest))
         e = type(own)(own.likelihood, blocks, own.unit)(into_basis(R, theta), True)
         with suppress(np.linalg.LinAlgError):
             return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic
@@ -686,7 +688,7 @@ class RegressionResults(
         if basis is None:
             wider = beside(X, Z)
         else:  # expanded, as it is seldom that a large design needs a basis
-            wider = Dense(np.column_stack([X.rotated(basis, self._exact)[:].toarray(), Z]))
+            wider = Dense(np.column_stack([rotated(X, basis, self._exact)[:].toarray(), Z]))
         blocks = Blocks(wider, *own.blocks.arrays[1:], size=own.blocks.size)
         objective = type(own)(own.likelihood, blocks, own.unit)
         return objective, theta, np.setdiff1d(np.arange(len(theta)), kept)

@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 
 import glmclf
 from glmclf import LDA, QDA, NaiveBayes
-from glmclf.core.design.columns import Dense
+from glmclf.core.design.dense import Dense
 from glmclf.core.gaussian.fit import fit_gaussian
 from glmclf.core.gaussian.moments import class_moments
 from glmclf.core.rows.blocks import Blocks

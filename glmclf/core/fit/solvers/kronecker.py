@@ -9,18 +9,26 @@ for the information as much as (k q)^2 multiplications a row.
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
-from glmclf.core.fit.solvers.loop import Fit
+from glmclf.core.fit.solvers.loop import (
+    CONVERGED,
+    CONVERGED_TO_ROUNDING,
+    NO_STEP,
+    OUT_OF_STEPS,
+    ROUNDING,
+    Fit,
+    longest_step,
+)
 from glmclf.core.likelihood.objective import Factor
 
-ROUNDING = 1e-13  # of the largest entry
+ZERO = 1e-13  # share of the largest entry that is 0
 MEMORY = 60  # steps remembered
 FLOOR, PATIENCE = 1e-18, 30  # squared lengths below FLOOR, none of which in PATIENCE steps is a new low, are rounding
-ARMIJO = 1e-4
 MAX_HALVINGS = 60
 
 
@@ -54,7 +62,7 @@ class Kronecker:
             g, turn = eigh(self.V.T @ G @ self.V)
             self.V, g = self.V @ turn, np.clip(g, 0.0, 1.0)
         diagonal = w[:, None] * g + (1.0 - g)
-        self.diagonal = np.where(diagonal > ROUNDING * diagonal.max(), diagonal, np.inf)
+        self.diagonal = np.where(diagonal > ZERO * diagonal.max(), diagonal, np.inf)
 
     def solve(self, b: ndarray) -> ndarray:
         """The inverse times b, (k q,)."""
@@ -127,27 +135,29 @@ def lbfgs(objective, start: ndarray, metric, *, maxiter: int, tol: float, callba
     theta, e = start, opening or objective.gradient(start)
     memory: deque = deque(maxlen=MEMORY)
     trace: list[tuple[float, float]] = []
-    converged, message = False, "no maximum within the iterations allowed"
+    converged, message = False, OUT_OF_STEPS
     while True:
         step = _step(metric, memory, e.score)
         decrement = float(step @ e.score)
         trace.append((e.value, decrement))
         distance = decrement / objective.unit
         if not np.isfinite(decrement) or decrement < 0:
-            message = "no step increases the log-likelihood"
+            message = NO_STEP
             break
         if distance <= tol:
-            converged, message = True, "converged"
+            converged, message = True, CONVERGED
             break
-        if distance < FLOOR and _stands_still([d for _, d in trace]):
-            converged, message = True, "converged to rounding"
+        if distance < FLOOR and _makes_no_progress([d for _, d in trace]):
+            converged, message = True, CONVERGED_TO_ROUNDING
             break
         if len(trace) > maxiter:
             break
-        step, new = _halve(objective, theta, e, step, decrement)
+        at, slack = partial(_after, objective, theta, step), ROUNDING * abs(e.value)
+        length, new = longest_step(at, e.value, decrement, slack=slack, halvings=MAX_HALVINGS)
         if new is None:
-            message = "no step increases the log-likelihood"
+            message = NO_STEP
             break
+        step = length * step
         bend = e.score - new.score
         if (curvature := float(step @ bend)) > 0:
             memory.append((step, bend, curvature))
@@ -173,17 +183,11 @@ def _step(metric, memory, score: ndarray) -> ndarray:
     return out
 
 
-def _stands_still(lengths: list[float]) -> bool:
+def _makes_no_progress(lengths: list[float]) -> bool:
     """Whether none of the last squared lengths is below all those before them."""
     return len(lengths) > PATIENCE and min(lengths[-PATIENCE:]) > 0.9 * min(lengths[:-PATIENCE])
 
 
-def _halve(objective, theta: ndarray, e, step: ndarray, decrement: float):
-    """The longest of 1, 1/2, 1/4, ... of a step that increases the value enough, and the evaluation there."""
-    slack = 1e-13 * abs(e.value)
-    for _ in range(MAX_HALVINGS):
-        new = objective.gradient(theta + step)
-        if new.value >= e.value + ARMIJO * decrement - slack:
-            return step, new
-        step, decrement = 0.5 * step, 0.5 * decrement
-    return step, None
+def _after(objective, theta: ndarray, step: ndarray, length: float):
+    """Value and score after a length of a step."""
+    return objective.gradient(theta + length * step)

@@ -9,14 +9,22 @@ from functools import cached_property
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.solvers.loop import Fit
+from glmclf.core.fit.solvers.loop import (
+    ARMIJO,
+    CONVERGED,
+    CONVERGED_TO_ROUNDING,
+    ROUNDING,
+    SINGULAR,
+    Fit,
+    longest_step,
+    stands_still,
+)
 from glmclf.core.likelihood.objective import Evaluation, Factor
 
 TOL = 1e-26  # squared decrement times p/n: quasi-scoring ends linearly, so that its last step leaves a share of it
 FLOOR = 1e-10  # a squared decrement below this that has not fallen for PATIENCE steps is rounding
 PATIENCE = 5
 MEMORY = 6  # steps that the accelerated one is made of
-ARMIJO = 1e-4
 MAX_HALVINGS = 40
 REACH = 3.0  # standard errors of one step
 NEAR = 0.1  # a squared decrement from which steps are accelerated
@@ -95,13 +103,13 @@ def solve_adjusted(
         point = past[-1]
         trace.append((value(point), point.decrement))
         if not np.isfinite(point.decrement):
-            message = "the information matrix is singular"
+            message = SINGULAR
             break
         if point.decrement <= tol:
-            converged, message = True, "converged"
+            converged, message = True, CONVERGED
             break
-        if point.decrement < FLOOR and _stands_still([d for _, d in trace]):
-            converged, message = True, "converged to rounding"
+        if point.decrement < FLOOR and stands_still(trace, PATIENCE):
+            converged, message = True, CONVERGED_TO_ROUNDING
             point = min(past, key=lambda p: p.decrement)
             break
         if len(trace) > maxiter:
@@ -119,18 +127,13 @@ def solve_adjusted(
         if callback is not None:
             callback(len(trace), moved.theta, value(moved))
     evaluation = Evaluation(point.value, point.score, point.information)
-    theta = point.theta + point.step if message == "converged" else point.theta
+    theta = point.theta + point.step if message == CONVERGED else point.theta
     return point, Fit(theta, evaluation, len(trace) - 1, converged, message, float(point.decrement), tuple(trace))
 
 
 def value(point: Point) -> float:
     """The penalised log-likelihood or, where there is none, the plain one."""
     return point.value if point.penalised is None else point.penalised
-
-
-def _stands_still(decrements: list[float]) -> bool:
-    before = decrements[-1 - PATIENCE : -1]
-    return len(before) == PATIENCE and decrements[-1] > 0.9 * min(before)
 
 
 def _climb(adjusted: Callable[[ndarray], Point], past: list[Point]) -> Point | None:
@@ -144,17 +147,18 @@ def _climb(adjusted: Callable[[ndarray], Point], past: list[Point]) -> Point | N
             new = adjusted(point.theta + step)
             if new.decrement < 0.5 * point.decrement and _rises(point, new, ARMIJO * gain):
                 return new
-    length = 1.0
-    for _ in range(MAX_HALVINGS):
-        new = adjusted(point.theta + length * point.step)
-        if _rises(point, new, ARMIJO * length * point.decrement):
-            return new
-        length *= 0.5
-    return None
+    return longest_step(
+        lambda length: adjusted(point.theta + length * point.step),
+        value(point),
+        point.decrement,
+        slack=ROUNDING * abs(value(point)),
+        halvings=MAX_HALVINGS,
+        value_of=lambda new: value(new) if np.isfinite(new.decrement) else np.nan,
+    )[1]
 
 
 def _rises(old: Point, new: Point, gain: float) -> bool:
-    return np.isfinite(new.decrement) and value(new) >= value(old) + gain - 1e-13 * abs(value(old))
+    return np.isfinite(new.decrement) and value(new) >= value(old) + gain - ROUNDING * abs(value(old))
 
 
 def _stride(adjusted: Callable[[ndarray], Point], past: list[Point], pace: float, best: float) -> Point:

@@ -1,0 +1,31 @@
+"""The condition of an information matrix, and whether it has vanished."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+from scipy.linalg import eigh
+
+from glmclf.core.likelihood.objective import Evaluation, Factor
+
+VANISHED_SHARE = 1e-6  # an information that has fallen to this share of its start in some direction
+
+
+def well_conditioned(information: ndarray, least: float) -> bool:
+    """`Evaluation.well_conditioned` of a matrix."""
+    return Evaluation(0.0, np.zeros(0), information).well_conditioned(least)
+
+
+def information_vanished(before: ndarray, after: ndarray) -> bool:
+    """Whether `after` is negligible against `before` in some direction (smallest generalised eigenvalue)."""
+    try:
+        Factor(after - VANISHED_SHARE * before)
+        return False
+    except np.linalg.LinAlgError:
+        pass
+    try:
+        T = Factor(before).root
+    except np.linalg.LinAlgError:
+        return False
+    A = T.T @ after @ T
+    return not np.isfinite(A).all() or float(eigh(A, eigvals_only=True)[0]) < VANISHED_SHARE
