@@ -16,7 +16,7 @@ from glmclf.core.fit.estimate import into_basis
 from glmclf.core.fit.information import well_conditioned
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
-from glmclf.core.likelihood.objective import Factor
+from glmclf.core.likelihood.objective import CholeskyFactor
 from glmclf.core.rows.asked import named
 from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, PerfectSeparationError, warn
 from glmclf.inference.covariance.types import MODEL_BASED, REFITS, Covariance
@@ -137,7 +137,7 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
     if gone or fit.message != "converged":
         _check_separation(model, objective, constraint)
     try:
-        _ = Factor(part.Q.T @ fit.evaluation.information @ part.Q) if len(eta) else None
+        _ = CholeskyFactor(part.Q.T @ fit.evaluation.information @ part.Q) if len(eta) else None
     except np.linalg.LinAlgError:
         raise EstimationError(
             f"{method} under {constraint}: {fit.message} after {fit.iterations} iterations, and the information matrix "

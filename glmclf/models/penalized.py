@@ -16,7 +16,7 @@ from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.offsets import centred, restored
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.unique_rows import distinct_rows, of_counts
-from glmclf.core.likelihood.objective import Deferred
+from glmclf.core.likelihood.objective import DeferredEvaluation
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import RowsElsewhereError
@@ -42,7 +42,7 @@ from glmclf.models.penalty_options import (
 )
 
 if TYPE_CHECKING:
-    from glmclf.core.penalised.problem import Coding, PenalisedEstimate, Problem
+    from glmclf.core.penalised.problem import ClassCoding, PenalisedEstimate, Problem
     from glmclf.results.regression.path import RegularizationCV, RegularizationPath
 
 # glmnet's grid: number of alphas, smallest as a share of the largest, and the same share where columns exceed rows
@@ -290,13 +290,13 @@ class Regularization(Inputs):
 
     def _problem(self, wanted: PenaltyOptions, objective, columns: ndarray, n: float, start: ndarray) -> Problem:
         """Penalised problem of some columns, in suitable coordinates; `start` are the parameters of the null model."""
-        from glmclf.core.penalised.problem import Coding, Penalty, Problem
+        from glmclf.core.penalised.problem import ClassCoding, Penalty, Problem
 
         A = wanted.alpha[columns]
         if wanted.symmetric:
-            coding: Coding = Coding.symmetric(self._contrasts_of_levels(), ~A.any(axis=1))
+            coding: ClassCoding = ClassCoding.symmetric(self._contrasts_of_levels(), ~A.any(axis=1))
         else:
-            coding = Coding.of_equations(A.size)
+            coding = ClassCoding.of_equations(A.size)
         penalty = Penalty(A.ravel(order="F"), wanted.L1_wt, n)
         problem = Problem(objective, coding, penalty, wanted.maxiter, wanted.tol, wanted.callback)
         return problem.placed(start, lambda theta: self._coefficients_of(theta, coding, len(columns)))
@@ -310,7 +310,7 @@ class Regularization(Inputs):
             C[i, levels.index(model.reference)] = -1.0  # type: ignore[attr-defined]
         return C
 
-    def _coefficients_of(self, theta: ndarray, coding: Coding, k: int) -> ndarray:
+    def _coefficients_of(self, theta: ndarray, coding: ClassCoding, k: int) -> ndarray:
         """Coefficients c of the penalised problem from parameters theta (k q,)."""
         if not coding.by_class:
             return theta
@@ -388,7 +388,7 @@ class Regularization(Inputs):
         found = replace(found, constant=self._constant_column())
         if refit:
             warn(WORDS[REFIT], InferenceWarning)
-        method = "limited-memory BFGS" if isinstance(found.inner, Deferred) else "proximal Newton"
+        method = "limited-memory BFGS" if isinstance(found.inner, DeferredEvaluation) else "proximal Newton"
         state = FitState.of(found, (cov, []), k, q, self._offset_shift(omitted))  # type: ignore[attr-defined]
         return self._penalized_results_class(self, state, method)
 
@@ -429,7 +429,7 @@ class Regularization(Inputs):
             return
         assert found.inner is not None
         objective: Any = problem.objective
-        if isinstance(found.inner, Deferred):  # the objective of the unpenalised columns alone
+        if isinstance(found.inner, DeferredEvaluation):  # the objective of the unpenalised columns alone
             before, after = (objective.information(theta, free) for theta in (start, found.fit.theta))
             loose = loose[free]
         else:
@@ -454,14 +454,14 @@ class Regularization(Inputs):
 
     def _refitted(self, problem: Problem, fit, lasso: PenalisedEstimate, columns: ndarray) -> PenalisedEstimate:
         """Refit without a penalty the coefficients that are not 0 and those that have no penalty."""
-        from glmclf.core.penalised.problem import Coding, Penalty
+        from glmclf.core.penalised.problem import ClassCoding, Penalty
 
         p = len(problem.penalty.alpha)
         at = np.flatnonzero((fit.theta != 0) | (problem.penalty.alpha == 0))
         if not len(at):
             raise EstimationError("refit=True: nothing is selected, and there is no intercept")
         unpenalised = Penalty(np.zeros(p), 0.0, problem.penalty.n)
-        free = replace(problem, coding=Coding.of_some(p, at), penalty=unpenalised, scale=None)
+        free = replace(problem, coding=ClassCoding.of_some(p, at), penalty=unpenalised, scale=None)
         found = self._finished(free, free.solve(fit.theta[at]))
         assert lasso.inner is not None and found.inner is not None
         before, after = lasso.inner.information, found.inner.information

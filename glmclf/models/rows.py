@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import Columns, expandable, some_columns
 from glmclf.core.design.dense import Dense
-from glmclf.core.fit.unique_rows import Distinct, distinct_rows
+from glmclf.core.fit.unique_rows import UniqueRows, distinct_rows
 from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
@@ -120,7 +120,7 @@ class Rows:
         columns = ((j, some_columns(self.X, np.array([j])).toarray()) for j in likely)
         return [j for j, x in columns if ((x == 0) | (x == 1)).all()]
 
-    def distinct(self, likelihood: Any, n_threads: int | None = None) -> Distinct | None:
+    def distinct(self, likelihood: Any, n_threads: int | None = None) -> UniqueRows | None:
         """Distinct rows with their counts, searched for once; None where that does not pay."""
         if "_distinct" not in self.__dict__:
             arrays = self.X, self.y, self.trials, self.offset, self.weights

@@ -3,12 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from glmclf import CLogLog, Logit, Probit
 from glmclf.core.design import factor as factors
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand, from_pieces
-from glmclf.core.design.product import rotated
+from glmclf.core.design.product import Product, rotated
+from glmclf.core.design.sparse import Sparse
 from glmclf.core.likelihood.links import ProbitLink
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
@@ -245,3 +247,20 @@ def test_separation_and_collinearity_are_the_same_errors(monkeypatch, table):
 def test_collinear_factors_are_the_same_error(monkeypatch, table):
     one, two = messages(monkeypatch, table.assign(again="_" + table.g), "y ~ x + g + again")
     assert one == two and '"again[T._b]" = "' not in one[1] and "again[T._b]" in one[1]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_product_is_asked_for_rows_first(exact):
+    """Some rows of X T are those of X times T, whatever holds X and in whichever order they are asked for."""
+    g = np.random.default_rng(5)
+    A, T, rows = g.normal(size=(60, 4)), g.normal(size=(4, 3)), np.array([7, 3, 41])
+    codes = g.integers(0, 5, 60)
+    coded = SubtermColumns(None, codes, np.eye(5)[:, 1:], np.zeros(4, dtype=int), np.arange(4))
+    for X in (Dense(A), Dense(np.asfortranarray(A)), FactorColumns([coded], 60), Sparse(sparse.csr_array(A))):
+        expected = X.toarray() @ T
+        XT = Product(X, T, exact)
+        assert XT.shape == (60, 3) and not any(hasattr(XT, name) for name in ("gram", "times", "toarray", "__matmul__"))
+        same(XT[5:20].toarray(), expected[5:20])
+        same(XT.subset(rows)[:].toarray(), expected[rows])
+        same(XT[rows].toarray(), expected[rows])
+        same(XT.subset(rows).subset(np.array([2]))[:].toarray(), expected[[41]])

@@ -9,11 +9,11 @@ from scipy.special import expit, ndtr
 from glmclf.core.design.dense import Dense
 from glmclf.core.fit import warm_start
 from glmclf.core.likelihood.links import CLogLogLink, LogitLink, ProbitLink
-from glmclf.core.likelihood.objective import Deferred, Factor, MultinomialObjective, Objective
+from glmclf.core.likelihood.objective import CholeskyFactor, DeferredEvaluation, MultinomialObjective, Objective
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.numerics.folds import deal
 from glmclf.core.penalised import problem as penalised
-from glmclf.core.penalised.problem import Coding, Penalty, Problem, Spread
+from glmclf.core.penalised.problem import ClassCoding, LazyCovariance, Penalty, Problem
 from glmclf.core.penalised.proximal import Ridge, kkt_violations, largest_lasso, proximal_newton
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
@@ -95,7 +95,7 @@ def test_symmetric_coding():
     objective = MultinomialObjective(Multinomial(3), Blocks(Dense(X), CLASSES, None, None, None))
     C = np.array([[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
     alpha = np.tile([0.0, *[0.02] * 4], 3)
-    coding = Coding.symmetric(C, alpha[:5] == 0)
+    coding = ClassCoding.symmetric(C, alpha[:5] == 0)
     problem = Problem(objective, coding, Penalty(alpha, 0.0, N))
     found = problem.finish(problem.solve(np.zeros(len(coding.places))))
     B = found.b.reshape(3, 5)
@@ -140,12 +140,12 @@ def test_a_ridge_by_gradients(by_gradients, name, symmetric, weighted):
     w = np.random.default_rng(9).uniform(0.5, 2.0, N) if weighted else np.ones(N)
     objective = MultinomialObjective(Multinomial(3), Blocks(Dense(X), CLASSES, None, None, w if weighted else None))
     free = (alpha == 0).all(axis=1)
-    coding = Coding.symmetric(CONTRASTS, free) if symmetric else Coding.of_equations(10)
+    coding = ClassCoding.symmetric(CONTRASTS, free) if symmetric else ClassCoding.of_equations(10)
     problem = placed(Problem(objective, coding, Penalty(alpha.ravel(order="F"), 0.0, N)))
     assert problem.mean is not None
     fit = problem.solve(np.zeros(len(coding.places)))
     found = problem.finish(fit)
-    assert fit.converged and isinstance(fit.evaluation, Deferred) and found.kkt < 1e-13
+    assert fit.converged and isinstance(fit.evaluation, DeferredEvaluation) and found.kkt < 1e-13
     assert problem.weakest(fit) == 1.0
 
     B = found.b.reshape(-1, 5)
@@ -183,7 +183,7 @@ def test_gradients_and_the_proximal_newton_method_agree(monkeypatch, by_gradient
     """Where gradients do not get there, as with separated data and hardly a penalty, the other method goes on."""
     A = np.column_stack([X, CLASSES == 1])
     objective = MultinomialObjective(Multinomial(3), Blocks(Dense(A), CLASSES, None, None, None))
-    problem = Problem(objective, Coding.of_equations(12), Penalty(np.tile([0.0, *[alpha] * 5], 2), 0.0, N))
+    problem = Problem(objective, ClassCoding.of_equations(12), Penalty(np.tile([0.0, *[alpha] * 5], 2), 0.0, N))
     a = placed(problem)
     monkeypatch.setattr(penalised, "TOO_DEAR", np.inf)
     b = placed(problem)
@@ -203,7 +203,7 @@ def test_columns_far_from_0_by_gradients(monkeypatch, by_gradients, symmetric, f
     A = X + far * np.array([0.0, 1.0, 0.0, 0.0, 0.0])
     objective = MultinomialObjective(Multinomial(3), Blocks(Dense(A), CLASSES, None, None, None))
     alpha = np.tile([0.0, *[0.02] * 4], 3 if symmetric else 2)
-    coding = Coding.symmetric(CONTRASTS, alpha[:5] == 0) if symmetric else Coding.of_equations(10)
+    coding = ClassCoding.symmetric(CONTRASTS, alpha[:5] == 0) if symmetric else ClassCoding.of_equations(10)
     problem = placed(Problem(objective, coding, Penalty(alpha, 0.0, N)))
     assert (problem.mean is not None) == as_it_is and (problem.frame is None) == as_it_is
     found = problem.finish(problem.solve(np.zeros(len(coding.places))))
@@ -223,7 +223,7 @@ def test_what_a_penalised_estimate_waits_with(monkeypatch, by_gradients):
     monkeypatch.setattr(MultinomialObjective, "information", lambda *a: asked.append(a) or form(*a))
     monkeypatch.setattr(MultinomialObjective, "__call__", None)
     objective = MultinomialObjective(Multinomial(3), Blocks(Dense(X), CLASSES, None, None, None))
-    problem = placed(Problem(objective, Coding.of_equations(10), Penalty(np.tile([0.0, *[0.1] * 4], 2), 0.0, N)))
+    problem = placed(Problem(objective, ClassCoding.of_equations(10), Penalty(np.tile([0.0, *[0.1] * 4], 2), 0.0, N)))
     fit = problem.solve(np.zeros(10))
     found = problem.finish(fit)
     assert problem.weakest(fit) == 1.0 and not asked and not found.spread.known
@@ -234,7 +234,7 @@ def test_what_a_penalised_estimate_waits_with(monkeypatch, by_gradients):
 
 def test_effective_degrees_of_freedom_are_the_trace():
     alpha = 0.1 * np.array([0.0, 1.0, 2.0, 1.0, 0.5])
-    problem = Problem(binomial(LINKS[1]), Coding.of_equations(5), Penalty(alpha, 0.0, N))
+    problem = Problem(binomial(LINKS[1]), ClassCoding.of_equations(5), Penalty(alpha, 0.0, N))
     found = problem.finish(problem.solve(np.zeros(5)))
     information = found.fit.evaluation.information
     V = np.linalg.inv(information + np.diag(N * alpha))
@@ -290,16 +290,16 @@ def test_a_fit_has_converged_only_where_the_conditions_hold(monkeypatch, L1_wt, 
 
     monkeypatch.setattr(penalised, "proximal_newton", says_so)
     alpha = np.array([0.0, *[0.02] * 4])
-    fit = Problem(binomial(LINKS[0]), Coding.of_equations(5), Penalty(alpha, L1_wt, N)).solve(np.zeros(5))
+    fit = Problem(binomial(LINKS[0]), ClassCoding.of_equations(5), Penalty(alpha, L1_wt, N)).solve(np.zeros(5))
     assert fit.converged == (off < 1e-9)
     assert ("conditions" in fit.message) == (off > 1e-9)
 
 
 def test_a_singular_information_asked_for_late_is_named_each_time():
     def form():
-        return Factor(np.ones((2, 2))).inverse, np.zeros(2), None
+        return CholeskyFactor(np.ones((2, 2))).inverse, np.zeros(2), None
 
-    spread = Spread(form)
+    spread = LazyCovariance(form)
     for _ in range(2):
         with pytest.raises(EstimationError, match="Raise alpha"):
             _ = spread.V

@@ -9,7 +9,7 @@ from glmclf.core.design.product import rotated
 from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
-from glmclf.core.penalised.projection import Frame, enough
+from glmclf.core.penalised.projection import PartialledOut, enough
 from glmclf.core.rows.blocks import Blocks
 
 RNG = np.random.default_rng(5)
@@ -25,7 +25,7 @@ def setting(free, shift=SHIFT):
     X = Z + shift
     X[:, 0] = 1.0
     objective = Objective(Binomial(LogitLink(), binary=True), Blocks(Dense(X), Y, None, None, None))
-    return X, objective, Frame.of(objective, np.isin(np.arange(4), free))
+    return X, objective, PartialledOut.of(objective, np.isin(np.arange(4), free))
 
 
 @frees
@@ -64,7 +64,7 @@ def test_mixed_columns_carry_the_ridge_as_a_form():
     X = x[:, None] ** np.arange(4.0)
     objective = Objective(Binomial(LogitLink(), binary=True), Blocks(Dense(X), Y, None, None, None))
     ridge = np.array([0.0, 1e-3, 2e-3, 1e-3])
-    frame = Frame.of(objective, ridge == 0).mixed(ridge)
+    frame = PartialledOut.of(objective, ridge == 0).mixed(ridge)
     c = RNG.normal(size=4)
     b = frame.out(c)
     assert c @ frame.quadratic(N * ridge) @ c == pytest.approx(N * ridge @ (b * b), rel=1e-12)
@@ -88,6 +88,6 @@ def test_cells_are_expanded_where_they_must_be():
     y = (RNG.random(20_000) < 0.5).astype(float)
     objective = Objective(Binomial(LogitLink(), binary=True), Blocks(X, y, None, None, None))
     assert not enough(objective(np.zeros(31)).information, X)
-    A = Frame.of(objective, np.arange(31) == 0).apply(objective).blocks.arrays[0][:].toarray()
+    A = PartialledOut.of(objective, np.arange(31) == 0).apply(objective).blocks.arrays[0][:].toarray()
     np.testing.assert_allclose(A[:, 30], numbers[:, 0] - numbers[:, 0].mean(), atol=1e-5)
     np.testing.assert_allclose(A[:, 1], (codes == 1) - (codes == 1).mean(), atol=1e-12)

@@ -6,7 +6,7 @@ import references
 
 from glmclf.core.design.dense import Dense
 from glmclf.core.fit.rank import dependencies, dependencies_in, roundings, triangular_factor
-from glmclf.core.likelihood.objective import Factor
+from glmclf.core.likelihood.objective import CholeskyFactor
 from glmclf.core.rows.blocks import Blocks
 
 # coefficients of a dependency come from a triangular solve of a well-conditioned basis
@@ -167,7 +167,7 @@ def test_a_condition_is_judged_as_by_the_eigenvalues(p):
     for power in np.linspace(0.0, 12.0, 25):
         Q = np.linalg.qr(generator.normal(size=(p, p)))[0]
         A = Q * 10.0 ** -np.linspace(0.0, power, p) @ Q.T
-        factor = Factor(A * np.outer(*[10.0 ** generator.normal(size=p)] * 2))
+        factor = CholeskyFactor(A * np.outer(*[10.0 ** generator.normal(size=p)] * 2))
         values = np.linalg.eigvalsh(factor.scaled)
         judged += [(factor.exceeds(least), values[0] > least * values[-1]) for least in (1e-3, 1e-6, 1e-9)]
     assert all(found == right for found, right in judged)

@@ -262,7 +262,7 @@ def test_signs_by_the_extreme_facets_alone():
     cone = recession_cone(binary(X, y))
     assert cone is not None and len(cone.extreme) < 20
     new = np.column_stack([np.ones(50), generator.normal(size=(50, 2))])
-    by_all = glmclf.core.separation.cone.Cone(cone.basis, cone.facets, cone.decided)
+    by_all = glmclf.core.separation.cone.RecessionCone(cone.basis, cone.facets, cone.decided)
     by_all.__dict__["extreme"] = cone.facets
     np.testing.assert_array_equal(cone.sign_of(new), by_all.sign_of(new))
     np.testing.assert_array_equal(cone.sign_of(X[::4]), np.where(y[::4] == 1, 1.0, -1.0))
@@ -422,7 +422,7 @@ def test_levels_separated_each_by_itself_ask_no_program(monkeypatch):
     c = np.column_stack([R[:, 0] - R[:, 1:].sum(axis=1), R[:, 1:]]) * s
     up, down = (c > 0).any(axis=1), (c < 0).any(axis=1)
     expected = np.where(up & down, np.nan, up.astype(float) - down)
-    monkeypatch.delattr(glmclf.core.separation.cone.Cone, "_reaches")
+    monkeypatch.delattr(glmclf.core.separation.cone.RecessionCone, "_reaches")
     np.testing.assert_array_equal(cone.sign_of(R), expected)
 
 
@@ -457,7 +457,7 @@ def test_signs_shown_by_members_are_those_of_programs(monkeypatch, programs):
         quick, before = recession_cone(binary(X, y)), programs[0]
         found, used = quick.sign_of(R), programs[0] - before
         with monkeypatch.context() as m:
-            m.setattr(separation.Cone, "_known", lambda self, T, noise: np.full((len(T), 2), np.nan))
+            m.setattr(separation.RecessionCone, "_known", lambda self, T, noise: np.full((len(T), 2), np.nan))
             slow, before = recession_cone(binary(X, y)), programs[0]
             np.testing.assert_array_equal(found, slow.sign_of(R))
             saved += programs[0] - before - used
@@ -483,13 +483,13 @@ def test_first_signs_asks_no_further(monkeypatch):
     rng = np.random.default_rng(22)
     X = np.column_stack([np.ones(60), rng.standard_normal((60, 19))])
     cone = recession_cone(binary(X, (X @ rng.standard_normal(20) > 0).astype(float)))
-    asked, sign_of = [0], separation.Cone.sign_of
+    asked, sign_of = [0], separation.RecessionCone.sign_of
 
     def counted(self, R):
         asked[0] += len(R)
         return sign_of(self, R)
 
-    monkeypatch.setattr(separation.Cone, "sign_of", counted)
+    monkeypatch.setattr(separation.RecessionCone, "sign_of", counted)
     first = cone.first_signs(3)
     assert asked[0] == 3
     np.testing.assert_array_equal(first[:3], cone.signs[:3])

@@ -10,7 +10,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.fit.estimate import RankDeficiency, estimate, from_basis
 from glmclf.core.fit.solvers import solve
 from glmclf.core.likelihood import links
-from glmclf.core.likelihood.objective import Factor, Objective
+from glmclf.core.likelihood.objective import CholeskyFactor, Objective
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.blocks import Blocks
 
@@ -311,7 +311,7 @@ def test_factor_inverts():
     generator = np.random.default_rng(2)
     A = generator.normal(size=(20, 5)) * np.array([1e-150, 1e-8, 1, 1e8, 1e150])
     A = A.T @ A
-    f = Factor(A)
+    f = CholeskyFactor(A)
     units = np.sqrt(np.diag(A))
     np.testing.assert_allclose((f.root @ f.root.T @ A) * units[:, None] / units, np.eye(5), atol=1e-12)
     b = generator.normal(size=5)
@@ -330,7 +330,7 @@ def test_factor_inverts():
 )
 def test_factor_refuses(bad):
     with pytest.raises(np.linalg.LinAlgError):
-        Factor(bad)
+        CholeskyFactor(bad)
 
 
 def test_names():

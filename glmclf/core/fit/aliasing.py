@@ -16,10 +16,10 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.fit.estimate import Estimate
-from glmclf.core.likelihood.objective import Deferred, Evaluation
+from glmclf.core.likelihood.objective import DeferredEvaluation, Evaluation
 
 if TYPE_CHECKING:
-    from glmclf.core.separation.cone import Cone
+    from glmclf.core.separation.cone import RecessionCone
 
 Omitted = Mapping[int, Mapping[int, float]]
 ROUNDING = 1e-7  # of the terms of a combination, in rows and hypotheses that obey it
@@ -75,8 +75,8 @@ def widened(found: Any, omitted: Omitted, k: int, q: int) -> Estimate:
     score = np.zeros(p)
     score[at] = e.score
     evaluation: Evaluation
-    if isinstance(e, Deferred):
-        evaluation = Deferred(e.value, score, partial(_wide_information, e, at, p))
+    if isinstance(e, DeferredEvaluation):
+        evaluation = DeferredEvaluation(e.value, score, partial(_wide_information, e, at, p))
     else:
         evaluation = Evaluation(e.value, score, wide(e.information, at, p))
     fit = replace(found.fit, theta=_spread(found.fit.theta, at, p), evaluation=evaluation)
@@ -90,7 +90,7 @@ def widened(found: Any, omitted: Omitted, k: int, q: int) -> Estimate:
     return replace(found, **changes)
 
 
-def wide_cone(cone: Cone, omitted: Omitted, k: int, q: int) -> Cone:
+def wide_cone(cone: RecessionCone, omitted: Omitted, k: int, q: int) -> RecessionCone:
     """A cone of the parameters that are left as one of all."""
     if not omitted:
         return cone

@@ -29,7 +29,7 @@ from glmclf.core.fit.estimate import (
 )
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted, value
-from glmclf.core.likelihood.objective import Evaluation, Factor, MultinomialObjective, Objective
+from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, MultinomialObjective, Objective
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 
 KINDS = ("firth", "median")
@@ -120,7 +120,7 @@ class AdjustedScore:
             score = e.score + self._adjustment(theta, e, factor.root)
         return Point(theta, e.value, e.value + 0.5 * self.logdet(factor) if penalised else None, score, e.information)
 
-    def logdet(self, factor: Factor) -> float:
+    def logdet(self, factor: CholeskyFactor) -> float:
         """log|I| in the coordinates of X."""
         found = 2.0 * float(np.log(np.diag(factor.L)).sum() - np.log(factor.scale).sum())
         if self.basis is None:

@@ -18,7 +18,7 @@ from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.surrogate import SurrogateLikelihood
 from glmclf.core.fit.warm_start import WarmStart, from_surrogate, separation_loglik, warm_start
-from glmclf.core.likelihood.objective import Evaluation, Factor, Objective
+from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, Objective
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 
@@ -265,7 +265,7 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
     blocks = Blocks(X, weight, size=objective.blocks.size, n_threads=objective.blocks.n_threads)
     for _ in range(FAR_OFF + 1):
         try:
-            T = Factor(np.kron(np.eye(q), blocks.sum(lambda X, weight: X.gram(weight)))).root
+            T = CholeskyFactor(np.kron(np.eye(q), blocks.sum(lambda X, weight: X.gram(weight)))).root
         except np.linalg.LinAlgError:
             return False
         values, vectors = eigh(T.T @ after @ T)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
-from glmclf.core.likelihood.objective import Evaluation, Factor
+from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
 
 VANISHED_SHARE = 1e-6  # an information that has fallen to this share of its start in some direction
 
@@ -19,12 +19,12 @@ def well_conditioned(information: ndarray, least: float) -> bool:
 def information_vanished(before: ndarray, after: ndarray) -> bool:
     """Whether `after` is negligible against `before` in some direction (smallest generalised eigenvalue)."""
     try:
-        Factor(after - VANISHED_SHARE * before)
+        CholeskyFactor(after - VANISHED_SHARE * before)
         return False
     except np.linalg.LinAlgError:
         pass
     try:
-        T = Factor(before).root
+        T = CholeskyFactor(before).root
     except np.linalg.LinAlgError:
         return False
     A = T.T @ after @ T

@@ -25,7 +25,7 @@ FEW = 100  # distinct numbers of a column that are no whole ones
 CHUNK = 2**14
 
 
-class Distinct(NamedTuple):
+class UniqueRows(NamedTuple):
     """Distinct rows, and what the rows that are equal to each add up to.
 
     Attributes
@@ -47,7 +47,7 @@ class Distinct(NamedTuple):
     weights: None = None
 
 
-class Digit(NamedTuple):
+class RadixColumn(NamedTuple):
     """A column of small range: code + radix choices, or numbers and their sorted levels.
 
     Attributes
@@ -87,7 +87,7 @@ def distinct_rows(
     offset: ndarray | None,
     weights: ndarray | None,
     n_threads: int | None = None,
-) -> Distinct | None:
+) -> UniqueRows | None:
     """The distinct rows of a design and an offset with their counts; None unless they are found cheaply and few."""
     n = X.shape[0]
     if n < LEAST or not isinstance(X, Dense | FactorColumns):
@@ -103,7 +103,7 @@ def distinct_rows(
         return None
     rows, counts = rows[there] - 1, counts[there]
     y = counts if isinstance(likelihood, Multinomial) else counts[:, 1]
-    return Distinct(taken(X, rows), y, counts.sum(axis=1), None if offset is None else offset[rows])
+    return UniqueRows(taken(X, rows), y, counts.sum(axis=1), None if offset is None else offset[rows])
 
 
 def equal_rows(X: Any) -> tuple[ndarray, ndarray] | None:
@@ -131,13 +131,13 @@ def of_counts(likelihood: Binomial | Multinomial) -> Binomial | Multinomial:
 
 
 # ------------------------------------------------------------------------------------------------ digits
-def _digits(X: Dense | FactorColumns, offset: ndarray | None) -> Iterator[Digit | None]:
+def _digits(X: Dense | FactorColumns, offset: ndarray | None) -> Iterator[RadixColumn | None]:
     """Every column as a digit; None for one that is not discrete."""
     numbers, coded = list(X.X.T) if isinstance(X, Dense) else [], {}
     for piece in X.pieces if isinstance(X, FactorColumns) else ():
         numbers += [] if piece.numbers is None else list(piece.numbers.T)
         if piece.codes is not None:
-            coded[id(piece.codes)] = Digit(piece.codes, len(piece.contrast))
+            coded[id(piece.codes)] = RadixColumn(piece.codes, len(piece.contrast))
     if offset is not None:
         numbers += list(offset.reshape(len(offset), -1).T)
     if all(_may_be_discrete(values) for values in numbers):  # nothing large is read before a glance at all
@@ -153,18 +153,18 @@ def _may_be_discrete(values: ndarray) -> bool:
     return bool((np.rint(some) == some).all()) or len(np.unique(some)) <= FEW
 
 
-def _digit(values: ndarray, low: float, high: float) -> Digit | None:
-    """A digit by what a glance shows; `Digit.codes` tells whether it holds for every row."""
+def _digit(values: ndarray, low: float, high: float) -> RadixColumn | None:
+    """A digit by what a glance shows; `RadixColumn.codes` tells whether it holds for every row."""
     levels = np.unique(values[:: max(1, len(values) // GLANCE)])
     if (np.rint(levels) == levels).all():
-        return Digit(values, int(high - low) + 1, low) if high - low < TABLE else None
-    return Digit(values, len(levels), low, levels)
+        return RadixColumn(values, int(high - low) + 1, low) if high - low < TABLE else None
+    return RadixColumn(values, len(levels), low, levels)
 
 
 # ------------------------------------------------------------------------------------------------ numbers
-def _numbered(digits: Iterator[Digit | None], n: int, n_threads: int | None) -> tuple[ndarray, int] | None:
+def _numbered(digits: Iterator[RadixColumn | None], n: int, n_threads: int | None) -> tuple[ndarray, int] | None:
     """A number for each row, equal for equal rows, and how many numbers there may be; None if too many."""
-    all_digits: list[Digit] = []
+    all_digits: list[RadixColumn] = []
     for digit in digits:
         if digit is None:
             return None

@@ -16,7 +16,7 @@ from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.kronecker import Kronecker, lbfgs
 from glmclf.core.fit.solvers.newton import DECREMENT_TOL, DECREMENT_TOL_WITH_SURROGATE
 from glmclf.core.fit.surrogate import SurrogateLikelihood
-from glmclf.core.likelihood.objective import Factor, MultinomialObjective, Objective
+from glmclf.core.likelihood.objective import CholeskyFactor, MultinomialObjective, Objective
 
 MIN_INFORMATION_COST = 2.5  # of a pass with the information, in passes for the gradient
 MIN_ARITHMETIC = 3e7  # rows times squared parameters, below which the arithmetic is not what a fit costs
@@ -92,7 +92,7 @@ def warm_start(
         return WarmStart(found.theta, metric, found.iterations)
     first = lbfgs(part, start, metric, tol=METRIC_SWITCH_DISTANCE2, maxiter=most)
     try:
-        nearer = Factor(_information(objective, part, times, first.theta))
+        nearer = CholeskyFactor(_information(objective, part, times, first.theta))
     except np.linalg.LinAlgError:
         return None
     opening = first.evaluation if part is objective else None

@@ -32,9 +32,9 @@ class Evaluation(Summed):
     information: ndarray
 
     @cached_property
-    def factor(self) -> Factor:
+    def factor(self) -> CholeskyFactor:
         """The information, factorised."""
-        return Factor(self.information)
+        return CholeskyFactor(self.information)
 
     def well_conditioned(self, least: float) -> bool:
         """Whether the reciprocal condition of the scaled information is above `least`, so that Cholesky will do."""
@@ -44,7 +44,7 @@ class Evaluation(Summed):
             return False
 
 
-class Deferred(Evaluation):
+class DeferredEvaluation(Evaluation):
     """An evaluation whose information is formed when it is first asked for.
 
     Parameters
@@ -66,7 +66,7 @@ class Deferred(Evaluation):
         return found
 
 
-class Factor:
+class CholeskyFactor:
     """Cholesky factor of a positive definite matrix A after scaling its diagonal to one, so that units don't matter.
 
     Raises

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from glmclf.core.naive_bayes.family import (
+    ClassLogs,
+    ClassSquares,
+    ClassSums,
     Defect,
     Estimates,
     Family,
     Fitted,
-    Logs,
-    Squares,
     Statistics,
-    Sums,
     Violation,
     ZeroCell,
 )
@@ -23,10 +23,10 @@ __all__ = [
     "Estimates",
     "Family",
     "Fitted",
-    "Logs",
-    "Squares",
+    "ClassLogs",
+    "ClassSquares",
     "Statistics",
-    "Sums",
+    "ClassSums",
     "Violation",
     "ZeroCell",
     "FittedGaussian",

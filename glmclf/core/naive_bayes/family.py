@@ -64,7 +64,7 @@ class Estimates(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sums(Summed):
+class ClassSums(Summed):
     """Rows, sums of T and of log h(x), by class: what most families need.
 
     Attributes
@@ -79,13 +79,13 @@ class Sums(Summed):
     sums: ndarray
     base: ndarray
 
-    def together(self) -> Sums:
+    def together(self) -> ClassSums:
         """All classes as one."""
-        return Sums(*(a.sum(axis=0, keepdims=True) for a in (self.n, self.sums, self.base)))
+        return ClassSums(*(a.sum(axis=0, keepdims=True) for a in (self.n, self.sums, self.base)))
 
 
 @dataclass(frozen=True)
-class Squares:
+class ClassSquares:
     """Rows, mean and sum of squares about the mean, by class. `+` merges by Chan, Golub & LeVeque's formula.
 
     Attributes
@@ -97,34 +97,34 @@ class Squares:
     mean: ndarray
     squares: ndarray
 
-    def __add__(self, other: Squares) -> Squares:
+    def __add__(self, other: ClassSquares) -> ClassSquares:
         n = self.n + other.n
         share = ratio(other.n, n)
         delta = np.where(self.n > 0, other.mean - self.mean, 0.0)
         mean = np.where(self.n > 0, self.mean, other.mean) + np.where(other.n > 0, delta, 0.0) * share
         squares = self.squares + other.squares + np.where(other.n > 0, delta * delta, 0.0) * self.n * share
-        return Squares(n, mean, squares)
+        return ClassSquares(n, mean, squares)
 
-    def together(self) -> Squares:
+    def together(self) -> ClassSquares:
         """All classes as one."""
         n = self.n.sum(axis=0)
         mean = (ratio(self.n, n) * self.mean).sum(axis=0)
         squares = (self.squares + self.n * (self.mean - mean) ** 2).sum(axis=0)
-        return Squares(n[None], mean[None], squares[None])
+        return ClassSquares(n[None], mean[None], squares[None])
 
-    def column(self, j: int) -> Squares:
+    def column(self, j: int) -> ClassSquares:
         """Feature j alone."""
         at = slice(j, j + 1)
-        return Squares(self.n[:, at], self.mean[:, at], self.squares[:, at])
+        return ClassSquares(self.n[:, at], self.mean[:, at], self.squares[:, at])
 
-    def beside(self, other: Squares) -> Squares:
+    def beside(self, other: ClassSquares) -> ClassSquares:
         """The features of both, side by side."""
         pairs = [(getattr(self, a), getattr(other, a)) for a in ("n", "mean", "squares")]
-        return Squares(*(np.concatenate(pair, axis=-1) for pair in pairs))
+        return ClassSquares(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
 
 @dataclass(frozen=True)
-class Logs:
+class ClassLogs:
     """Rows, mean and n (log(mean x) - mean(log x)), by class; `+` merges without cancellation.
 
     Attributes
@@ -136,27 +136,27 @@ class Logs:
     mean: ndarray
     excess: ndarray
 
-    def __add__(self, other: Logs) -> Logs:
-        both = Logs(*(np.stack(pair) for pair in zip(_arrays(self), _arrays(other))))
+    def __add__(self, other: ClassLogs) -> ClassLogs:
+        both = ClassLogs(*(np.stack(pair) for pair in zip(_arrays(self), _arrays(other))))
         return both._merged()
 
-    def together(self) -> Logs:
+    def together(self) -> ClassLogs:
         """All classes as one."""
         merged = self._merged()
-        return Logs(*(a[None] for a in _arrays(merged)))
+        return ClassLogs(*(a[None] for a in _arrays(merged)))
 
-    def _merged(self) -> Logs:
+    def _merged(self) -> ClassLogs:
         n = self.n.sum(axis=0)
         mean = (ratio(self.n, n) * self.mean).sum(axis=0)
         excess = gammas.log_excess(self.mean, mean)
         between = np.multiply(-self.n, excess, out=np.zeros_like(excess), where=self.n > 0)
-        return Logs(n, mean, (self.excess + between).sum(axis=0))
+        return ClassLogs(n, mean, (self.excess + between).sum(axis=0))
 
 
-Statistics = Sums | Squares | Logs
+Statistics = ClassSums | ClassSquares | ClassLogs
 
 
-def _arrays(logs: Logs) -> tuple[ndarray, ndarray, ndarray]:
+def _arrays(logs: ClassLogs) -> tuple[ndarray, ndarray, ndarray]:
     return logs.n, logs.mean, logs.excess
 
 

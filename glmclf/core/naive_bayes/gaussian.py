@@ -14,11 +14,11 @@ from numpy.random import Generator
 from glmclf.core.naive_bayes.family import (
     EPS,
     LOG_2PI,
+    ClassSquares,
     Defect,
     Estimates,
     Family,
     Fitted,
-    Squares,
     Violation,
     class_total,
     indicator,
@@ -52,10 +52,10 @@ class Gaussian(Family):
 
     free = 2
 
-    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
+    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSquares:
         return _squares(_matrix(values), y, w, K)
 
-    def fit(self, statistics: Squares, smoothing: float = 0.0) -> Fitted:
+    def fit(self, statistics: ClassSquares, smoothing: float = 0.0) -> Fitted:
         n, squares = statistics.n, statistics.squares
         if self.pooled:
             variance = np.broadcast_to(ratio(squares.sum(axis=0), n.sum(axis=0)), n.shape)
@@ -64,7 +64,7 @@ class Gaussian(Family):
         centre = statistics.together().mean[0]
         return (FittedPooledGaussian if self.pooled else FittedGaussian)(self, n, statistics.mean, variance, centre)
 
-    def defects(self, statistics: Squares, smoothing: float = 0.0) -> list[Defect]:
+    def defects(self, statistics: ClassSquares, smoothing: float = 0.0) -> list[Defect]:
         found = [Defect("no observed value in a class", int(j), int(k)) for k, j in np.argwhere(statistics.n == 0)]
         whole = statistics.together()
         rounding = EPS * np.abs(statistics.mean).max(axis=0)
@@ -86,7 +86,7 @@ def _matrix(values: ndarray) -> ndarray:
     return values[:, None] if values.ndim == 1 else values
 
 
-def _squares(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
+def _squares(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSquares:
     """One block: sums about one centre, or where classes lie far from it about their means; corrected for the rest.
 
     A sum of squares about a point that is c standard deviations off costs log2(1 + c^2) bits.
@@ -103,7 +103,7 @@ def _squares(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
     return found if again is None else again
 
 
-def _about(points: ndarray, X: ndarray, y: ndarray, w: ndarray | None) -> Squares | None:
+def _about(points: ndarray, X: ndarray, y: ndarray, w: ndarray | None) -> ClassSquares | None:
     """Moments from deviations from a point a class (K, p), formed for so many rows at a time as stay in the cache; None
     where a value is missing."""
     K, p = points.shape
@@ -120,7 +120,7 @@ def _about(points: ndarray, X: ndarray, y: ndarray, w: ndarray | None) -> Square
         squares = squares + C @ rest.T
     n = class_total(y, None, w, K)[:, None]
     off = ratio(sums, n)
-    return Squares(np.broadcast_to(n, (K, p)), points + off, np.maximum(squares - n * off * off, 0.0))
+    return ClassSquares(np.broadcast_to(n, (K, p)), points + off, np.maximum(squares - n * off * off, 0.0))
 
 
 def chunk(p: int) -> int:
@@ -133,7 +133,7 @@ def _deviations(X: ndarray, points: ndarray) -> ndarray:
     return np.subtract(X.T, points, order="C" if X.shape[1] < WIDE else "K")
 
 
-def _squares_with_gaps(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
+def _squares_with_gaps(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSquares:
     """The same where values are missing, perhaps in few of the rows."""
     size = chunk(X.shape[1])
     if len(X) <= size:
@@ -142,7 +142,7 @@ def _squares_with_gaps(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squ
     return functools.reduce(operator.add, (_squares(X[s], y[s], None if w is None else w[s], K) for s in parts))
 
 
-def _squares_of_observed(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Squares:
+def _squares_of_observed(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSquares:
     """The same of so few rows that they are looked at together."""
     C = indicator(y, w, K)
     values = np.array(X.T, dtype=float, order="C")
@@ -153,7 +153,7 @@ def _squares_of_observed(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> S
     rest = np.where(seen, values - np.take(mean.T, y, axis=1), 0.0)
     off = ratio(C @ rest.T, n)
     rest *= rest
-    return Squares(n, mean + off, np.maximum(C @ rest.T - n * off * off, 0.0))
+    return ClassSquares(n, mean + off, np.maximum(C @ rest.T - n * off * off, 0.0))
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class FittedGaussian(Fitted):
         eta = np.stack([self.mean / self.variance, -0.5 / self.variance], axis=-1)
         return -0.5 * (np.log(self.variance) + self.mean**2 / self.variance), eta
 
-    def loglik(self, statistics: Squares) -> ndarray:
+    def loglik(self, statistics: ClassSquares) -> ndarray:
         """At any moments, not only at those of the fit."""
         distance = statistics.squares + statistics.n * (statistics.mean - self.mean) ** 2
         return statistics.n * self._logs - 0.5 * distance / self.variance

@@ -13,12 +13,12 @@ from scipy.special import gammaln, xlogy
 
 from glmclf.core.naive_bayes.family import (
     EPS,
+    ClassLogs,
+    ClassSums,
     Defect,
     Estimates,
     Family,
     Fitted,
-    Logs,
-    Sums,
     Violation,
     ZeroCell,
     arrow,
@@ -37,11 +37,12 @@ class Poisson(Family):
 
     name: str = field(default="poisson", init=False)
 
-    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> Sums:
+    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSums:
         x, y, w = observed_rows(values, y, w)
-        return Sums(class_total(y, None, w, K), class_total(y, x, w, K)[:, None], -class_total(y, gammaln(x + 1), w, K))
+        n, total = class_total(y, None, w, K), class_total(y, x, w, K)[:, None]
+        return ClassSums(n, total, -class_total(y, gammaln(x + 1), w, K))
 
-    def fit(self, statistics: Sums, smoothing: float = 0.0) -> Fitted:
+    def fit(self, statistics: ClassSums, smoothing: float = 0.0) -> Fitted:
         return FittedPoisson(self, statistics.n[:, None], ratio(statistics.sums[:, 0], statistics.n))
 
     def violations(self, values: ndarray) -> list[Violation]:
@@ -127,7 +128,7 @@ class FittedPoisson(_Scalar):
         with np.errstate(divide="ignore"):
             return -self.mean[:, None], np.log(self.mean)[:, None, None]
 
-    def loglik(self, statistics: Sums) -> ndarray:
+    def loglik(self, statistics: ClassSums) -> ndarray:
         total = statistics.sums[:, 0]
         return (xlogy(total, self.mean) - statistics.n * self.mean + statistics.base)[:, None]
 
@@ -148,14 +149,14 @@ class Exponential(Family):
 
     name: str = field(default="exponential", init=False)
 
-    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> Sums:
+    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSums:
         x, y, w = observed_rows(values, y, w)
-        return Sums(class_total(y, None, w, K), class_total(y, x, w, K)[:, None], np.zeros(K))
+        return ClassSums(class_total(y, None, w, K), class_total(y, x, w, K)[:, None], np.zeros(K))
 
-    def fit(self, statistics: Sums, smoothing: float = 0.0) -> Fitted:
+    def fit(self, statistics: ClassSums, smoothing: float = 0.0) -> Fitted:
         return FittedExponential(self, statistics.n[:, None], ratio(statistics.sums[:, 0], statistics.n))
 
-    def defects(self, statistics: Sums, smoothing: float = 0.0) -> list[Defect]:
+    def defects(self, statistics: ClassSums, smoothing: float = 0.0) -> list[Defect]:
         zero = (statistics.sums[:, 0] == 0) & (statistics.n > 0)
         return super().defects(statistics) + [Defect("zero in a whole class", 0, int(k)) for k in np.flatnonzero(zero)]
 
@@ -180,7 +181,7 @@ class FittedExponential(_Scalar):
     def natural(self) -> tuple[ndarray, ndarray]:
         return -np.log(self.mean)[:, None], (-1 / self.mean)[:, None, None]
 
-    def loglik(self, statistics: Sums) -> ndarray:
+    def loglik(self, statistics: ClassSums) -> ndarray:
         return (-statistics.n * np.log(self.mean) - statistics.sums[:, 0] / self.mean)[:, None]
 
     def estimates(self) -> list[Estimates]:
@@ -202,21 +203,21 @@ class Gamma(Family):
     width = 2
     free = 2
 
-    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> Logs:
+    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassLogs:
         x, y, w = observed_rows(values, y, w)
         n = class_total(y, None, w, K)
         mean = ratio(class_total(y, x, w, K), n)
         # the mean is rounded: correct both moments by the mean of what is left
         off = ratio(class_total(y, x - mean[y], w, K), n)
         mean = mean + off
-        return Logs(n, mean, -class_total(y, gammas.log_excess(x, mean[y]), w, K))
+        return ClassLogs(n, mean, -class_total(y, gammas.log_excess(x, mean[y]), w, K))
 
-    def fit(self, statistics: Logs, smoothing: float = 0.0) -> Fitted:
+    def fit(self, statistics: ClassLogs, smoothing: float = 0.0) -> Fitted:
         return FittedGamma(
             self, statistics.n[:, None], statistics.mean, gammas.gamma_shape(ratio(statistics.excess, statistics.n))
         )
 
-    def defects(self, statistics: Logs, smoothing: float = 0.0) -> list[Defect]:
+    def defects(self, statistics: ClassLogs, smoothing: float = 0.0) -> list[Defect]:
         whole = statistics.together()
         # log(mean) - mean(log) is about half the squared coefficient of variation
         cv = np.sqrt(2 * ratio(statistics.excess, statistics.n))
@@ -269,7 +270,7 @@ class FittedGamma(Fitted):
         a, b = self.shape, self.rate
         return (a * np.log(b) - gammaln(a))[:, None], np.stack([a, -b], axis=-1)[:, None]
 
-    def loglik(self, statistics: Logs) -> ndarray:
+    def loglik(self, statistics: ClassLogs) -> ndarray:
         """n times the mean of log f; mean log x = log(mean x) - excess/n."""
         s = ratio(statistics.excess, statistics.n)
         mean_log = np.log(statistics.mean) - s

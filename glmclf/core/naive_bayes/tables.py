@@ -11,11 +11,11 @@ from numpy.random import Generator
 from scipy.special import gammaln, xlogy
 
 from glmclf.core.naive_bayes.family import (
+    ClassSums,
     Defect,
     Estimates,
     Family,
     Fitted,
-    Sums,
     Violation,
     ZeroCell,
     class_total,
@@ -49,20 +49,20 @@ class Categorical(Family):
         """The values as codes of the table."""
         return values
 
-    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> Sums:
+    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSums:
         codes = self.codes(values)
         seen = codes >= 0
         if not seen.all():
             codes, y, w = codes[seen], y[seen], None if w is None else w[seen]
         cells = np.asarray(y, dtype=np.intp) * self.levels + codes
         sums = np.bincount(cells, w, minlength=K * self.levels).astype(float).reshape(K, self.levels)
-        return Sums(sums.sum(axis=1), sums, np.zeros(K))
+        return ClassSums(sums.sum(axis=1), sums, np.zeros(K))
 
-    def fit(self, statistics: Sums, smoothing: float = 0.0) -> Fitted:
+    def fit(self, statistics: ClassSums, smoothing: float = 0.0) -> Fitted:
         cells = statistics.sums + smoothing
         return FittedTable(self, cells.sum(axis=1)[:, None], cells, statistics.n)
 
-    def defects(self, statistics: Sums, smoothing: float = 0.0) -> list[Defect]:
+    def defects(self, statistics: ClassSums, smoothing: float = 0.0) -> list[Defect]:
         return [] if smoothing > 0 else super().defects(statistics)
 
     def violations(self, values: ndarray) -> list[Violation]:
@@ -126,7 +126,7 @@ class FittedTable(Fitted):
         with np.errstate(invalid="ignore"):
             return self._log[:, :1], (self._log[:, 1:] - self._log[:, :1])[:, None]
 
-    def loglik(self, statistics: Sums) -> ndarray:
+    def loglik(self, statistics: ClassSums) -> ndarray:
         return xlogy(statistics.sums, self.theta).sum(axis=1)[:, None]
 
     @cached_property
@@ -219,15 +219,15 @@ class Multinomial(Family):
     def free(self) -> int:  # type: ignore[override]
         return self.levels - 1
 
-    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> Sums:
+    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSums:
         X, y, w = observed_rows(values, y, w)
-        return Sums(class_total(y, None, w, K), indicator(y, w, K) @ X, class_total(y, _arrangements(X), w, K))
+        return ClassSums(class_total(y, None, w, K), indicator(y, w, K) @ X, class_total(y, _arrangements(X), w, K))
 
-    def fit(self, statistics: Sums, smoothing: float = 0.0) -> Fitted:
+    def fit(self, statistics: ClassSums, smoothing: float = 0.0) -> Fitted:
         cells = statistics.sums + smoothing
         return FittedMultinomial(self, cells.sum(axis=1)[:, None], cells, statistics.sums.sum(axis=1))
 
-    def defects(self, statistics: Sums, smoothing: float = 0.0) -> list[Defect]:
+    def defects(self, statistics: ClassSums, smoothing: float = 0.0) -> list[Defect]:
         empty = np.flatnonzero(statistics.sums.sum(axis=1) == 0)
         return [] if smoothing > 0 else [Defect("no observed value in a class", 0, int(k)) for k in empty]
 
@@ -280,7 +280,7 @@ class FittedMultinomial(Fitted):
         with np.errstate(divide="ignore"):
             return np.zeros((self.K, 1)), np.log(self.theta)[:, None]
 
-    def loglik(self, statistics: Sums) -> ndarray:
+    def loglik(self, statistics: ClassSums) -> ndarray:
         return (xlogy(statistics.sums, self.theta).sum(axis=1) + statistics.base)[:, None]
 
     @cached_property

@@ -15,11 +15,17 @@ from glmclf.core.fit.aliasing import places_kept, wide
 from glmclf.core.fit.constraints import Within
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, from_basis
 from glmclf.core.fit.rank import dependencies_in
-from glmclf.core.fit.solvers.kronecker import Kronecker, Part, lbfgs
+from glmclf.core.fit.solvers.kronecker import Kronecker, KroneckerPart, lbfgs
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.warm_start import information_is_dear
-from glmclf.core.likelihood.objective import Deferred, Evaluation, Factor, MultinomialObjective, Objective
-from glmclf.core.penalised.projection import Frame, enough
+from glmclf.core.likelihood.objective import (
+    CholeskyFactor,
+    DeferredEvaluation,
+    Evaluation,
+    MultinomialObjective,
+    Objective,
+)
+from glmclf.core.penalised.projection import PartialledOut, enough
 from glmclf.core.penalised.proximal import TOL, Ridge, kkt_violations, largest_lasso, proximal_newton
 from glmclf.core.rows.blocks import one_blas_thread
 from glmclf.errors import EstimationError
@@ -71,7 +77,7 @@ class Penalty:
 
 
 @dataclass(frozen=True)
-class Coding:
+class ClassCoding:
     """How penalised coefficients b, equation by equation, make the parameters of a model: theta = D b.
 
     Attributes
@@ -89,12 +95,12 @@ class Coding:
     places: ndarray
 
     @classmethod
-    def of_equations(cls, p: int) -> Coding:
+    def of_equations(cls, p: int) -> ClassCoding:
         """The parameters themselves."""
         return cls(None, None, np.arange(p))
 
     @staticmethod
-    def symmetric(contrasts: ndarray, free: ndarray) -> Symmetric:
+    def symmetric(contrasts: ndarray, free: ndarray) -> SymmetricCoding:
         """A coefficient vector for each of K classes; what is free adds up to 0 over the classes (glmnet's softmax).
 
         Parameters
@@ -104,10 +110,10 @@ class Coding:
         free : (k,) bool ndarray
             Columns that no class's penalty is on.
         """
-        return Symmetric(contrasts, free)
+        return SymmetricCoding(contrasts, free)
 
     @classmethod
-    def of_some(cls, p: int, places: ndarray) -> Coding:
+    def of_some(cls, p: int, places: ndarray) -> ClassCoding:
         """Some of p parameters, the others being 0."""
         return cls(None, np.eye(p)[:, places], places)
 
@@ -159,8 +165,8 @@ class Coding:
         return V if self.D is None else self.D @ V @ self.D.T
 
 
-class Symmetric(Coding):
-    """See `Coding.symmetric`. The matrices are formed when they are asked for: they are large and nearly empty."""
+class SymmetricCoding(ClassCoding):
+    """See `ClassCoding.symmetric`. The matrices are formed when they are asked for: they are large and nearly empty."""
 
     contrasts: ndarray
     free: ndarray
@@ -225,7 +231,7 @@ class Symmetric(Coding):
 class ByClass:
     """The log-likelihood of a coefficient vector for each class: value and score alone."""
 
-    def __init__(self, objective: MultinomialObjective, coding: Symmetric):
+    def __init__(self, objective: MultinomialObjective, coding: SymmetricCoding):
         self.objective, self.coding = objective, coding
         self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
         self.canonical, self.n = objective.canonical, objective.n
@@ -237,7 +243,7 @@ class ByClass:
         return Evaluation(e.value, score.ravel(), e.information)
 
 
-class Spread:
+class LazyCovariance:
     """Covariance and effective degrees of freedom of an estimate, formed when they are first asked for.
 
     Parameters
@@ -250,7 +256,7 @@ class Spread:
         self.form: Callable | None = form
 
     @classmethod
-    def of(cls, V: ndarray, shares: ndarray, parameters: ndarray | None = None) -> Spread:
+    def of(cls, V: ndarray, shares: ndarray, parameters: ndarray | None = None) -> LazyCovariance:
         """All of it as it is known."""
         return cls(lambda: (V, shares, parameters)).know()
 
@@ -259,7 +265,7 @@ class Spread:
         """Whether it was formed."""
         return self.form is None
 
-    def know(self) -> Spread:
+    def know(self) -> LazyCovariance:
         """The same, formed.
 
         Raises
@@ -308,14 +314,14 @@ class PenalisedEstimate(Estimate):
         Of b.
     b : (d,) ndarray
         The coefficients that the penalty is on.
-    spread : Spread or None
+    spread : LazyCovariance or None
         Of b: V, the inverse of the information and the ridge of the coefficients that are not 0, with 0 for the others
         and of a lasso; shares, the diagonal of V I. And the same covariance of the parameters of `fit`.
     inner : Evaluation or None
         The plain log-likelihood in the coordinates of the problem.
     kkt : float
-        Largest violation of the optimality conditions, of llf/N - penalty/N. Where the problem is solved in a `Frame`,
-        with the columns without a penalty orthonormal and projected out of the others.
+        Largest violation of the optimality conditions, of llf/N - penalty/N. Where the problem is solved in a
+        `PartialledOut`, with the columns without a penalty orthonormal and projected out of the others.
     symmetric : bool
         Whether every class has a coefficient vector.
     constant : int or None
@@ -324,7 +330,7 @@ class PenalisedEstimate(Estimate):
 
     penalty: Penalty | None = None
     b: ndarray | None = None
-    spread: Spread | None = None
+    spread: LazyCovariance | None = None
     inner: Evaluation | None = None
     kkt: float = 0.0
     symmetric: bool = False
@@ -376,7 +382,7 @@ class PenalisedEstimate(Estimate):
         """The estimate that a file has, of which `found` is the part that others have, too."""
         p: dict[str, Any] = {name: np.array(v) if isinstance(v, list) else v for name, v in stored.items()}
         parts: dict[str, Any] = {name: p[name] for name in ("b", "kkt", "symmetric", "constant")}
-        parts |= {"penalty": Penalty(p["alpha"], p["L1_wt"], p["n"]), "spread": Spread.of(p["V"], p["shares"])}
+        parts |= {"penalty": Penalty(p["alpha"], p["L1_wt"], p["n"]), "spread": LazyCovariance.of(p["V"], p["shares"])}
         return cls(found.fit, found.basis, omitted=found.omitted, exact=found.exact, **parts)
 
 
@@ -388,13 +394,13 @@ class Problem:
     ----------
     objective : Objective
         The log-likelihood of the columns that are left, in the coordinates of `frame`.
-    coding : Coding
+    coding : ClassCoding
     penalty : Penalty
         Of their coefficients b.
     maxiter : int
     tol : float or None
     callback : callable or None
-    frame : Frame or None
+    frame : PartialledOut or None
         The columns as they are without one.
     mixed : bool
         Whether the frame mixes columns with a penalty, so that the ridge is a form in all of them.
@@ -409,12 +415,12 @@ class Problem:
     """
 
     objective: Objective
-    coding: Coding
+    coding: ClassCoding
     penalty: Penalty
     maxiter: int = 200
     tol: float | None = None
     callback: Callable | None = None
-    frame: Frame | None = None
+    frame: PartialledOut | None = None
     mixed: bool = False
     gram: ndarray | None = None
     scale: ndarray | None = None
@@ -428,7 +434,7 @@ class Problem:
             return self._placed(start, c)
         assert isinstance(self.objective, MultinomialObjective)
         W, G = self.objective.mean_information(start)
-        if isinstance(self.coding, Symmetric):
+        if isinstance(self.coding, SymmetricCoding):
             W = self.coding.contrasts.T @ W @ self.coding.contrasts
         size = np.outer(np.diag(W), np.diag(G)).ravel()[self.coding.places]
         scale = np.sqrt(self.penalty.n * size)
@@ -447,7 +453,7 @@ class Problem:
         k, out = X.shape[1], self
         information = self.objective(start, True).information
         if not enough(information[:k, :k], X):
-            frame = Frame.of(self.objective, np.asarray(~self.penalty.alpha.reshape(-1, k).any(axis=0)))
+            frame = PartialledOut.of(self.objective, np.asarray(~self.penalty.alpha.reshape(-1, k).any(axis=0)))
             out, start = replace(self, objective=frame.apply(self.objective), frame=frame), frame.into(start)
             information = out.objective(start, True).information
         return replace(out, gram=information[:k, :k], scale=out._scale(c(start)))
@@ -535,7 +541,7 @@ class Problem:
         most = GRADIENTS * self.maxiter
         fit = lbfgs(objective, coding.b(c), metric, tol=tol, maxiter=most, callback=self.callback)
         form = partial(_penalised_information, self.objective, coding, self.penalty, coding.theta(fit.theta))
-        e = Deferred(fit.evaluation.value, coding.score(fit.evaluation.score), form)
+        e = DeferredEvaluation(fit.evaluation.value, coding.score(fit.evaluation.score), form)
         return replace(fit, theta=coding.c(fit.theta, self.n_columns), evaluation=e)
 
     def _of_active(self, found: Fit) -> Problem | None:
@@ -551,7 +557,7 @@ class Problem:
         if (here.any(axis=0) & ~frame.free & ~which).any() or not which.any() or enough(H, frame.raw.blocks.arrays[0]):
             return None  # other columns by equation
         T = np.eye(len(places)) if self.coding.T is None else self.coding.T
-        coding = Coding(self.coding.D, T[:, active], places[active])
+        coding = ClassCoding(self.coding.D, T[:, active], places[active])
         try:
             mixed = frame.mixed(ridge, which)
             return replace(self, objective=mixed.apply(frame.raw), frame=mixed, mixed=True, coding=coding)
@@ -581,12 +587,12 @@ class Problem:
         out = np.zeros((len(found.theta), len(active)))
         part = self._of_active(found) if self.penalty.lasso.any() else None
         if part is None:
-            out[active] = Factor(found.evaluation.information[np.ix_(active, active)]).root
+            out[active] = CholeskyFactor(found.evaluation.information[np.ix_(active, active)]).root
             return out
         assert part.frame is not None
         g = part.frame.remixed(self._spread(found.theta))[part.coding.places]
         e = Ridge(part.coding.objective(part.objective), part._ridge)(g, False)
-        return part.frame.unmixed(part._spread(Factor(e.information).root))[self.coding.places]
+        return part.frame.unmixed(part._spread(CholeskyFactor(e.information).root))[self.coding.places]
 
     def _scale(self, c: ndarray) -> ndarray:
         """Of the score: root of N times the information, as of N rows with scores of one size."""
@@ -637,7 +643,7 @@ class Problem:
 
     def _null_by_gradients(self, c: ndarray, free: ndarray) -> Fit:
         assert self.mean is not None
-        coding, metric = self.coding, Part(*self.mean, self.coding.places[free])
+        coding, metric = self.coding, KroneckerPart(*self.mean, self.coding.places[free])
         most = GRADIENTS * self.maxiter
         with np.errstate(over="ignore", invalid="ignore"):
             fit = lbfgs(coding.gradients(self.objective), coding.b(c), metric, tol=LAST * TOL, maxiter=most)
@@ -661,7 +667,7 @@ class Problem:
         def little(size):
             return bool((mine.ridge[mine.ridge > 0] < LITTLE * size[mine.ridge > 0]).any())
 
-        if not ridge.any() or (isinstance(found.evaluation, Deferred) and not little(self._most())):
+        if not ridge.any() or (isinstance(found.evaluation, DeferredEvaluation) and not little(self._most())):
             return 1.0
         size = self._sizes(found)
         if not little(size):
@@ -701,7 +707,7 @@ class Problem:
         numpy.linalg.LinAlgError
             The information with the ridge is singular.
         """
-        if isinstance(found.evaluation, Deferred):
+        if isinstance(found.evaluation, DeferredEvaluation):
             return self._finish_later(found)
         coding, penalty = self.coding, self.penalty.part(self.coding.places)
         c = found.theta
@@ -715,9 +721,9 @@ class Problem:
         plain = self.objective(theta, False)
         estimate, V, spread = self._in_final_coordinates(found, theta, plain, root)
         shares[active] = 1.0 if only_lasso else 1.0 - (penalty.ridge * np.diag(V)[coding.places])[active]
-        return self._with_penalty(estimate, found, Spread.of(V, self._spread(shares), spread))
+        return self._with_penalty(estimate, found, LazyCovariance.of(V, self._spread(shares), spread))
 
-    def _with_penalty(self, estimate: PenalisedEstimate, found: Fit, spread: Spread) -> PenalisedEstimate:
+    def _with_penalty(self, estimate: PenalisedEstimate, found: Fit, spread: LazyCovariance) -> PenalisedEstimate:
         kkt = float(self._violations(found).max(initial=0.0)) / self.penalty.n
         return replace(estimate, penalty=self.penalty, spread=spread, kkt=kkt, symmetric=self.coding.by_class)
 
@@ -728,8 +734,8 @@ class Problem:
         theta = coding.theta(b)
         assert isinstance(self.objective, MultinomialObjective)
         e = self.objective.gradient(theta)
-        plain = Deferred(e.value, e.score, partial(self.objective.information, theta))
-        spread = Spread(partial(_ridge_spread, plain, coding, self.penalty.ridge))
+        plain = DeferredEvaluation(e.value, e.score, partial(self.objective.information, theta))
+        spread = LazyCovariance(partial(_ridge_spread, plain, coding, self.penalty.ridge))
         spread = spread.know() if len(found.theta) <= FACTORABLE else spread
         estimate = PenalisedEstimate(replace(found, theta=theta, evaluation=plain), None, b=b, inner=plain)
         return self._with_penalty(estimate, found, spread)
@@ -752,26 +758,26 @@ class Problem:
         return estimate, root @ root.T, spread @ spread.T
 
 
-def _penalised_information(objective, coding: Coding, penalty: Penalty, theta: ndarray) -> ndarray:
+def _penalised_information(objective, coding: ClassCoding, penalty: Penalty, theta: ndarray) -> ndarray:
     """The information in the coordinates c, with the ridge; the mean over classes of what is free changes nothing."""
     at = coding.places
     return coding.information(objective.information(theta))[np.ix_(at, at)] + np.diag(penalty.part(at).ridge)
 
 
-def _ridge_spread(e: Evaluation, coding: Coding, ridge: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+def _ridge_spread(e: Evaluation, coding: ClassCoding, ridge: ndarray) -> tuple[ndarray, ndarray, ndarray]:
     """V, shares and the covariance of the parameters from their information, without a penalty.
 
     What is free in every class is held in place by a weight on its sum over the classes, which is then taken off.
     """
     A = coding.information(e.information)
     held, K, k = np.zeros(0, dtype=np.intp), 1, len(A)
-    if isinstance(coding, Symmetric):
+    if isinstance(coding, SymmetricCoding):
         held, K, k = np.flatnonzero(coding.free), coding.contrasts.shape[1], len(coding.free)
     weights = [(np.arange(j, len(A), k), float(A[j::k, j::k].trace()) / K) for j in held]
     A[np.diag_indices_from(A)] += ridge
     for at, weight in weights:
         A[np.ix_(at, at)] += weight / K
-    factor = Factor(A)
+    factor = CholeskyFactor(A)
     del A  # it is large
     V = factor.inverse
     for at, weight in weights:
@@ -798,12 +804,12 @@ def widened(found: PenalisedEstimate, omitted: Any, k: int, q: int) -> Penalised
     at, d = places_kept(omitted, k, q), k * q
     alpha, b = np.zeros(d), np.zeros(d)
     alpha[at], b[at] = found.penalty.alpha, found.b
-    spread = Spread(partial(_wide_spread, found.spread, at, d))
+    spread = LazyCovariance(partial(_wide_spread, found.spread, at, d))
     spread = spread.know() if found.spread.known else spread
     return replace(found, penalty=replace(found.penalty, alpha=alpha), b=b, spread=spread)
 
 
-def _wide_spread(spread: Spread, at: ndarray, d: int) -> tuple[ndarray, ndarray, ndarray | None]:
+def _wide_spread(spread: LazyCovariance, at: ndarray, d: int) -> tuple[ndarray, ndarray, ndarray | None]:
     shares = np.zeros(d)
     shares[at] = spread.shares
     return wide(spread.V, at, d), shares, spread.parameters
@@ -813,4 +819,4 @@ def without_covariance(found: PenalisedEstimate) -> PenalisedEstimate:
     """The estimate without matrices, so that many can be kept; with NaN for shares that were not formed yet."""
     assert found.spread is not None and found.b is not None
     shares = found.shares if found.spread.known else np.full(len(found.b), np.nan)
-    return replace(found, spread=Spread.of(np.zeros((0, 0)), shares), inner=None)
+    return replace(found, spread=LazyCovariance.of(np.zeros((0, 0)), shares), inner=None)

@@ -20,7 +20,7 @@ from glmclf.core.design.dense import EXPANDABLE
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.product import Product, is_small, triangular_inverse
 from glmclf.core.fit.rank import triangular_factor
-from glmclf.core.likelihood.objective import Factor
+from glmclf.core.likelihood.objective import CholeskyFactor
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks
 
@@ -42,13 +42,13 @@ def enough(A: ndarray, columns: Any, large: bool = False) -> bool:
     large = large or (isinstance(columns, FactorColumns) and n * k > EXPANDABLE)
     least = ENOUGH_LARGE if large else ENOUGH
     try:
-        return Factor(A).exceeds(least)
+        return CholeskyFactor(A).exceeds(least)
     except np.linalg.LinAlgError:
         return False
 
 
 @dataclass(frozen=True)
-class Frame:
+class PartialledOut:
     """Coordinates c of coefficients b, equation by equation: b = T c with T = inv(basis), columns in another order.
 
     Attributes
@@ -66,7 +66,7 @@ class Frame:
     basis: ndarray
 
     @classmethod
-    def of(cls, objective: Any, free: ndarray) -> Frame:
+    def of(cls, objective: Any, free: ndarray) -> PartialledOut:
         """The free columns orthonormal, and projected out of the others."""
         order, f, n = _order(free), int(free.sum()), objective.n
         basis = np.eye(len(free))
@@ -76,14 +76,14 @@ class Frame:
             basis[:f] = R[:f] * signs[:, None] / np.sqrt(n)
         return cls(objective, free, basis)
 
-    def mixed(self, ridge: ndarray, which: ndarray | None = None) -> Frame:
+    def mixed(self, ridge: ndarray, which: ndarray | None = None) -> PartialledOut:
         """The same with the others, or some of them, orthonormal beside the roots of a ridge (k,) per row of X."""
         at, n = np.flatnonzero(~self.free if which is None else which), self.raw.n
         R = _factor_of(self.raw.blocks, lambda X: Product(X, self.T[:, at], self.exact))
         R = qr(np.vstack([R / np.sqrt(n), np.diag(np.sqrt(ridge[at]))]), mode="r")[0][: len(at)]
         basis, place = self.basis.copy(), np.argsort(_order(self.free))[at]
         basis[np.ix_(place, place)] = R * np.where(np.diag(R) < 0, -1.0, 1.0)[:, None]
-        return Frame(self.raw, self.free, basis)
+        return PartialledOut(self.raw, self.free, basis)
 
     @property
     def exact(self) -> bool:

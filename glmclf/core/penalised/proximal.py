@@ -21,7 +21,7 @@ from glmclf.core.fit.solvers.loop import (
     longest_step,
     stands_still,
 )
-from glmclf.core.likelihood.objective import Evaluation, Factor
+from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
 
 TOL = 1e-22  # of the squared length of a step in the metric of the information, per unit
 ROUNDS = 500  # of the search for signs, and ten more for each coefficient
@@ -180,7 +180,7 @@ def _with_signs(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, A: nd
     if not len(A):
         return new
     try:
-        factor = Factor(H[np.ix_(A, A)])
+        factor = CholeskyFactor(H[np.ix_(A, A)])
     except np.linalg.LinAlgError:
         return None
     if lasso[A].any() and float(np.diag(factor.L).min()) ** 2 <= TIED * len(A) and _untied(H, lasso, b) is not b:

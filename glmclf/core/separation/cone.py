@@ -16,7 +16,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from glmclf.core.separation.rows import WIDEST, Directions, directions
+from glmclf.core.separation.rows import WIDEST, ScaledRows, directions
 from glmclf.errors import EstimationError
 
 TOLERANCE = 1e-7  # HiGHS' feasibility tolerance
@@ -42,7 +42,7 @@ EPS = np.finfo(float).eps
 class Constraints(Protocol):
     """Rows of A and E in the coordinates of `directions`, without forming them all."""
 
-    directions: Directions
+    directions: ScaledRows
     tied: ndarray
     length: ndarray
     size: int
@@ -55,7 +55,7 @@ class Constraints(Protocol):
 
 
 @dataclass(frozen=True)
-class Cone:
+class RecessionCone:
     """Directions along which a likelihood never falls, in the units of the parameters.
 
     Attributes
@@ -70,7 +70,7 @@ class Cone:
     noise : float
         Rounding of the facets.
     M : (k, k) ndarray, optional
-        Of the coordinates of rows in which it was found (`Directions`); zeros for columns that were left out.
+        Of the coordinates of rows in which it was found (`ScaledRows`); zeros for columns that were left out.
     tie : float
         What is 0 there.
     """
@@ -106,7 +106,7 @@ class Cone:
         """Of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
         return self.sign_of(np.eye(len(self.basis)))
 
-    def mapped(self, A: ndarray) -> Cone:
+    def mapped(self, A: ndarray) -> RecessionCone:
         """The cone of A theta."""
         moved = A @ self.basis
         moved[np.abs(moved) <= 1e-9 * (np.abs(A) @ np.abs(self.basis))] = 0.0  # parameters of one regressor
@@ -303,7 +303,7 @@ def extreme_rows(facets: ndarray) -> ndarray:
 
 
 def lengths(M: ndarray, D: ndarray) -> tuple[ndarray, ndarray]:
-    """As `Cone.lengths`, in the coordinates of M."""
+    """As `RecessionCone.lengths`, in the coordinates of M."""
     at = np.flatnonzero(np.diag(M))
     phi = solve_triangular(M[np.ix_(at, at)], D[at].reshape(len(at), -1), check_finite=False)
     return M[:, at], np.linalg.norm(phi, axis=0).reshape(D.shape[1:])
@@ -329,7 +329,7 @@ def different_rows(T: ndarray) -> ndarray:
     return first
 
 
-def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone | None:
+def recession_cone(constraints: Constraints, near: Hint | None = None) -> RecessionCone | None:
     """The cone of a likelihood, or None where its maximum is at finite parameters.
 
     Parameters
@@ -342,7 +342,7 @@ def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone |
 
     Returns
     -------
-    Cone or None
+    RecessionCone or None
     """
     if near is None:
         return _whole(constraints)
@@ -355,7 +355,7 @@ def recession_cone(constraints: Constraints, near: Hint | None = None) -> Cone |
     return _within(constraints, N, near.theta) or _whole(constraints)
 
 
-def cone_where(constraints: Constraints, R: ndarray) -> Cone | None:
+def cone_where(constraints: Constraints, R: ndarray) -> RecessionCone | None:
     """The part of the cone where R d = 0, R (J, p) in the units of the parameters."""
     A = constraints.directions.rows(R)
     size = np.abs(A).max(axis=1, keepdims=True, initial=0.0)
@@ -399,11 +399,11 @@ class Hint:
         return bool((change[~tied[rows]] < 0.5).all())
 
 
-def _whole(constraints: Constraints, theta: ndarray | None = None) -> Cone | None:
+def _whole(constraints: Constraints, theta: ndarray | None = None) -> RecessionCone | None:
     return _within(constraints, np.eye(constraints.size), theta)
 
 
-def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) -> Cone | None:
+def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) -> RecessionCone | None:
     """The part of the cone in the span of N's columns; `theta` may be in its interior, which saves the programs."""
     T = constraints.times(N)
     place = constraints.directions
@@ -425,7 +425,7 @@ def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) 
         B, rounding = _null_space_and_rounding(np.vstack([A[~strict], E]), place.tie)
     C, facets, noise = _rounded(A[strict] @ B, B.T @ direction)
     basis = place.parameters(N @ B @ C, rounding)
-    return Cone(basis, _different(facets), decided, max(noise, rounding), place.M, place.tie)
+    return RecessionCone(basis, _different(facets), decided, max(noise, rounding), place.M, place.tie)
 
 
 def _rounded(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:

@@ -22,7 +22,7 @@ from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
-from glmclf.core.separation.cone import Cone
+from glmclf.core.separation.cone import RecessionCone
 from glmclf.core.separation.outcomes import outcomes_ruled_out
 from glmclf.core.separation.search import ruled_out
 
@@ -36,7 +36,7 @@ class LimitEstimate(Estimate):
 
     Attributes
     ----------
-    cone : Cone
+    cone : RecessionCone
         Directions along which the likelihood never falls. Where the rows are gone it is all that is left of the limit.
     kept : (p - r,) integer ndarray
         Parameters of the limit.
@@ -165,7 +165,7 @@ class RestrictedObjective(MultinomialObjective):
 
 
 def limit_estimate(
-    method: str, objective: Objective, cone: Cone, constraints: Any, near: ndarray, gone: Any = None, **options
+    method: str, objective: Objective, cone: RecessionCone, constraints: Any, near: ndarray, gone: Any = None, **options
 ) -> LimitEstimate:
     """Maximise the limit of an objective along its recession cone; a fit that was diverging has stopped at `near`.
 
@@ -187,7 +187,7 @@ def limit_estimate(
     )
 
 
-def held_and_kept(cone: Cone, constraints: Any) -> tuple[ndarray, ndarray]:
+def held_and_kept(cone: RecessionCone, constraints: Any) -> tuple[ndarray, ndarray]:
     """As many diverging parameters as the cone has dimensions, which the limit holds at 0, and the others."""
     # in proportion to the parameters that M makes of coordinates of size one
     size = np.abs(constraints.directions.parameters(np.ones((constraints.size, 1))))
@@ -215,7 +215,7 @@ def _from(method: str, limit: Any, start: ndarray, options) -> Estimate:
     return estimate(method, limit, start, warm=False, **options)
 
 
-def limit_objective(objective: Any, cone: Cone, gone: Any, kept: ndarray) -> tuple[Any, Any]:
+def limit_objective(objective: Any, cone: RecessionCone, gone: Any, kept: ndarray) -> tuple[Any, Any]:
     """Rows that are left where outcomes are `gone`, and the likelihood of the parameters kept on them; of a dense X in
     memory they are copied."""
     blocks, several = objective.blocks, isinstance(objective, MultinomialObjective)
@@ -231,7 +231,7 @@ def limit_objective(objective: Any, cone: Cone, gone: Any, kept: ndarray) -> tup
     return rows, Selected(RestrictedObjective(objective.likelihood, blocks, objective.unit), kept)
 
 
-def _left_of_part(cone: Cone, K: int, kept: ndarray, several: bool, X: Any, *rest: Any) -> tuple:
+def _left_of_part(cone: RecessionCone, K: int, kept: ndarray, several: bool, X: Any, *rest: Any) -> tuple:
     return _left(outcomes_ruled_out(cone, K, X), kept, several, X, *rest)
 
 

@@ -11,12 +11,12 @@ from glmclf.core.design.dense import expanded_rows
 from glmclf.core.fit.unique_rows import equal_rows, taken
 from glmclf.core.likelihood.objective import MultinomialObjective, Objective
 from glmclf.core.rows.blocks import linear
-from glmclf.core.separation.cone import BinaryConstraints, Cone, Hint, MultinomialConstraints, recession_cone
+from glmclf.core.separation.cone import BinaryConstraints, Hint, MultinomialConstraints, RecessionCone, recession_cone
 
 INSIDE = 1e-4  # a weight above this share of the largest: no direction separates that row
 
 
-def cone_of_rows(objective: Objective, theta: ndarray | None = None) -> tuple[Cone | None, Any]:
+def cone_of_rows(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
     """The recession cone of an objective over rows in memory, and its constraints; parameters as of `find_cone`."""
     constraints = constraints_of_rows(objective)
     several = isinstance(objective, MultinomialObjective)
@@ -97,7 +97,7 @@ def seen_outcomes(y: ndarray, m: ndarray | None, K: int) -> ndarray:
     return y[:, None] == np.arange(K)
 
 
-def ruled_out_rows(objective: Objective, cone: Cone, constraints: Any) -> ndarray:
+def ruled_out_rows(objective: Objective, cone: RecessionCone, constraints: Any) -> ndarray:
     """Outcomes of each row in memory that the cone rules out, (n, K) bool."""
     y, kind = objective.blocks.arrays[1], constraints.kind
     if not isinstance(objective, MultinomialObjective):
@@ -109,7 +109,7 @@ def ruled_out_rows(objective: Objective, cone: Cone, constraints: Any) -> ndarra
     return out if kind is None else out[kind]
 
 
-def outcomes_ruled_out(cone: Cone, K: int, X: Any) -> ndarray:
+def outcomes_ruled_out(cone: RecessionCone, K: int, X: Any) -> ndarray:
     """Outcomes of some rows that a cone rules out, (n, K), by the direction inside it alone: no other outcome gains
     from it like those that were seen."""
     D = cone.direction.reshape(K - 1, -1).T

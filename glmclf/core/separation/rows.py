@@ -24,7 +24,7 @@ TIE, WIDEST = 1e-12, 1e-9  # shares of a row's length that count as 0: at least,
 
 
 @dataclass(frozen=True)
-class Directions:
+class ScaledRows:
     """Rows in coordinates of their own.
 
     Attributes
@@ -63,7 +63,7 @@ class Directions:
         return np.hstack([R[:, i : i + k] @ self.M for i in range(0, R.shape[1], k)])
 
 
-def directions(X: ndarray) -> Directions:
+def directions(X: ndarray) -> ScaledRows:
     """The rows of a design of full column rank.
 
     Parameters
@@ -72,7 +72,7 @@ def directions(X: ndarray) -> Directions:
 
     Returns
     -------
-    Directions
+    ScaledRows
     """
     X = X.astype(float, copy=False)
     size, rare = np.abs(X).max(axis=0, initial=0.0), _rare(X)
@@ -94,7 +94,7 @@ def directions(X: ndarray) -> Directions:
             break
         M = M / np.where(dwarfed, usual, 1.0)
     Z, length, share = _of_length_one(X, M)
-    return Directions(Z, length, M, float(np.clip(16 * share, TIE, WIDEST)))
+    return ScaledRows(Z, length, M, float(np.clip(16 * share, TIE, WIDEST)))
 
 
 def _of_length_one(X: ndarray, M: ndarray) -> tuple[ndarray, ndarray, float]:

@@ -10,12 +10,12 @@ from numpy import ndarray
 from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.fit.warm_start import passes_are_dear
 from glmclf.core.likelihood.objective import Objective
-from glmclf.core.separation.cone import Cone
+from glmclf.core.separation.cone import RecessionCone
 from glmclf.core.separation.outcomes import cone_of_rows, constraints_of_rows, ruled_out_rows
 from glmclf.core.separation.stream import find_cone_in_stream, ruled_out_in_stream
 
 
-def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Cone | None, Any]:
+def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
     """The recession cone of an objective's likelihood, and its constraints.
 
     Parameters
@@ -26,7 +26,7 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Cone 
 
     Returns
     -------
-    Cone or None
+    RecessionCone or None
     constraints : object
         Of all rows; over a stream, of some that have the same cone.
     """
@@ -53,7 +53,7 @@ def constraints_of(objective: Objective) -> Any:
     return find_cone(objective)[1] if objective.blocks.streamed else constraints_of_rows(objective)
 
 
-def ruled_out(objective: Objective, cone: Cone, constraints: Any) -> Any:
+def ruled_out(objective: Objective, cone: RecessionCone, constraints: Any) -> Any:
     """Outcomes of each row that the cone rules out, (n, K) bool; of rows in a stream what stands for them."""
     if objective.blocks.streamed:
         return ruled_out_in_stream(objective, cone)

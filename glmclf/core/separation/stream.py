@@ -23,7 +23,7 @@ from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
 from glmclf.core.rows.summed import Summed
-from glmclf.core.separation.cone import ZERO, Cone, different_rows, extreme_rows, largest_one, lengths
+from glmclf.core.separation.cone import ZERO, RecessionCone, different_rows, extreme_rows, largest_one, lengths
 from glmclf.core.separation.outcomes import cone_of_rows, outcomes_ruled_out, seen_outcomes
 from glmclf.core.separation.rows import directions
 
@@ -42,13 +42,13 @@ class ManyBoundsError(Exception):
 
     Parameters
     ----------
-    cone : Cone
+    cone : RecessionCone
         Its span and a direction inside; its facets are those of some rows.
     constraints : object
         Of these.
     """
 
-    def __init__(self, cone: Cone, constraints: Any):
+    def __init__(self, cone: RecessionCone, constraints: Any):
         super().__init__(cone, constraints)
         self.cone, self.constraints = cone, constraints
 
@@ -72,7 +72,7 @@ class RuledOut(Elsewhere):
         self.left, self.decided, self.complete = left, decided, complete
 
 
-class Farthest:
+class ViolatedRows:
     """The rows that object most to a direction, of those that were seen; + is those of both.
 
     Attributes
@@ -89,12 +89,12 @@ class Farthest:
         most = np.argsort(-objection, kind="stable")[:MOST]
         self.objection, self.arrays = objection[most], [None if a is None else a[most] for a in arrays]
 
-    def __add__(self, other: Farthest) -> Farthest:
+    def __add__(self, other: ViolatedRows) -> ViolatedRows:
         objection = np.concatenate([self.objection, other.objection])
-        return Farthest(objection, _both(self.arrays, other.arrays), self.against + other.against)
+        return ViolatedRows(objection, _both(self.arrays, other.arrays), self.against + other.against)
 
 
-class Bounds:
+class FacetRows:
     """Rows that bound a cone: what they say of its members, without what follows from others; + is that of both.
 
     Parameters
@@ -120,10 +120,10 @@ class Bounds:
         self.facets = facets[some]
         self.arrays: list[Any] = [None if a is None else a[rows] for a in arrays]
 
-    def __add__(self, other: Bounds) -> Bounds:
+    def __add__(self, other: FacetRows) -> FacetRows:
         facets = np.concatenate([self.facets, other.facets])
         of = np.concatenate([self.of, other.of + len(self.arrays[0])])
-        return Bounds(facets, of, _both(self.arrays, other.arrays), self.many or other.many)
+        return FacetRows(facets, of, _both(self.arrays, other.arrays), self.many or other.many)
 
     def beyond(self, facets: ndarray) -> list[Any]:
         """The rows that say what is not among these facets, (., r)."""
@@ -135,14 +135,14 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Looked(Summed):
+class PassResult(Summed):
     """What a pass found."""
 
-    farthest: Farthest
-    bounds: Bounds | None
+    farthest: ViolatedRows
+    bounds: FacetRows | None
 
 
-class Spanning:
+class SpanningRows:
     """As many rows as there are columns, which span what all that were seen span; + is those of both.
 
     Parameters
@@ -158,11 +158,11 @@ class Spanning:
         most = qr(scaled.T, mode="r", pivoting=True, check_finite=False)[1][: X.shape[1]]
         self.arrays = [None if a is None else a[most] for a in arrays]
 
-    def __add__(self, other: Spanning) -> Spanning:
-        return Spanning(_both(self.arrays, other.arrays))
+    def __add__(self, other: SpanningRows) -> SpanningRows:
+        return SpanningRows(_both(self.arrays, other.arrays))
 
 
-class Held:
+class ActiveRows:
     """Some rows of a stream, each once.
 
     Parameters
@@ -189,7 +189,7 @@ class Held:
         self.arrays = _both(self.arrays, [None if a is None else a[new] for a in arrays])
         return bool(new)
 
-    def cone(self) -> tuple[Cone | None, Any]:
+    def cone(self) -> tuple[RecessionCone | None, Any]:
         """Their cone and its constraints."""
         X, y, m = self.arrays
         few = Blocks(Dense(np.asfortranarray(X)), y, m, None, None)
@@ -200,7 +200,7 @@ def _both(a: list[Any], b: list[Any]) -> list[Any]:
     return [None if x is None else np.concatenate([x, y]) for x, y in zip(a, b, strict=True)]
 
 
-def find_cone_in_stream(objective: Objective, theta: ndarray | None = None) -> tuple[Cone | None, Any]:
+def find_cone_in_stream(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
     """The recession cone of an objective over a stream, None where its maximum is finite, and constraints of some rows
     that have the same cone.
 
@@ -217,8 +217,8 @@ def find_cone_in_stream(objective: Objective, theta: ndarray | None = None) -> t
     ManyBoundsError
         More rows bound the cone than may be held.
     """
-    spanning = expandable(objective.blocks).sum(lambda X, y, m, *_: Spanning([X.toarray(), y, m]))
-    held = Held(objective, spanning.arrays)
+    spanning = expandable(objective.blocks).sum(lambda X, y, m, *_: SpanningRows([X.toarray(), y, m]))
+    held = ActiveRows(objective, spanning.arrays)
     if theta is not None and np.isfinite(theta).all():
         M = directions(held.arrays[0]).M
         held.add(_looked_at(objective, theta[:, None], M, ZERO, False).farthest.arrays)
@@ -246,7 +246,7 @@ def find_cone_in_stream(objective: Objective, theta: ndarray | None = None) -> t
     raise UndecidedError("whether the response is separated is undecided")
 
 
-def _looked_at(objective: Objective, basis: ndarray, M: ndarray, noise: float, bounds: bool) -> Looked:
+def _looked_at(objective: Objective, basis: ndarray, M: ndarray, noise: float, bounds: bool) -> PassResult:
     """The rows that object most to the first column of a basis (p, r), and those that bound the cone it is inside."""
     blocks = expandable(objective.blocks)
     wide = objective.likelihood.n_eta + 1
@@ -256,7 +256,7 @@ def _looked_at(objective: Objective, basis: ndarray, M: ndarray, noise: float, b
     return blocks.sum(partial(_look, D, T, noise * size, bounds))
 
 
-def _look(D: ndarray, T: ndarray, noise: ndarray, bounds: bool, X, y, m, *_: Any) -> Looked:
+def _look(D: ndarray, T: ndarray, noise: ndarray, bounds: bool, X, y, m, *_: Any) -> PassResult:
     """Of one block: what each direction D (k, q, r) takes from each outcome, beside one that was seen.
 
     `noise` (q, r) is the rounding of that for a row x of length one, which is that of x'T.
@@ -273,11 +273,11 @@ def _look(D: ndarray, T: ndarray, noise: ndarray, bounds: bool, X, y, m, *_: Any
     gain = np.where(seen, -np.abs(gain), gain)  # of two that were seen neither may become less likely
     objecting = moved & (gain <= 1.0)
     worst = np.where(moved, -gain, -np.inf).max(axis=1)  # what no direction moves comes last
-    farthest = Farthest(worst, [A, y, m], int(objecting.any(axis=1).sum()))
+    farthest = ViolatedRows(worst, [A, y, m], int(objecting.any(axis=1).sum()))
     if not bounds:
-        return Looked(farthest, None)
+        return PassResult(farthest, None)
     sure = moved & ~objecting
-    return Looked(farthest, Bounds(lost[sure], np.nonzero(sure)[0], [A, y, m]))
+    return PassResult(farthest, FacetRows(lost[sure], np.nonzero(sure)[0], [A, y, m]))
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ class _Counts(Summed):
     open: int
 
 
-def ruled_out_in_stream(objective: Objective, cone: Cone) -> RuledOut:
+def ruled_out_in_stream(objective: Objective, cone: RecessionCone) -> RuledOut:
     """What a cone rules out, counted in a pass."""
     K = objective.likelihood.n_eta + 1
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.likelihood.objective import Evaluation, Factor
+from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
 from glmclf.inference.covariance.influence import Influences, influence
 from glmclf.inference.covariance.leverage import Leverages
 from glmclf.inference.covariance.types import Context
@@ -19,7 +19,7 @@ ROUNDED_PIVOT = 1e-10  # of a constraint's largest coefficient: less is rounding
 
 def root_within(Q: ndarray, information: ndarray) -> ndarray:
     """T (p, d) with T T' = Q (Q'IQ)^-1 Q', the covariance of theta = origin + Q eta."""
-    return Q @ Factor(Q.T @ information @ Q).root if Q.shape[1] else np.zeros(Q.shape)
+    return Q @ CholeskyFactor(Q.T @ information @ Q).root if Q.shape[1] else np.zeros(Q.shape)
 
 
 def free_directions(R: ndarray) -> ndarray:

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from glmclf import registry
 from glmclf.core.design.columns import expandable, rows_at_once
-from glmclf.core.likelihood.objective import Evaluation, Factor, Objective
+from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.leverage import LeverageRule, Leverages
 
@@ -199,7 +199,7 @@ class Context(ScoreSums):
         """Inverse expected information."""
         if self.objective.canonical:
             return self.bread
-        T = Factor(self.objective(self.theta, True).information).root
+        T = CholeskyFactor(self.objective(self.theta, True).information).root
         return T @ T.T
 
     def sandwich(self, meat: ndarray) -> ndarray:

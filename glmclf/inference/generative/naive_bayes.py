@@ -20,7 +20,15 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import gammaln, xlogy
 
-from glmclf.core.naive_bayes.families import Fitted, FittedGaussian, FittedTable, Gaussian, Logs, Squares, Sums
+from glmclf.core.naive_bayes.families import (
+    ClassLogs,
+    ClassSquares,
+    ClassSums,
+    Fitted,
+    FittedGaussian,
+    FittedTable,
+    Gaussian,
+)
 from glmclf.core.naive_bayes.family import LOG_2PI
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.core.numerics import special as gammas
@@ -304,7 +312,7 @@ def _kept(log_density: ndarray, missing: ndarray, undefined: ndarray) -> ndarray
     return np.where(missing, 0.0, np.where(undefined, np.nan, log_density))
 
 
-def _gaussian_without(f: Any, s: Squares, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
+def _gaussian_without(f: Any, s: ClassSquares, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
     x = v[:, None] if v.ndim == 1 else v
     n, r = s.n[y], removed[:, None]
     d, rest = x - s.mean[y], n - r
@@ -332,7 +340,7 @@ def _pooled_without(s: Any, v: ndarray, y: ndarray, removed: ndarray) -> ndarray
     return out
 
 
-def _table_without(f: Any, s: Sums, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
+def _table_without(f: Any, s: ClassSums, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
     codes = f.family.codes(v)
     cell, n = f.cells[y, codes], f.n[y, 0]
     left = np.where(cell - removed > ROUNDED_SHARE_OF_SQUARES * cell, cell - removed, 0.0)
@@ -340,7 +348,7 @@ def _table_without(f: Any, s: Sums, v: ndarray, y: ndarray, removed: ndarray) ->
     return _kept(np.log(left / (n - removed)), codes < 0, undefined)
 
 
-def _multinomial_without(f: Any, s: Sums, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
+def _multinomial_without(f: Any, s: ClassSums, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
     missing = np.isnan(v).any(axis=1)
     x = np.where(missing[:, None], 0.0, v)
     m, r = x.sum(axis=1), removed[:, None]
@@ -351,26 +359,26 @@ def _multinomial_without(f: Any, s: Sums, v: ndarray, y: ndarray, removed: ndarr
     return _kept(log_density, missing, (m > 0) & (total <= ROUNDED_SHARE_OF_SQUARES * f.n[y, 0]))
 
 
-def _mean_without(s: Sums, x: ndarray, y: ndarray, removed: ndarray) -> tuple[ndarray, ndarray]:
+def _mean_without(s: ClassSums, x: ndarray, y: ndarray, removed: ndarray) -> tuple[ndarray, ndarray]:
     """Mean of the class without the row, and the weight that is left."""
     total, rest = s.sums[y, 0], s.n[y] - removed
     left = total - removed * x
     return np.where(left > ROUNDED_SHARE_OF_SQUARES * total, left, 0.0) / rest, rest
 
 
-def _poisson_without(f: Any, s: Sums, x: ndarray, y: ndarray, removed: ndarray) -> ndarray:
+def _poisson_without(f: Any, s: ClassSums, x: ndarray, y: ndarray, removed: ndarray) -> ndarray:
     mean, rest = _mean_without(s, x, y, removed)
     positive = gammas.stirling(x) - np.log(x) + x * gammas.log_excess(mean, x)
     positive = np.where(mean > 0, positive, -np.inf)
     return _kept(np.where(x > 0, positive, -mean), np.isnan(x), rest <= 0)
 
 
-def _exponential_without(f: Any, s: Sums, x: ndarray, y: ndarray, removed: ndarray) -> ndarray:
+def _exponential_without(f: Any, s: ClassSums, x: ndarray, y: ndarray, removed: ndarray) -> ndarray:
     mean, rest = _mean_without(s, x, y, removed)
     return _kept(-np.log(mean) - x / mean, np.isnan(x), (rest <= 0) | (mean <= 0))
 
 
-def _gamma_without(f: Any, s: Logs, x: ndarray, y: ndarray, removed: ndarray) -> ndarray:
+def _gamma_without(f: Any, s: ClassLogs, x: ndarray, y: ndarray, removed: ndarray) -> ndarray:
     """The excess without the row, by the merge of the statistics backwards."""
     rest = s.n[y] - removed
     mean = s.mean[y] - (x - s.mean[y]) * removed / rest

@@ -9,7 +9,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import cho_solve
 
-from glmclf.core.likelihood.objective import Factor
+from glmclf.core.likelihood.objective import CholeskyFactor
 from glmclf.inference.hypotheses.wald import quadratic_form
 
 TYPES = (3, 2, 1)
@@ -119,7 +119,7 @@ def wald_statistic(theta: ndarray, V: ndarray, tested: ndarray, absent: ndarray)
         # refused here where it is singular: what elimination leaves of that is rounding, which looks like a variance
         quadratic_form(theta[both], V[np.ix_(both, both)])
         cross = V[np.ix_(absent, tested)]
-        B = Factor(V[np.ix_(absent, absent)])
+        B = CholeskyFactor(V[np.ix_(absent, absent)])
         solved = B.scale[:, None] * cho_solve((B.L, True), B.scale[:, None] * cross)
         d, C = d - solved.T @ theta[absent], C - cross.T @ solved
     return quadratic_form(d, 0.5 * (C + C.T))

@@ -9,7 +9,7 @@ from numpy import ndarray
 from scipy.linalg import cho_solve
 from scipy.special import chdtrc
 
-from glmclf.core.likelihood.objective import Factor
+from glmclf.core.likelihood.objective import CholeskyFactor
 from glmclf.inference.hypotheses.records import ScoreTest
 from glmclf.inference.hypotheses.wald import quadratic_form
 
@@ -50,7 +50,7 @@ def score_test(score: ndarray, information: ndarray, tested: ndarray, meat: ndar
     others = np.setdiff1d(np.arange(len(score)), tested)
     s, C = score[tested], information[np.ix_(tested, tested)]
     if len(others):
-        A = Factor(information[np.ix_(others, others)])
+        A = CholeskyFactor(information[np.ix_(others, others)])
         cross = information[np.ix_(others, tested)]
         solved = A.scale[:, None] * cho_solve((A.L, True), A.scale[:, None] * cross)
         s = s - solved.T @ score[others]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.naive_bayes.families import Sums
+from glmclf.core.naive_bayes.families import ClassSums
 from glmclf.data.reading.features import Feature
 from glmclf.inference.hypotheses import wald
 from glmclf.results.comparison.comparability import (
@@ -187,7 +187,7 @@ def _close(u: ndarray, v: ndarray) -> bool:
     return np.shape(u) == np.shape(v) and np.allclose(u, v, rtol=1e-9, atol=1e-12 * float(np.abs(u).max(initial=0.0)))
 
 
-def _margin(feature: Feature, statistics: Sums, part: Feature) -> ndarray:
+def _margin(feature: Feature, statistics: ClassSums, part: Feature) -> ndarray:
     """Counts (K, cells) of a table summed to the cells of a part of it; empty where that lacks one."""
     at = [_pieces(feature).index(name) for name in _pieces(part)]
     place = {cell: j for j, cell in enumerate(_cells(part))}

@@ -16,7 +16,7 @@ from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.aliasing import columns_kept, wide
 from glmclf.core.fit.estimate import into_basis
 from glmclf.core.fit.rank import triangular_factor
-from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, Spread
+from glmclf.core.penalised.problem import LazyCovariance, PenalisedEstimate, Penalty
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.residuals import multinomial as level_residuals
@@ -45,7 +45,7 @@ class SpreadCovariance(Covariance):
     """The covariance of all p parameters from that of an estimate, which has `places` among them, when it is first
     asked for."""
 
-    def __init__(self, name: str, description: str, spread: Spread, places: ndarray | None, p: int):
+    def __init__(self, name: str, description: str, spread: LazyCovariance, places: ndarray | None, p: int):
         super().__init__(name, np.zeros((0, 0)), description)
         del self.__dict__["matrix"]
         self.__dict__["form"] = partial(_of_parameters, spread, places, p)
@@ -60,7 +60,7 @@ class SpreadCovariance(Covariance):
         return found
 
 
-def _of_parameters(spread: Spread, places: ndarray | None, p: int) -> ndarray:
+def _of_parameters(spread: LazyCovariance, places: ndarray | None, p: int) -> ndarray:
     assert spread.parameters is not None
     return spread.parameters if places is None else wide(spread.parameters, places, p)
 

@@ -21,7 +21,7 @@ from glmclf.core.fit.estimate import from_basis, into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies_in, independent, roundings, triangular_factor
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
-from glmclf.core.likelihood.objective import Factor
+from glmclf.core.likelihood.objective import CholeskyFactor
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance.influence import Influences, influence, of_patterns
@@ -498,7 +498,7 @@ class RegressionResults(
         if self._basis is None and len(kept):
             lost, information = self._flat_columns(np.setdiff1d(everything, columns)), self._fit.evaluation.information
             shift = information[np.ix_(kept, lost)] @ self._theta[lost]
-            start = start + Factor(information[np.ix_(kept, kept)]).solve(shift)
+            start = start + CholeskyFactor(information[np.ix_(kept, kept)]).solve(shift)
         return self.model._maximum(columns, start)
 
     def _lr_statistic(self, c: TermComparison) -> float:

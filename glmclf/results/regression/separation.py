@@ -12,7 +12,7 @@ from numpy import ndarray
 from glmclf.errors import DataWarning, warn
 
 if TYPE_CHECKING:
-    from glmclf.core.separation.cone import Cone
+    from glmclf.core.separation.cone import RecessionCone
 
 SHOWN = 8
 LARGEST = 1000  # numbers of facets that a file keeps
@@ -122,9 +122,9 @@ def spelled(label: Any) -> str:
     return f'"{label[1]}" of {label[0]!r}' if isinstance(label, tuple) else f'"{label}"'
 
 
-def signs_of_rows(cone: Cone, R: ndarray) -> tuple[ndarray, ndarray]:
-    """Signs of R d over the cone as `Cone.sign_of`, and rows of R of which a cone that was loaded without its facets
-    cannot say: NaN."""
+def signs_of_rows(cone: RecessionCone, R: ndarray) -> tuple[ndarray, ndarray]:
+    """Signs of R d over the cone as `RecessionCone.sign_of`, and rows of R of which a cone that was loaded without its
+    facets cannot say: NaN."""
     unknown = np.zeros(len(R), dtype=bool)
     if len(cone.facets) or cone.basis.shape[1] == 1:
         return cone.sign_of(R), unknown
@@ -146,7 +146,7 @@ def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
         )
 
 
-def separation_report(model: Any, cone: Cone, signs: ndarray, gone: Any) -> Separation:
+def separation_report(model: Any, cone: RecessionCone, signs: ndarray, gone: Any) -> Separation:
     """The cone in the terms of a model; `signs` are those of its parameters, of which its words show the first SHOWN;
     `gone` are the outcomes of its rows that it rules out, (n, K) bool, or what stands for those of a stream."""
     n = len(model._rows)
@@ -163,14 +163,14 @@ def separation_of(model: Any, found: Any) -> Separation | None:
     return None if gone is None else separation_report(model, found.cone, found.cone.signs, gone)
 
 
-def renamed(found: Separation, model: Any, cone: Cone) -> Separation:
+def renamed(found: Separation, model: Any, cone: RecessionCone) -> Separation:
     """The same separation in the terms of another model of the same response, without labels of rows if it has none."""
     directions, direction = _by_name(model, cone, cone.signs)
     rows = None if model._rows_ is None else found.rows
     return replace(found, directions=directions, direction=direction, rows=rows)
 
 
-def _by_name(model: Any, cone: Cone, signs: Any) -> tuple[pd.Series, pd.Series]:
+def _by_name(model: Any, cone: RecessionCone, signs: Any) -> tuple[pd.Series, pd.Series]:
     index = model._param_index
     signs = pd.Series(signs, index=index)
     directions = signs[(signs != 0).to_numpy()].map(lambda s: np.nan if np.isnan(s) else s * np.inf)
@@ -178,7 +178,7 @@ def _by_name(model: Any, cone: Cone, signs: Any) -> tuple[pd.Series, pd.Series]:
     return directions, pd.Series(cone.direction / (largest if largest > 0 else 1.0), index=index)
 
 
-def as_dict(found: Separation, cone: Cone) -> dict[str, Any]:
+def as_dict(found: Separation, cone: RecessionCone) -> dict[str, Any]:
     """What a file keeps of a separation: the cone, and of the rows their number.
 
     The facets of the cone come from rows of the design. Many are neither kilobytes nor no data: then the file has none,
@@ -189,12 +189,12 @@ def as_dict(found: Separation, cone: Cone) -> dict[str, Any]:
     return kept | {"basis": cone.basis, "facets": facets, "signs": cone.signs, "noise": cone.noise}
 
 
-def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Cone]:
+def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, RecessionCone]:
     """What `as_dict` kept."""
-    from glmclf.core.separation.cone import Cone
+    from glmclf.core.separation.cone import RecessionCone
 
     basis, facets = (np.array(stored[name], dtype=float) for name in ("basis", "facets"))
-    cone = Cone(basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool), float(stored["noise"]))
+    cone = RecessionCone(basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool), float(stored["noise"]))
     cone.__dict__["signs"] = np.array(stored["signs"], dtype=float)
     kept = (stored["n_rows"], stored["n"], stored["response"])
     return Separation(stored["kind"], *_by_name(model, cone, cone.signs), None, *kept), cone

@@ -24,7 +24,7 @@ from glmclf.core.fit.solvers.loop import (
     Fit,
     longest_step,
 )
-from glmclf.core.likelihood.objective import Factor
+from glmclf.core.likelihood.objective import CholeskyFactor
 
 ZERO = 1e-13  # share of the largest entry that is 0
 MEMORY = 60  # steps remembered
@@ -56,7 +56,7 @@ class Kronecker:
         self.W, self.G = W, G
         w, self.U = eigh(W)
         total = G if ridge is None else G + np.diag(ridge)
-        self.V = Factor(total).root
+        self.V = CholeskyFactor(total).root
         g = np.ones(len(G))
         if ridge is not None:
             g, turn = eigh(self.V.T @ G @ self.V)
@@ -72,14 +72,14 @@ class Kronecker:
     @property
     def rcond(self) -> float:
         """Reciprocal condition of W (x) G, scaled by its diagonal."""
-        return Factor(self.W).rcond * Factor(self.G).rcond
+        return CholeskyFactor(self.W).rcond * CholeskyFactor(self.G).rcond
 
     def toarray(self) -> ndarray:
         """W (x) G."""
         return np.kron(self.W, self.G)
 
 
-class Part:
+class KroneckerPart:
     """The part of W (x) G that is of some parameters, as a metric in which the others stay where they are.
 
     Parameters
@@ -95,7 +95,7 @@ class Part:
 
     def __init__(self, W: ndarray, G: ndarray, places: ndarray):
         self.places, (i, j) = places, np.divmod(places, len(G))
-        self.factor = Factor(W[np.ix_(i, i)] * G[np.ix_(j, j)])
+        self.factor = CholeskyFactor(W[np.ix_(i, i)] * G[np.ix_(j, j)])
 
     def solve(self, b: ndarray) -> ndarray:
         """The inverse times b, 0 for the others."""
@@ -112,7 +112,7 @@ def lbfgs(objective, start: ndarray, metric, *, maxiter: int, tol: float, callba
     objective : MultinomialObjective or Ridge
         Has `gradient`.
     start : (p,) ndarray
-    metric : Kronecker, Part or Factor
+    metric : Kronecker, KroneckerPart or CholeskyFactor
         ``metric.solve(s)`` is a step: the inverse of an approximate information.
     maxiter : int
     tol : float

@@ -19,7 +19,7 @@ from glmclf.core.fit.solvers.loop import (
     longest_step,
     stands_still,
 )
-from glmclf.core.likelihood.objective import Evaluation, Factor
+from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
 
 TOL = 1e-26  # squared decrement times p/n: quasi-scoring ends linearly, so that its last step leaves a share of it
 FLOOR = 1e-10  # a squared decrement below this that has not fallen for PATIENCE steps is rounding
@@ -41,9 +41,9 @@ class Point:
     information: ndarray
 
     @cached_property
-    def factor(self) -> Factor:
+    def factor(self) -> CholeskyFactor:
         """The information, factorised."""
-        return Factor(self.information)
+        return CholeskyFactor(self.information)
 
     @cached_property
     def step(self) -> ndarray:

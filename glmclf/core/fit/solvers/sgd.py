@@ -11,7 +11,7 @@ from scipy.linalg import block_diag
 
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.solvers.newton import newton
-from glmclf.core.likelihood.objective import Factor, Objective
+from glmclf.core.likelihood.objective import CholeskyFactor, Objective
 
 BATCH = 32
 STEPS = 5_000  # of a pass over large data
@@ -139,11 +139,11 @@ def _preconditioner(objective: Objective, opening, k: int, q: int) -> list[ndarr
     scale = np.sqrt(objective.unit * count)
     blocks = [opening.information[j * k : (j + 1) * k, j * k : (j + 1) * k] for j in range(q)]
     try:
-        return [scale * Factor(block).root for block in blocks]
+        return [scale * CholeskyFactor(block).root for block in blocks]
     except np.linalg.LinAlgError:
         one = np.ones(1)
         gram = objective.blocks.sum(lambda X, y, m, o, w: X.gram(0.25 * (one.repeat(X.shape[0]) if w is None else w)))
-        return [scale * Factor(gram).root] * q
+        return [scale * CholeskyFactor(gram).root] * q
 
 
 def _within_reach(x: ndarray, change: ndarray) -> ndarray:
