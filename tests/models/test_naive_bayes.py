@@ -510,11 +510,31 @@ def test_wald_test_of_counts_is_of_their_shares():
 
 
 # ----------------------------------------------------------------------------------------------- robust covariances
+def influences(fit, values, y):
+    """N times the derivative of the coefficients in the weight of each row, from that of each family's parameters."""
+    arrays = [v[:] for v in fit.packed(values)]
+    own, out = np.zeros((len(y), fit.M)), np.zeros((len(y), fit.K - 1, fit.M))
+    own[:, 0] = (fit.n / fit.prior_counts)[y]
+    for (fitted, span), v in zip(fit._spans(), arrays, strict=True):
+        psi = fitted.influence(v, y) * (fit.n / fitted.n[y])[..., None]
+        own[:, 0] += psi[..., 0].sum(axis=1)
+        own[:, span] = psi[..., 1:].reshape(len(y), -1)
+    for k in range(1, fit.K):
+        out[:, k - 1] = np.where((y == k)[:, None], own, np.where((y == 0)[:, None], -own, 0.0))
+    for (fitted, span), v in zip(fit._spans(), arrays, strict=True):
+        if (shared := fitted.shared_influence(v, y)) is not None:
+            z, directions = shared
+            out[..., 0] += fit.n * (z @ directions[..., 0].T)
+            out[..., span] += fit.n * (z[:, None, :, None] * directions[..., 1:]).reshape(len(y), fit.K - 1, -1)
+    return out.reshape(len(y), -1)
+
+
 @pytest.mark.parametrize("pooled", [False, True])
 def test_robust_covariance_is_that_of_the_influences(pooled):
     res = fit_every(cov_type="HC0", smoothing=0.5, pooled=pooled)
     r = res.model._rows
-    V = res._fit.meat(r.X.values, r.y) / res.nobs**2
+    psi = influences(res._fit, r.X.values, r.y)
+    V = psi.T @ psi / res.nobs**2
     scale = np.sqrt(np.outer(np.diag(V), np.diag(V)))
     np.testing.assert_allclose(res.discriminant.cov_params() / scale, V / scale, atol=1e-7)  # v is far from 0
 

@@ -14,7 +14,7 @@ from glmclf.inference.covariance.influence import Influences, influence
 from glmclf.inference.covariance.leverage import Leverages
 from glmclf.inference.covariance.types import Context
 
-ROUNDED_PIVOT = 1e-10  # of a constraint's largest coefficient: less is rounding
+ROUNDED_PIVOT = 1e-10  # share of a constraint's largest coefficient below which a pivot is rounding
 
 
 def root_within(Q: ndarray, information: ndarray) -> ndarray:
@@ -58,13 +58,13 @@ def free_form(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def _square(T: ndarray) -> ndarray:
-    """The same with columns of zeros."""
+    """Pad a root with columns of zeros to a square matrix."""
     return np.hstack([T, np.zeros((len(T), len(T) - T.shape[1]))])
 
 
 @dataclass(frozen=True)
 class ConstrainedContext(Context):
-    """What a covariance type may use of a constrained estimate.
+    """Ingredients of the covariance types for a constrained estimate: bread, scores and leverages.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class ConstrainedContext(Context):
 
     @property
     def size(self) -> int:
-        """How many parameters are free."""
+        """Number of free parameters."""
         return self.Q.shape[1]
 
     @cached_property
@@ -93,7 +93,7 @@ class ConstrainedContext(Context):
         return T @ T.T
 
     def leverages(self, cov_type: str) -> Leverages:
-        """Leverages of the directions left free."""
+        """Leverages of the rows on the directions left free."""
         e = self.evaluation if self.objective.canonical else self.objective(self.theta, True)
         root = _square(root_within(self.Q, e.information))
         return Leverages(cov_type, self.objective, self.theta, root, self.frequency, self.size, self.nobs)

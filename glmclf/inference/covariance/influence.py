@@ -11,17 +11,17 @@ from glmclf.core.likelihood.objective import Evaluation, Objective
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 
-MAX_ENTRIES = 2**21  # of the largest temporary array
-LEVERAGE_ONE = 1e-10  # one minus a leverage that is one to rounding
+MAX_ENTRIES = 2**21  # entries of the largest temporary array
+LEVERAGE_ONE = 1e-10  # one minus a leverage, below which the leverage is one up to rounding
 
 
 def instead(n: float, p: int) -> str:
-    """The `cov_type` to use where leverages or refits have none: the sandwich of n/(n-p), where that exists."""
+    """The `cov_type` to use where leverages or refits give none: the sandwich of n/(n-p), where that exists."""
     return "HC1" if n > p else "nonrobust"
 
 
 class Influences(NamedTuple):
-    """What `influence` finds of each row.
+    """Leverage, Cook's distance and one-step change of the estimate of each row, as `influence` finds them.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Influences(NamedTuple):
 
 
 class RowsError(Exception):
-    """What a covariance cannot do because of some rows.
+    """Error of a covariance that some rows make impossible.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def first_rows(pattern: ndarray) -> ndarray:
 
 
 def of_patterns(objective: Objective, pattern: ndarray) -> Objective:
-    """The objective of rows added up by pattern: each stands for all its observations, with their weights.
+    """The objective of rows added up by covariate pattern: each row stands for all observations of its pattern.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ LeverageRule = Callable[[Leverages], Callable[[ndarray], ndarray]]
 
 @dataclass(frozen=True)
 class _Meat:
-    """Outer products of scores, rows, and the places of those of leverage one; + is of more rows."""
+    """Outer products of scores, number of rows, and the places of rows of leverage one; + adds more rows."""
 
     total: ndarray
     n: int
@@ -138,7 +138,7 @@ class _Meat:
 
 
 def _divided(u: ndarray, W: ndarray, G: ndarray, delta: Callable[[ndarray], ndarray]) -> tuple[ndarray, ndarray]:
-    """(I - W G)^-c u with c = delta(h)/2, and which rows have leverage one.
+    """(I - W G)^-c u with c = delta(h)/2, and a mask of the rows of leverage one.
 
     (I - W G)^-c = I + W^(1/2) f(H) W^(1/2) G with H = W^(1/2) G W^(1/2) and f(x) = ((1 - x)^-c - 1)/x.
     """

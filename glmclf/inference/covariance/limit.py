@@ -17,7 +17,7 @@ from glmclf.inference.covariance.types import Context, ScoreSums
 
 @dataclass(frozen=True)
 class LimitContext(Context):
-    """What a covariance type may use of a limit estimate.
+    """Ingredients of the covariance types for the limit estimate of a separated fit.
 
     Rows that are decided have no score, but they are observations, as they are in a fit whose coefficients are large.
 
@@ -39,7 +39,7 @@ class LimitContext(Context):
 
     @property
     def size(self) -> int:
-        """How many parameters."""
+        """Number of parameters, the infinite ones counted."""
         return self.parameters
 
     def scores_of(self, X, y, m, offset, weights) -> tuple[ndarray, ndarray | None]:

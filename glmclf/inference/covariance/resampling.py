@@ -41,17 +41,17 @@ class Replications:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """How many have no estimate, by reason: it is infinite, not unique, or was not reached."""
+        """Number of replications without an estimate, by reason: it is infinite, not unique, or was not reached."""
         return {reason: self.reasons.count(reason) for reason in REASONS if reason in self.reasons}
 
     @property
     def words(self) -> str:
-        """What was left out."""
+        """Numbers of replications left out and their reasons, for a sentence."""
         return ", ".join(f"{n} {reason}" for reason, n in self.left_out.items())
 
 
 def drawn(n: int, times: ndarray | None, codes: ndarray | None, generator: np.random.Generator) -> ndarray:
-    """How often each of n rows is drawn: observations (`times` of each row), or whole clusters, with replacement.
+    """Number of times each of n rows is drawn: observations (`times` of each), or whole clusters, with replacement.
 
     A table with frequency weights and its expanded rows are drawn alike.
     """

@@ -44,15 +44,16 @@ class Covariance:
     options: dict[str, Any] = field(default_factory=dict)
 
     def rank(self, centred: bool) -> float:
-        """The most that the rank of the matrix can be: of sums over clusters that are or are not `centred`, that is add
-        up to 0, or of replications."""
+        """Upper bound of the rank of the covariance matrix, by the number of clusters or replications; sums over
+        clusters
+        that are `centred`, that is add up to 0, have one less."""
         if self.name == "bootstrap":
             return self.options.get("used", np.inf) - 1
         return self.clusters[0] - centred if len(self.clusters) == 1 else np.inf
 
     @classmethod
     def of(cls, stored: dict[str, Any]) -> tuple[Covariance, list[str]]:
-        """A covariance and the names of its groupings, from a file."""
+        """Read a covariance and the names of its groupings from what a file holds."""
         V = np.array(stored["matrix"], dtype=float)
         V = V if V.ndim == 2 else np.zeros((0, 0))
         clusters, options = tuple(stored["clusters"]), stored.get("options", {})
@@ -101,12 +102,12 @@ class CovarianceType:
 
     @property
     def of_regressions(self) -> bool:
-        """Whether generative models do not have it: it takes leverages, or refits."""
+        """Whether regressions alone have this covariance: it takes leverages, or refits."""
         return self.leverage is not None or self.kind == "refits"
 
 
 class ScoreSums:
-    """The sums over rows that covariances are made of, from the scores (or influences) of a block's rows.
+    """Sums over rows of which covariances are made, from the scores (or influences) of a block's rows.
 
     Subclasses say which `blocks` there are, and of each the scores and weights of its rows.
     """
@@ -120,7 +121,7 @@ class ScoreSums:
         raise NotImplementedError
 
     def sum_of_outer_scores(self) -> ndarray:
-        """sum_i s_i s_i' over observations."""
+        """Sum of outer products of scores, sum_i s_i s_i' over observations."""
 
         def part(*block: Any) -> ndarray:
             S, w = self.scores_of(*block)
@@ -140,7 +141,7 @@ class ScoreSums:
         return np.concatenate(parts)
 
     def sum_of_outer_cluster_scores(self, codes: Any, n_clusters: int) -> ndarray:
-        """sum_g (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` (n,) numbers the clusters from 0."""
+        """Sum over clusters g of (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` (n,) numbers the clusters from 0."""
 
         def part(*block: Any) -> ndarray:
             *own, codes = block
@@ -152,13 +153,13 @@ class ScoreSums:
         return S.T @ S
 
     def _beside(self, codes: Any) -> Blocks:
-        """The blocks with one more array."""
+        """Blocks of the rows with one more array beside them."""
         return self.blocks.beside(codes)
 
 
 @dataclass(frozen=True)
 class Context(ScoreSums):
-    """What a covariance type may use.
+    """Ingredients of the covariance types for a maximum likelihood estimate: objective, bread and scores.
 
     Attributes
     ----------
@@ -181,7 +182,7 @@ class Context(ScoreSums):
 
     @property
     def size(self) -> int:
-        """How many parameters."""
+        """Number of parameters."""
         return len(self.theta)
 
     @cached_property
@@ -251,7 +252,7 @@ class Context(ScoreSums):
 
 @dataclass(frozen=True)
 class InfluenceContext(ScoreSums):
-    """What a covariance type may use of an estimate in closed form, through the influence of its rows.
+    """Ingredients of the covariance types for an estimate in closed form, through the influence of its rows.
 
     Attributes
     ----------
@@ -286,11 +287,11 @@ class InfluenceContext(ScoreSums):
 
     @property
     def expected_bread(self) -> ndarray:
-        """The same: at the estimate of a full exponential family both informations agree."""
+        """The model-based covariance: at the estimate of a full exponential family both informations agree."""
         return self.model_based()
 
     def sandwich(self, meat: ndarray) -> ndarray:
-        """Influences are on the estimate itself: only their scale is left to undo."""
+        """Sandwich covariance of influences: as they are on the estimate itself, only their scale is undone."""
         return meat / self.total**2
 
     def scores_of(self, *block: Any) -> tuple[ndarray, ndarray | None]:
@@ -303,7 +304,7 @@ class InfluenceContext(ScoreSums):
 
 
 def small_sample(ctx: Context | InfluenceContext) -> float:
-    """n / (n - p)."""
+    """Small-sample factor n / (n - p)."""
     _check_size(ctx, "the factor n/(n-p)")
     return ctx.nobs / (ctx.nobs - ctx.size)
 
@@ -362,7 +363,7 @@ def _hc0(ctx: Context | InfluenceContext) -> ndarray:
 
 
 def _hc1(ctx: Context | InfluenceContext) -> ndarray:
-    """n/(n-p) times HC0."""
+    """HC0 times n/(n-p)."""
     return small_sample(ctx) * _hc0(ctx)
 
 
@@ -461,7 +462,7 @@ def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed: Any = Non
 
 
 def _whole_seed(seed: Any) -> int:
-    """A whole number that stands for a seed of any kind, so that it can be kept; of a Generator its next one."""
+    """A whole number that stands for a seed of any kind, so that it can be kept; for a Generator the next it draws."""
     if seed is None:
         seed = np.random.SeedSequence()
     if isinstance(seed, np.random.SeedSequence) and not seed.spawn_key:

@@ -33,7 +33,7 @@ def enumerated(words: Iterable[str], last: str = "and", quote: str = '"') -> str
 
 
 def for_generative(entry: CovarianceType) -> bool:
-    """Whether LDA, QDA and NaiveBayes have it, beside those from the information."""
+    """Whether LDA, QDA and NaiveBayes have a covariance type, beside the types from the information."""
     return entry.kind != "model" and not entry.of_regressions
 
 

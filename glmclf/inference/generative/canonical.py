@@ -98,7 +98,7 @@ def _signs(standardised: ndarray) -> ndarray:
 
 
 def _sequential(sep: WhitenedMeans) -> tuple[ChiSquareTest, ...]:
-    """Bartlett's tests of the functions after the first r."""
+    """Bartlett's tests of the discriminant functions after the first r, for each r."""
     p, K = sep.moments.p, sep.moments.K
     factor = sep.moments.n - 1 - (p + K) / 2
     terms = np.log1p(sep.eigenvalues)

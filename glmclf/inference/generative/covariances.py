@@ -14,7 +14,7 @@ from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.errors import EstimationError
 from glmclf.inference.hypotheses.records import ChiSquareTest, chi_square_test, f_tail
 
-SINGULAR_PIVOT = 1e-6  # in the factor of a scatter matrix scaled to unit diagonal: less is rounding
+SINGULAR_PIVOT = 1e-6  # pivot in the factor of a scatter matrix of unit diagonal, below which it is rounding
 
 
 def scatter_root(S: ndarray, df: float, what: str) -> ndarray:
@@ -38,7 +38,7 @@ def scatter_root(S: ndarray, df: float, what: str) -> ndarray:
 
 
 def class_roots(moments: ClassMoments, what: str, roots: Sequence[ndarray] | None = None) -> list[ndarray]:
-    """Factors of every class's own scatter."""
+    """Triangular factors of each class's own scatter matrix."""
     if roots is not None:
         return list(roots)
     if moments.scatter.ndim == 2:

@@ -19,7 +19,7 @@ from glmclf.inference.generative.covariances import scatter_root
 from glmclf.inference.generative.leave_one_out import LeaveOneOut
 from glmclf.inference.hypotheses.records import f_tail
 
-SATURATED_WEIGHT = 1e-12  # average weight of a chi-squared that is rounding
+SATURATED_WEIGHT = 1e-12  # average weight of the chi-squared variables below which it is rounding
 
 
 # ---------------------------------------------------------------------------------------------------- distances
@@ -159,7 +159,7 @@ def _typicality(g: Gaussian, distances: ndarray, width: int, y: ndarray | None =
 
 @dataclass(frozen=True)
 class ErrorCounts:
-    """Decisions by class.
+    """Counts of classification decisions by class, and the log score.
 
     Attributes
     ----------
@@ -394,7 +394,7 @@ def compare_conditional(statistic: float, information: ndarray, difference: ndar
 
 
 def conditional_penalty(information: ndarray, covariance: ndarray) -> float:
-    """tr(I_c V): the optimism of the conditional log-likelihood of a generative fit.
+    """Optimism tr(I_c V) of the conditional log-likelihood of a generative fit.
 
     The conditional AIC is -2 llf_conditional + 2 tr(I_c V), with V the covariance of the implied coefficients and I_c
     the information of the conditional model, in the same coordinates.

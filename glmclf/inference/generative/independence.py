@@ -1,4 +1,4 @@
-"""Do features depend on each other within classes? Likelihood ratio tests of every pair in every class.
+"""Likelihood ratio tests of the independence of features within classes, of every pair in every class.
 
 Tables (bernoulli, categorical): G^2 of the class's two-way table. Numbers: -n log(1 - r^2), the likelihood ratio of a
 bivariate normal against two normals. A number beside a table: the law of the number by level of the table against one
@@ -117,8 +117,8 @@ def _onehot(families: Sequence[Any], codes: Sequence[ndarray]) -> tuple[Any, nda
 
 
 def _of_tables(cells: ndarray, starts: ndarray) -> tuple[ndarray, ndarray]:
-    """G^2 of a table by others, side by side in `cells` (L, all levels), and degrees of freedom; empty levels do not
-    count."""
+    """G^2 of a table by other tables, side by side in `cells` (L, all levels), and degrees of freedom; empty levels do
+    not count."""
     own = np.add.reduceat(cells, starts, axis=1)  # margins of the rows that have both
     other = cells.sum(axis=0)
     n = own.sum(axis=0)
@@ -130,7 +130,7 @@ def _of_tables(cells: ndarray, starts: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def _of_numbers(families: Sequence[Family], levels: Any, X: ndarray) -> tuple[ndarray, ndarray]:
-    """Likelihood ratio of numbers (n, q) with a law a level of a table, weighted indicators (L, n), against one."""
+    """Likelihood ratio of numbers (n, q) with a law a level of a table, weighted indicators (L, n), against one law."""
     seen = ~np.isnan(X)
     filled = np.where(seen, X, 0.0)
     normal = np.array([f.name in ("gaussian", "gamma") for f in families])
@@ -177,7 +177,7 @@ def _correlations(X: ndarray, f: ndarray) -> ndarray:
 def joined(
     fit: NaiveBayesFit, values: Sequence[ndarray], y: ndarray, w: ndarray | None, first: int, second: int
 ) -> ndarray | None:
-    """log f(x_a, x_b) - log f(x_a) - log f(x_b) of each row and class if the pair is modelled jointly, (n, K).
+    """Change log f(x_a, x_b) - log f(x_a) - log f(x_b) of each row and class if the pair is modelled jointly, (n, K).
 
     Two tables become one joint table, two gaussian features a bivariate normal law; other pairs have none (None). 0 in
     rows that lack one of the two. None also where a class has no row with both.

@@ -24,7 +24,7 @@ MAX_NUMBERS_AT_A_TIME = 2_000_000  # numbers in the covariance matrices that are
 
 
 class Left(NamedTuple):
-    """The classes without the row, by row.
+    """Distances to the classes estimated without the row, by row.
 
     Attributes
     ----------
@@ -115,7 +115,8 @@ class LeaveOneOut:
         return log_softmax(self.log_joint(X, y, w))
 
     def _enough(self, y: ndarray) -> ndarray:
-        """Are there degrees of freedom for a covariance without the row? Weights that count nothing don't tell."""
+        """Whether degrees of freedom are left for a covariance without the row; weights that count nothing don't
+        tell."""
         g = self.gaussian
         if g.regularised or not self.frequency:
             return np.ones(len(y), dtype=bool)
@@ -123,7 +124,7 @@ class LeaveOneOut:
         return (df - 1 >= (g.p if g.kind == "full" else 1))[y]
 
     def _pooled(self, X: ndarray, y: ndarray, c: ndarray, removed: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """All distances change with the common covariance."""
+        """Distances without the row where the covariance is common: all of them change."""
         g, spread = self.gaussian, self.gaussian.dispersions[0]
         Z, M = _whitened(spread, X - g.centre), _whitened(spread, g.means - g.centre)
         D, n = Z - M[y], spread.n - removed
@@ -137,7 +138,7 @@ class LeaveOneOut:
         return distances * n[:, None], np.repeat(logdets[:, None], g.K, axis=1), share
 
     def _by_class(self, X: ndarray, y: ndarray, c: ndarray, removed: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """Only its own class changes."""
+        """Distances without the row where each class has a covariance: those to the row's own class change."""
         g = self.gaussian
         distances, logdets, share = self._unchanged(X)
         for k, spread in enumerate(g.dispersions):
@@ -154,7 +155,7 @@ class LeaveOneOut:
         return g.distances(X), logdets, np.ones(len(X))
 
     def _refactored(self, X: ndarray, y: ndarray, c: ndarray, removed: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """A covariance for each row, from the scatter without it."""
+        """Distances without the row by a covariance for each row, from the scatter without it."""
         g = self.gaussian
         distances, logdets, share = self._unchanged(X)
         step = max(1, MAX_NUMBERS_AT_A_TIME // g.p**2)

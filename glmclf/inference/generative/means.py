@@ -196,7 +196,7 @@ def _roy(eigenvalues: ndarray, p: int, q: int, v: float) -> FTest:
 # ----------------------------------------------------------------------------------------------- sets of features
 @dataclass(frozen=True)
 class FeatureTest:
-    """Do features J separate the classes when the other features are given?
+    """Test of whether features J separate the classes when the other features are given.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ MAX_NUMBERS_AT_A_TIME = 2_000_000  # numbers handled at a time
 # --------------------------------------------------------------------------------------------------------- parts
 @dataclass(frozen=True)
 class Parts:
-    """The implied logit in parts.
+    """The logit that a naive Bayes fit implies, in parts: the terms that each prior and each feature adds.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Parts:
 
     @property
     def E(self) -> int:
-        """Parts an equation."""
+        """Number of parts in each equation."""
         return 1 + sum(f.p * (1 + f.width) for f in self.fit.families)
 
     def _spans(self) -> Iterator[tuple[Fitted, slice]]:
@@ -72,7 +72,7 @@ class Parts:
         return [v - _centre(f, v) if isinstance(f, FittedGaussian) else v for f, v in zip(self.fit.features, values)]
 
     def own_influence(self, y: ndarray, values: Sequence[ndarray]) -> ndarray:
-        """N times the derivative of the parts of its own class in the weight of each row, (n, E); 0 of a log of 0."""
+        """N times the derivative of the parts of a row's own class in the row's weight, (n, E); 0 for a log of 0."""
         fit = self.fit
         phi = np.zeros((len(y), self.E))
         if fit.priors_free:
@@ -98,7 +98,7 @@ class Parts:
         return out.reshape(len(y), -1)
 
     def functions(self, values: Sequence[ndarray], priors_free: bool = True) -> ndarray:
-        """What the parts are multiplied by, (n, E): 1 and T of each feature, of a table [x = l]; 0 where missing."""
+        """Functions that multiply the parts, (n, E): 1 and T of each feature, [x = l] of a table; 0 where missing."""
         z = np.zeros((len(values[0]), self.E))
         z[:, 0] = priors_free
         for (f, span), v in zip(self._spans(), self._about(values)):
@@ -127,7 +127,8 @@ class Parts:
         return out
 
     def logit_functions(self, values: Sequence[Any]) -> ndarray:
-        """What the implied logit is linear in, (n, M): 1, then T of each feature, gaussian ones about their means."""
+        """Functions that the implied logit is linear in, (n, M): 1, T of each feature, gaussian ones about their
+        means."""
         z = self.functions([v[:] for v in self.fit.packed(values)])
         return np.hstack([np.ones((len(z), 1)), z[:, self._places[1]]])
 
@@ -143,7 +144,7 @@ class Parts:
         return np.hstack([np.zeros((len(z), 1)), z[:, self._places[1]]])
 
     def logit_influence(self, values: Sequence[Any], y: ndarray) -> ndarray:
-        """N times the derivative of its coefficients in the weight of each row, (n, (K-1) M)."""
+        """N times the derivative of the implied logit's coefficients in the weight of each row, (n, (K-1) M)."""
         psi = self.influence(y, [v[:] for v in self.fit.packed(values)])
         return self._added(psi.reshape(-1, self.E)).reshape(len(y), -1)
 
@@ -215,7 +216,7 @@ def _statistic_slopes(f: Fitted, v: ndarray, d: ndarray) -> ndarray:
 
 @dataclass(frozen=True)
 class PartsContext(InfluenceContext):
-    """Covariances of the parts.
+    """Ingredients of the covariances of the parts of an implied logit.
 
     A row of class k touches equation k alone, one of class 0 all equations alike: the sum of outer products is one gram
     a class, but for pooled variances, which every row moves.
@@ -236,7 +237,7 @@ class PartsContext(InfluenceContext):
         nobs: float,
         frequency: bool,
     ) -> PartsContext:
-        """Of a fit and its rows: features as it packs them, classes, weights."""
+        """Context of a fit and its rows: features as the fit packs them, classes, weights."""
         fit = parts.fit
         blocks = blocks.resized(int(np.clip(MAX_NUMBERS_AT_A_TIME // ((fit.K - 1) * parts.E), 128, 16_384)))
 
@@ -308,7 +309,7 @@ def log_joint_without(
 
 
 def _kept(log_density: ndarray, missing: ndarray, undefined: ndarray) -> ndarray:
-    """0 where the value is missing, NaN where there is no estimate."""
+    """Log densities, with 0 where the value is missing and NaN where there is no estimate."""
     return np.where(missing, 0.0, np.where(undefined, np.nan, log_density))
 
 
@@ -324,7 +325,7 @@ def _gaussian_without(f: Any, s: ClassSquares, v: ndarray, y: ndarray, removed: 
 
 
 def _pooled_without(s: Any, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
-    """All classes change with the common variance, (n, K)."""
+    """Log densities of gaussian features of a common variance, all of which the left-out row changes, (n, K)."""
     x = v[:, None] if v.ndim == 1 else v
     n, r, within = s.n[y], removed[:, None], s.squares.sum(axis=0)
     d, rest = x - s.mean[y], n - r

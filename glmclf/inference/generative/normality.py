@@ -101,7 +101,7 @@ def _high_moments(Z: ndarray, w: ndarray | None) -> ndarray:
 
 
 def _mardia_tests(averages: ndarray, p: int, sizes: ndarray) -> Mardia:
-    """From moments (g, m) of the groups that were whitened together, of these sizes."""
+    """Mardia's tests from moments (g, m) of the groups that were whitened together, of `sizes` rows."""
     N, df = float(sizes.sum()), len(sizes) * (p * (p + 1) * (p + 2) // 6)
     skewness = np.array([_skewness(row, p) for row in averages])
     b1, b2 = float(sizes @ skewness / N), float(sizes @ averages[:, -1] / N)

@@ -39,7 +39,7 @@ class TermComparison(NamedTuple):
 def comparisons(
     kind: int, columns: Mapping[str, ndarray], factors: Mapping[str, frozenset], skip: str | None = None
 ) -> list[TermComparison]:
-    """The comparisons that a table of type 1, 2 or 3 consists of.
+    """Comparisons of models in a term table of type 1, 2 or 3.
 
     Parameters
     ----------

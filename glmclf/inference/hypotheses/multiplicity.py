@@ -14,12 +14,12 @@ from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.records import f_tail
 
 METHODS = ("holm", "sidak", "hs", "bonferroni", "tukey", "none")
-SCRAMBLES = 8  # of the Sobol points
-MAX_SOBOL_POINTS, MIN_SOBOL_POINTS = 2048, 256  # of each; fewer for many statistics, which are averaged over
-RADIUS_POINTS = 4096  # of the law of the radius
-NO_SHARE_OF_TAIL = 1e-20  # of the radius, beyond which its law is not tabulated
-NEAR_ZERO = 1e-6  # a value that any statistic exceeds
-GRID = 17  # values of |z| between which probabilities of more contrasts are interpolated
+SCRAMBLES = 8  # independent scramblings of the Sobol points
+MAX_SOBOL_POINTS, MIN_SOBOL_POINTS = 2048, 256  # of each scrambling; fewer for many statistics, all averaged over
+RADIUS_POINTS = 4096  # points at which the law of the radius is tabulated
+NO_SHARE_OF_TAIL = 1e-20  # share of the radius' tail probability below which its law is not tabulated
+NEAR_ZERO = 1e-6  # value of |z| that any statistic exceeds
+MAX_TAILS_WITHOUT_GRID = 17  # values of |z|; the probabilities of more contrasts are interpolated between so many
 
 
 class Adjusted(NamedTuple):
@@ -118,7 +118,7 @@ def share_of_alpha(alpha: float, method: str, m: int) -> float:
 
 
 def adjusted_pvalues(p: ndarray, method: str) -> ndarray:
-    """p-values adjusted for how many they are; NaN stays, and does not count.
+    """p-values adjusted for their number; NaN stays, and does not count.
 
     References
     ----------
@@ -138,7 +138,7 @@ def adjusted_pvalues(p: ndarray, method: str) -> ndarray:
 
 
 def _by_number(p: ndarray, method: str) -> ndarray:
-    """p-values adjusted for how many they are."""
+    """p-values adjusted for their number, by a rule that needs no correlations."""
     m = len(p)
     if method == "none":
         return p
@@ -155,7 +155,7 @@ def _by_number(p: ndarray, method: str) -> ndarray:
 
 
 def _sidak(p: ndarray, m) -> ndarray:
-    """1 - (1 - p)^m."""
+    """Sidak's adjusted p-value 1 - (1 - p)^m."""
     with np.errstate(divide="ignore"):
         return -np.expm1(m * np.log1p(-p))
 
@@ -206,7 +206,7 @@ class JointTail:
         return J * single * float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(len(shares)) / shares.mean())
 
     def quantile(self, alpha: float) -> float:
-        """c with P(max |Z_j| > c) = alpha."""
+        """Critical value c with P(max |Z_j| > c) = alpha."""
         from scipy.optimize import brentq
 
         low, high = (wald.critical_value(alpha / m, self.df) for m in (1, max(len(self.A), 1)))
@@ -215,13 +215,13 @@ class JointTail:
         return float(brentq(lambda c: math.log(self(c)[0] / alpha), low, high * (1 + 1e-9), xtol=1e-7, rtol=1e-7))
 
     def many(self, sizes: ndarray) -> tuple[ndarray, ndarray]:
-        """The same of several c in increasing order, of many by interpolation: shares of the sum change slowly."""
-        if len(sizes) <= GRID:
+        """P(max |Z_j| > c) of increasing c, of many by interpolation, since shares of the sum change slowly."""
+        if len(sizes) <= MAX_TAILS_WITHOUT_GRID:
             found = np.array([self(c) for c in sizes]).reshape(-1, 2)
             return found[:, 0], found[:, 1]
         from scipy.interpolate import PchipInterpolator
 
-        grid = np.linspace(sizes[0], sizes[-1], GRID)
+        grid = np.linspace(sizes[0], sizes[-1], MAX_TAILS_WITHOUT_GRID)
         found, J = np.array([self(c) for c in grid]), len(self.A)
         with np.errstate(invalid="ignore", divide="ignore"):
             share = found[:, 0] / (J * wald.z_pvalues(grid, self.df))
@@ -241,7 +241,7 @@ class JointTail:
         return [np.maximum(u, 2.0**-40) for u in draws]
 
     def _radius(self, c: float) -> tuple[ndarray, ndarray]:
-        """log x and log P(R^2 > x) from c^2 on, a table of what is asked for many times, to 1e-5 of the probability."""
+        """Table of log x and log P(R^2 > x) from c^2 on, to 1e-5 of the probability, as it is asked for many times."""
         r = self.A.shape[1]
 
         def beyond(x):

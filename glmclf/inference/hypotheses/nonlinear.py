@@ -15,7 +15,7 @@ from glmclf.core.numerics.partials import PARTIALS
 
 NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?", re.IGNORECASE)
 QUOTED = r"\"[^\"]*\"|'[^']*'|`[^`]*`"
-DEPENDENT_GRADIENT = 1e-11  # of a gradient's length, that others leave: rounding
+DEPENDENT_GRADIENT = 1e-11  # share of a gradient's length orthogonal to the others, below which it is rounding
 PLACE = re.compile(r"_p(\d+)_")
 
 #: what can be called, by the name that it has; nothing else can
@@ -83,7 +83,7 @@ def check_independent(functions: Sequence[NonlinearFunction]) -> None:
 
 
 class Differentiated(NamedTuple):
-    """A value and its gradient, None of a constant."""
+    """A value and its gradient, which is None for a constant."""
 
     value: float
     gradient: ndarray | None

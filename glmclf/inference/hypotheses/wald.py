@@ -29,7 +29,7 @@ CONSTANTS = ("Intercept", "const")
 
 @dataclass(frozen=True)
 class TermTests:
-    """One joint Wald test a term.
+    """Joint Wald tests of the terms of a formula, one a term.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ def joint_statistic(
     form: Callable[[ndarray, ndarray], float] | None = None,
     rank: float = math.inf,
 ) -> float:
-    """d' (R V R')^-1 d with d = R theta - q, for independent rows of R; or another `form` of `orthonormal` coordinates.
+    """Wald statistic d' (R V R')^-1 d, d = R theta - q, R of independent rows; or another `form` of `orthonormal` ones.
 
     ValueError if the covariance is singular, as one that has no higher rank than `rank` may be, or singular to
     rounding, or the combinations so close to each other that rounding decides.
@@ -393,7 +393,7 @@ def _check_implied(A: ndarray, b: ndarray, kept: list[int]) -> None:
 
 
 def quadratic_form(d: ndarray, C: ndarray) -> float:
-    """d' C^-1 d for a covariance C of d; NaN if either is not finite, ValueError if C is singular."""
+    """Quadratic form d' C^-1 d for a covariance C of d; NaN if either is not finite, ValueError if C is singular."""
     if not (len(d) and np.isfinite(d).all() and np.isfinite(C).all()):
         return math.nan
     scale = np.sqrt(np.maximum(np.diagonal(C), 0.0))
@@ -415,7 +415,7 @@ def quadratic_form(d: ndarray, C: ndarray) -> float:
 
 
 def _low_rank(n: int, rank: int) -> str:
-    """Why n restrictions have no joint test."""
+    """Sentence that says why n restrictions have no joint test."""
     return (
         f"{_counted(n)}, but the covariance matrix of what is tested has rank {rank} (regressors close to collinear, "
         "or a cluster covariance with few clusters, or a bootstrap of few replications): test fewer at once, or use "

@@ -27,9 +27,9 @@ class Average(NamedTuple):
     gradient : (L, p) ndarray
         In the parameters.
     rows : (n, L) ndarray or None
-        What was averaged, where it was asked for.
+        The values averaged, where asked for.
     ends : Ends or None
-        Of an average of probabilities: what it is near 0 and 1.
+        Logs of an average of probabilities, which is near 0 or 1.
     """
 
     value: ndarray
@@ -134,7 +134,7 @@ class EffectSums:
         self.gradient[by.of] += total.reshape(len(by.of), L, -1)
 
     def add_tails(self, tails: Tails, eta: ndarray, w: ndarray, X: ndarray, codes: ndarray | None = None) -> None:
-        """Add the logs of the same rows; `eta` are their linear predictors."""
+        """Add the logs of probabilities of the rows last added; `eta` are their linear predictors."""
         n, L, q = tails.by_p.shape
         by = GroupedRows(codes, n)
         at = by.order
@@ -148,7 +148,7 @@ class EffectSums:
             self.high[by.of] = np.maximum(self.high[by.of], by.largest(eta[at]))
 
     def __add__(self, other: EffectSums) -> EffectSums:
-        """Those of both."""
+        """Sums over the rows of both."""
         if self.value is None or other.value is None:
             return other if self.value is None else self
         both = EffectSums(self.groups)
@@ -160,7 +160,7 @@ class EffectSums:
         return both
 
     def averages(self, rows: ndarray | None = None, rest: ndarray | None = None) -> list[Average]:
-        """What the sums come to, group by group; NaN of a group without a row."""
+        """Weighted averages, group by group; NaN for a group without a row."""
         assert self.value is not None
         with np.errstate(divide="ignore", invalid="ignore"):
             value = self.value / self.weight[:, None]
@@ -211,7 +211,7 @@ class _LogSums:
         return both
 
     def averages(self, weight: ndarray) -> tuple[ndarray, ndarray]:
-        """Logs of the averages, and their gradients."""
+        """Logs of the averages by group, and their gradients."""
         return self.top + np.log(self.sum / weight[:, None]), self.gradient / self.sum[..., None]
 
 

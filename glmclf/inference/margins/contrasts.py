@@ -21,14 +21,14 @@ ADJUSTMENTS = ("none", "bonferroni", "holm", "sidak", "tukey")
 
 
 class Comparisons(NamedTuple):
-    """Comparisons on the scale on which they are nearly normal.
+    """Comparisons of estimates on the scale on which they are nearly normal.
 
     Attributes
     ----------
     centre : (m,) ndarray
         Differences, or logs of ratios.
     covariance : DeltaCovariance
-        Theirs.
+        Of the centres.
     exponential : bool
         Whether the comparison is exp(centre), whose null value is 1.
     """
@@ -145,10 +145,10 @@ def adjusted_pvalues(z: ndarray, R: ndarray | None, adjust: str, seed: int = 0) 
 def joint_critical_value(
     R: ndarray | None, adjust: str, alpha: float, seed: int = 0, m: int | None = None
 ) -> float:
-    """c with intervals estimate -/+ c se that hold together with probability 1 - alpha.
+    """Critical value c of intervals estimate -/+ c se that hold together with probability 1 - alpha.
 
-    Of "holm", whose steps have no intervals, it is Bonferroni's. "none": of each alone. Only "tukey" makes use of the
-    correlation R, if the number m of estimates is given.
+    For "holm", whose steps have no intervals, it is Bonferroni's; for "none", that of each interval alone. Only
+    "tukey" makes use of the correlation R, if the number m of estimates is given.
     """
     if R is None:
         return critical_value(m or 0, adjust, alpha)[0]

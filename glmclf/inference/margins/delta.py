@@ -91,11 +91,11 @@ class DeltaCovariance:
         return C
 
     def scaled(self, J: ndarray, by: ndarray) -> DeltaCovariance:
-        """Of functions of the estimates, which have the gradients J in the parameters and slopes `by` (E,)."""
+        """Covariance of functions of the estimates, with gradients J in the parameters and slopes `by` (E,)."""
         return DeltaCovariance(J, self.V, None if self.F is None else _columns_times(self.F, by), self.lost, self.A)
 
     def differences(self, first: ndarray, second: ndarray) -> DeltaCovariance:
-        """Of estimates `second` less estimates `first`."""
+        """Covariance of the differences of estimates `second` less estimates `first`."""
         F = None if self.F is None else self.F[:, second] - self.F[:, first]
         return DeltaCovariance(self.J[second] - self.J[first], self.V, F, self.lost[first] | self.lost[second], self.A)
 
@@ -115,7 +115,7 @@ def _without(F: Any, lost: ndarray) -> Any:
 
 
 def roots(variances: ndarray) -> ndarray:
-    """Standard errors of variances; NaN of those below 0."""
+    """Standard errors, the roots of variances; NaN where a variance is below 0."""
     return np.sqrt(np.where(variances >= 0, variances, np.nan))
 
 
@@ -189,7 +189,7 @@ def grouped_sampling_factor(
 
 
 def _spread_factor(N: float) -> float:
-    """sqrt(N/(N-1)); NaN of one row, which says nothing of how rows differ."""
+    """Factor sqrt(N/(N-1)) for the spread of N rows; NaN for one row, which says nothing of how rows differ."""
     return float(np.sqrt(N / (N - 1.0))) if N > 1 else np.nan
 
 
@@ -211,7 +211,7 @@ def _spread(data: ndarray, columns: ndarray, E: int) -> Any:
 
 
 def sampled(w: ndarray, frequency: bool, groups: ndarray, G: int, clusters: ndarray | None = None) -> ndarray:
-    """How many rows, or clusters of them, each group is a sample of, (G,)."""
+    """Number of rows, or of clusters of rows, in each group, (G,)."""
     if clusters is not None:
         pairs = np.unique(np.column_stack([groups, clusters])[w > 0], axis=0)
         return np.bincount(pairs[:, 0], minlength=G)

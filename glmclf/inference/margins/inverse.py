@@ -13,7 +13,7 @@ INTERVAL, RAYS, LINE = "interval", "two rays", "whole line"
 
 
 class Inverse(NamedTuple):
-    """A ratio and its confidence set.
+    """A ratio of two estimates and its confidence set.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Effect(NamedTuple):
-    """An outcome of rows and how it moves with their linear predictors.
+    """An outcome of rows and its derivatives in their linear predictors.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Effect(NamedTuple):
 
 
 class Tails(NamedTuple):
-    """log p and log(1 - p) of rows, and how they move with the linear predictors: right where p or 1 - p rounds to 0.
+    """Logs of p and 1 - p of rows, and their derivatives in the linear predictors: right where p or 1 - p rounds to 0.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Event:
         return Effect(eta[:, None], None, np.ones((len(eta), 1, 1)))
 
     def level(self, eta: ndarray) -> Effect:
-        """p = F(eta)."""
+        """Probability of the event, p = F(eta)."""
         return Effect(self.link.cdf(eta)[:, None], None, self.link.pdf(eta)[:, None, None])
 
     def log_level(self, eta: ndarray) -> Effect:
@@ -76,12 +76,12 @@ class Event:
         return Effect(terms.logcdf[:, None], None, terms.r1[:, None, None])
 
     def tails(self, eta: ndarray) -> Tails:
-        """log F and log(1 - F)."""
+        """Logs of the event's probability F and of 1 - F."""
         t = self.link.terms(eta)
         return Tails(t.logcdf[:, None], t.logsf[:, None], t.r1[:, None, None], -t.r0[:, None, None])
 
     def slope(self, eta: ndarray, d: ndarray) -> Effect:
-        """f(eta) d, with f' = f (log f)'."""
+        """Slope of the event's probability, f(eta) d, with f' = f (log f)'."""
         f = self.link.pdf(eta)
         with np.errstate(invalid="ignore", over="ignore"):
             value = np.where(f == 0, 0.0, f * d[:, 0])
@@ -89,7 +89,7 @@ class Event:
         return Effect(value[:, None], f[:, None, None], curve[:, None, None])
 
     def log_slope(self, eta: ndarray, d: ndarray) -> Effect:
-        """(log F)' d = r1 d, with r1' = -w1."""
+        """Slope of the log probability, (log F)' d = r1 d, with r1' = -w1."""
         terms = self.link.terms(eta)
         with np.errstate(invalid="ignore"):
             value = np.where(terms.r1 == 0, 0.0, terms.r1 * d[:, 0])
@@ -116,7 +116,7 @@ class Classes:
         return Effect(Multinomial.log_odds(eta), None, np.broadcast_to(e, (len(eta), self.K, self.K - 1)))
 
     def level(self, eta: ndarray) -> Effect:
-        """p_k, with dp_k/d eta_l = p_k (1[k=l] - p_l)."""
+        """Probabilities p_k, with dp_k/d eta_l = p_k (1[k=l] - p_l)."""
         _, p, q = Multinomial.possible(eta)
         return Effect(p, None, p[:, :, None] * _unit_less(p, q))
 
@@ -126,7 +126,7 @@ class Classes:
         return Effect(log_p, None, _unit_less(p, q))
 
     def tails(self, eta: ndarray) -> Tails:
-        """log p_k and log of the others' sum q_k, with d log q_k/d eta_l = p_k (p_l / q_k), -p_k for l = k."""
+        """Logs of p_k and of the other classes' sum q_k, with d log q_k/d eta_l = p_k (p_l / q_k), -p_k for l = k."""
         log_p, p, q = Multinomial.possible(eta)
         others = np.where(np.eye(self.K, dtype=bool), -np.inf, log_p[:, None, :])
         top = others.max(axis=2, keepdims=True)
@@ -138,14 +138,14 @@ class Classes:
         return Tails(log_p, log_q, _unit_less(p, q), by_q)
 
     def slope(self, eta: ndarray, d: ndarray) -> Effect:
-        """m_k = p_k c_k, with c_k = d_k - sum_j p_j d_j; dm_k/d eta_l = p_k ((1[k=l] - p_l) c_k - p_l c_l)."""
+        """Slopes m_k = p_k c_k, with c_k = d_k - sum_j p_j d_j; dm_k/d eta_l = p_k ((1[k=l] - p_l) c_k - p_l c_l)."""
         _, p, q = Multinomial.possible(eta)
         c, unit = _centred(p, d), _unit_less(p, q)
         by_eta = p[:, :, None] * (unit * c[:, :, None] - (p * c)[:, None, 1:])
         return Effect(p * c, p[:, :, None] * unit, by_eta)
 
     def log_slope(self, eta: ndarray, d: ndarray) -> Effect:
-        """c_k, with dc_k/d eta_l = -p_l c_l."""
+        """Slopes c_k of the log probabilities, with dc_k/d eta_l = -p_l c_l."""
         _, p, q = Multinomial.possible(eta)
         c = _centred(p, d)
         by_eta = np.broadcast_to(-(p * c)[:, None, 1:], (len(p), self.K, self.K - 1))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from glmclf.core.likelihood.links import Link
 
 WHICH = ("mean", "linear")
-BLOCK = 16384
+ROWS_AT_A_TIME = 16384  # rows whose products with a root of the covariance are held at once
 
 
 def linear_se(X: ndarray, V: ndarray) -> ndarray:
@@ -44,11 +44,11 @@ def linear_se(X: ndarray, V: ndarray) -> ndarray:
     here = np.isfinite(np.diagonal(V))
     root, sign = _root(V[np.ix_(here, here)])
     se = np.empty(len(X))
-    for start in range(0, len(X), BLOCK):
-        block = X[start : start + BLOCK]
+    for start in range(0, len(X), ROWS_AT_A_TIME):
+        block = X[start : start + ROWS_AT_A_TIME]
         part = (block if here.all() else block[:, here]) @ root
         variance = (part * part) @ sign
-        se[start : start + BLOCK] = np.sqrt(np.where(variance >= 0, variance, np.nan))
+        se[start : start + ROWS_AT_A_TIME] = np.sqrt(np.where(variance >= 0, variance, np.nan))
     if not here.all():
         se[(X[:, ~here] != 0).any(axis=1)] = np.nan
     return se
@@ -128,7 +128,7 @@ class Prediction:
 
     @cached_property
     def se(self) -> ndarray:
-        """f(eta) times the standard error of eta, or that itself."""
+        """Standard error of the prediction: f(eta) times that of eta for a probability, else that of eta."""
         if self.which == "linear":
             return self.se_eta
         with np.errstate(invalid="ignore", over="ignore"):

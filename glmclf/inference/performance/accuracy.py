@@ -12,11 +12,11 @@ from scipy.special import expit
 
 from glmclf.inference.hypotheses.wald import critical_value
 
-STEP = 1e-30  # of a complex-step derivative, which has no cancellation
+COMPLEX_STEP = 1e-30  # step of a complex-step derivative, which has no cancellation
 
 
 class ObservedOutcomes(NamedTuple):
-    """What was observed in each row, and what a row counts for.
+    """Observed outcomes of each row, with the weights of the rows.
 
     Attributes
     ----------
@@ -55,26 +55,26 @@ class ObservedOutcomes(NamedTuple):
 
     @property
     def powers(self) -> ndarray:
-        """What the square of a row's influence counts, of rows as units: frequency, or squared sampling weight."""
+        """Weight of the square of a row's influence, rows as units: its frequency, or squared sampling weight."""
         if self.weights is None:
             return np.ones(len(self.counts))
         return self.weights if self.frequency else self.weights**2
 
     def one_against_rest(self, k: int) -> ObservedOutcomes:
-        """Two columns: other classes, and class k."""
+        """Outcomes of two columns: other classes, and class k."""
         own = self.counts[:, k]
         return self._replace(counts=np.column_stack([self.counts.sum(axis=1) - own, own]))
 
     def of_classes(self, classes: list[int]) -> ObservedOutcomes:
-        """These columns alone."""
+        """Outcomes of some classes alone, in the order given."""
         return self._replace(counts=self.counts[:, classes])
 
     def times(self, weights: ndarray) -> ObservedOutcomes:
-        """The same rows with other weights."""
+        """Outcomes of all rows with other weights."""
         return self._replace(weights=weights)
 
     def rows(self, rows: ndarray) -> ObservedOutcomes:
-        """Some rows."""
+        """Outcomes of some rows."""
         return self._replace(counts=self.counts[rows], weights=None if self.weights is None else self.weights[rows])
 
     def covariance(self, first: ndarray, second: ndarray) -> float:
@@ -111,7 +111,7 @@ def is_number(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Table:
-    """A classification table of rows; + is that of more rows.
+    """A classification table of rows; + adds the tables of more rows.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Table:
 
     @classmethod
     def of(cls, outcomes: ObservedOutcomes, predicted: ndarray) -> Table:
-        """Of some rows, and the class that each is predicted to be of."""
+        """Classification table of some rows and of the class that each row is predicted to be of."""
         K = outcomes.counts.shape[1]
         cells = np.array([np.bincount(predicted, t, minlength=K) for t in outcomes.totals.T])
         if not outcomes.rowwise:
@@ -180,7 +180,7 @@ def on_fisher_scale(estimate: float, se: float, alpha: float) -> tuple[float, fl
 
 
 def symmetric(estimate: float, se: float, alpha: float) -> tuple[float, float]:
-    """estimate -/+ z se."""
+    """Interval estimate -/+ z se."""
     half = critical_value(alpha) * se
     return estimate - half, estimate + half
 
@@ -192,8 +192,8 @@ def gradient(statistic: Callable[[ndarray], ndarray], T: ndarray) -> ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         for k in range(K):
             moved = np.repeat(T[None].astype(complex), K, axis=0)
-            moved[np.arange(K), k, np.arange(K)] += 1j * STEP
-            G[k] = statistic(moved).imag / STEP
+            moved[np.arange(K), k, np.arange(K)] += 1j * COMPLEX_STEP
+            G[k] = statistic(moved).imag / COMPLEX_STEP
     return G
 
 
@@ -271,17 +271,17 @@ def mcc(T: ndarray) -> ndarray:
 
 
 def weighted(statistic: Callable[[ndarray], ndarray]) -> Callable[[ndarray], ndarray]:
-    """The mean of a number for each class, by the shares of the classes observed."""
+    """Mean over classes of a statistic by class, weighted by the shares of the classes observed."""
     return lambda T: (statistic(T) * T.sum(axis=-1)).sum(axis=-1) / _total(T)
 
 
 def macro(statistic: Callable[[ndarray], ndarray]) -> Callable[[ndarray], ndarray]:
-    """The plain mean of a number for each class."""
+    """Unweighted mean over classes of a statistic by class."""
     return lambda T: statistic(T).mean(axis=-1)
 
 
 def of_class(statistic: Callable[[ndarray], ndarray], k: int) -> Callable[[ndarray], ndarray]:
-    """The number of one class."""
+    """The value of a statistic by class for one class."""
     return lambda T: statistic(T)[..., k]
 
 

@@ -1,4 +1,4 @@
-"""Calibration: do events happen as often as predicted? Curves, Brier and log scores."""
+"""Calibration, whether events happen as often as predicted: curves, Brier and log scores."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Brier(NamedTuple):
 
 
 def log_odds(log_p: ndarray) -> ndarray:
-    """log p_k/(1 - p_k) from log p (n, K), without cancellation near 1."""
+    """Log odds log p_k/(1 - p_k) from log p (n, K), without cancellation near 1."""
     n, K = log_p.shape
     if K == 2:
         with np.errstate(invalid="ignore"):
@@ -128,8 +128,8 @@ def distances(p: ndarray, smoothed: ndarray, outcomes: ObservedOutcomes) -> tupl
 
 # ------------------------------------------------------------------------------------------------------------ bins
 def bins_of(p: ndarray, outcomes: ObservedOutcomes, bins: int, method: str) -> ndarray:
-    """Bin of each row, numbered from 0: of equal numbers of observations ("quantile", equal probabilities together), or
-    of equal width."""
+    """Bin of each row, numbered from 0: bins of equal numbers of observations ("quantile", equal probabilities
+    together), or of equal width."""
     if method == "uniform":
         edges = np.arange(1, bins) / bins
     else:
@@ -186,7 +186,7 @@ def brier_of_classes(p: ndarray, outcomes: ObservedOutcomes) -> Score:
 
 
 def spiegelhalter(p: ndarray, q: ndarray, outcomes: ObservedOutcomes) -> float:
-    """z of sum (y - p)(1 - 2p) against its variance sum (1 - 2p)^2 p (1 - p) under perfect calibration.
+    """Spiegelhalter's z: sum (y - p)(1 - 2p) against its variance sum (1 - 2p)^2 p (1 - p) under perfect calibration.
 
     References
     ----------

@@ -13,8 +13,8 @@ from glmclf.inference.performance.roc import TIED_SCORES
 
 MOST_STEPS, TOL, HALF = 200, 1e-22, 0.5
 LOG_ODDS_OF_NEVER, LOG_OF_NO_SUM = -1e4, -1e300  # log odds of a probability of 0, log of a sum of nothing
-MIN_INFORMATION_PER_OBSERVATION = 1e-6  # information of an observation that Newton's method is trusted with
-ROUNDED_SHARE_OF_SUM = 1e-13  # what a sum of weights may round to, of its size
+MIN_INFORMATION_PER_OBSERVATION = 1e-6  # information per observation below which Newton's method is not trusted
+ROUNDED_SHARE_OF_SUM = 1e-13  # share of a sum of weights that is rounding
 
 
 class Recalibration(NamedTuple):
@@ -90,7 +90,7 @@ def _without_estimate(K: int, slope: float, llf: float) -> Recalibration:
 
 # ---------------------------------------------------------------------------------------------------- infinite slopes
 def _least_differences(z: ndarray, C: ndarray) -> tuple[ndarray, ndarray]:
-    """min (z_k - z_j) over rows of class k, (K, K), of the predictor and of minus it."""
+    """Least differences min (z_k - z_j) over rows of class k, (K, K), of the predictor and of minus the predictor."""
     parts = [(row - z)[:, c > 0] for row, c in zip(z, C, strict=True)]
     return np.array([p.min(axis=1) for p in parts]), -np.array([p.max(axis=1) for p in parts])
 
@@ -108,7 +108,7 @@ def _separating(paths: ndarray, near: float) -> ndarray | None:
 
 
 def _limit(eta: ndarray, C: ndarray, near: float) -> float:
-    """Log-likelihood as the slope goes to infinity: what is left is between classes that tie in a row."""
+    """Log-likelihood as the slope goes to infinity, where classes that tie in a row are left to choose between."""
     tied = eta >= eta.max(axis=0) - 2 * len(eta) * near
     rows = np.flatnonzero(tied.sum(axis=0) > 1)
     if not len(rows):
@@ -178,7 +178,7 @@ def _evaluate(theta: ndarray, z: ndarray, C: ndarray) -> tuple[float, ndarray, n
 
 
 def _evaluate_two(theta: ndarray, z: ndarray, no: ndarray, yes: ndarray) -> tuple[float, ndarray, ndarray]:
-    """The same of two classes: a logistic regression on z."""
+    """Log-likelihood, score and information of a logistic regression on z, for two classes."""
     eta = theta[0] + theta[1] * z
     e, m = np.exp(-np.abs(eta)), no + yes
     q = np.where(eta >= 0, 1.0, e) / (1.0 + e)
@@ -190,7 +190,7 @@ def _evaluate_two(theta: ndarray, z: ndarray, no: ndarray, yes: ndarray) -> tupl
 
 
 def _recalibrated(found: Maximum, shift: ndarray, unit: float, z: ndarray, outcomes: ObservedOutcomes) -> Recalibration:
-    """The estimate for z as it was given, and its standard errors."""
+    """Recalibration estimate for z as it was given, and its standard errors."""
     theta, H = found.theta, found.information
     V = np.column_stack([_solved(H, e, np.ones(len(H), dtype=bool)) for e in np.eye(len(H))])
     if outcomes.rowwise:
@@ -205,7 +205,8 @@ def _recalibrated(found: Maximum, shift: ndarray, unit: float, z: ndarray, outco
 
 # ------------------------------------------------------------------------------------------------------ in the large
 def in_the_large(log_p: ndarray, outcomes: ObservedOutcomes) -> Recalibration:
-    """The same of two classes with slope 1: the intercept at which as many events are predicted as there are.
+    """Recalibration in the large of two classes, with slope 1: the intercept at which as many events are predicted as
+    there are.
 
     The standard error is inf where the information underflows.
     """

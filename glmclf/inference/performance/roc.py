@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 
-TIED_SCORES = 1e-12  # scores this close, of 1 and their size, are equal but for rounding
+TIED_SCORES = 1e-12  # difference of scores, relative to 1 plus their size, below which they are tied
 
 
 class Ranks(NamedTuple):
@@ -33,7 +33,7 @@ class Ranks(NamedTuple):
 
     @property
     def above(self) -> tuple[ndarray, ndarray]:
-        """Events and others with a score at or above each, preceded by none, (g + 1,) each."""
+        """Events and others with a score at or above each distinct score, beginning with 0, (g + 1,) each."""
         return np.r_[0.0, np.cumsum(self.yes)], np.r_[0.0, np.cumsum(self.no)]
 
 
@@ -102,7 +102,7 @@ def descending(score: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def sorted_area(score: ndarray, no: ndarray, yes: ndarray) -> float:
-    """Area alone, of weighted observations in descending order of their scores."""
+    """Area under the curve, without its components, of weighted observations in descending order of their scores."""
     start = np.flatnonzero(np.r_[True, ~_same(score)])
     if len(start) < len(score):
         no, yes = np.add.reduceat(no, start), np.add.reduceat(yes, start)
@@ -111,7 +111,7 @@ def sorted_area(score: ndarray, no: ndarray, yes: ndarray) -> float:
 
 
 def _same(s: ndarray) -> ndarray:
-    """Which of descending scores equal the one before, but for rounding."""
+    """Mask of the descending scores that equal the score before, but for rounding."""
     with np.errstate(invalid="ignore"):
         near = s[:-1] - s[1:] <= TIED_SCORES * (1 + np.abs(s[1:]))
     return (s[:-1] == s[1:]) | (near & np.isfinite(s[:-1]) & np.isfinite(s[1:]))
@@ -231,7 +231,7 @@ def hand_till(scores: ndarray, outcomes: ObservedOutcomes) -> Pairs:
 
 
 def hand_till_area(by_class: list[tuple[ndarray, ndarray]], totals: ndarray) -> float:
-    """M alone.
+    """Hand and Till's M, without its standard error.
 
     Parameters
     ----------
@@ -254,14 +254,14 @@ def hand_till_area(by_class: list[tuple[ndarray, ndarray]], totals: ndarray) -> 
 
 # ------------------------------------------------------------------------------------------------- other curves
 def average_precision(found: Ranks) -> float:
-    """sum over distinct scores of (change of recall) times precision: the area under the steps of precision."""
+    """Average precision, the sum over distinct scores of (change of recall) times precision."""
     yes, no = found.above
     return float((found.yes / yes[-1]) @ (yes[1:] / (yes[1:] + no[1:])))
 
 
 @dataclass(frozen=True)
 class ThresholdCounts:
-    """Sums of the rows whose probability is above each of T thresholds, and of all; + is those of more rows.
+    """Sums of the rows whose probability is above each of T thresholds, and of all rows; + adds more rows.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ class ThresholdCounts:
 
     @classmethod
     def of(cls, p: ndarray, outcomes: ObservedOutcomes, thresholds: ndarray) -> ThresholdCounts:
-        """Of some rows with probabilities p."""
+        """Threshold counts of rows with probabilities p."""
         order = np.argsort(thresholds, kind="stable")
         rank, place = np.argsort(order), np.searchsorted(thresholds[order], p, side="left")
 

@@ -17,7 +17,7 @@ from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.recalibration import recalibrate
 
 METHODS = ("bootstrap", "cv", ".632+")
-SHARE_IN_BOOTSTRAP = 0.632  # of the rows are in a bootstrap sample
+SHARE_IN_BOOTSTRAP = 0.632  # expected share of the rows that are in a bootstrap sample
 SAME_MEASURE, NO_MEASURE = 1e-10, 1e-13  # measures that differ by less, relatively or at all, differ by rounding
 OF_EVENT = ("AUC", "Brier", "log score", "accuracy", "R2", "intercept", "slope")
 OF_CLASSES = ("AUC", "Brier", "log score", "accuracy", "R2", "slope")
@@ -34,7 +34,7 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True)
 class Validated:
-    """Measures of a fit on its rows, and what to expect of it on others.
+    """Performance measures of a fit on its own rows, and those to expect of it on others.
 
     Attributes
     ----------
@@ -102,12 +102,12 @@ class Predicted:
 
 
 def measures(log_p: ndarray, outcomes: ObservedOutcomes) -> ndarray:
-    """The measures of predictions that are judged once."""
+    """Performance measures of predictions that are judged once."""
     return Predicted(log_p).measures(outcomes)
 
 
 def without_information(log_p: ndarray, outcomes: ObservedOutcomes) -> ndarray:
-    """The same measures if outcomes were independent of predictions, their shares as they are.
+    """Performance measures if outcomes were independent of predictions, their shares as they are.
 
     Recalibration then has the slope 0, and as intercept the log odds of the event's share.
     """
@@ -282,12 +282,13 @@ def _validated(own, apparent, training, test, corrected, reasons: list[str], fou
 
 
 def _constant(log_p: ndarray) -> bool:
-    """Whether all rows have the same prediction."""
+    """Whether all rows have one and the same prediction."""
     return bool(np.isfinite(log_p).all() and (np.ptp(log_p, axis=0) <= roc.TIED_SCORES).all())
 
 
 def _of_a_constant(found: ndarray) -> ndarray:
-    """The measures without what the differences between folds, whose constants are opposed to their events, pretend."""
+    """Performance measures of constant predictions, without what differences between folds pretend: the constant of a
+    fold is opposed to its events."""
     found = found.copy()
     found[0], found[4], found[5:] = 0.5, 0.0, np.nan
     return found

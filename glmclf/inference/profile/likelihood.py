@@ -14,9 +14,9 @@ from glmclf.core.fit.constraints import Within, constrained
 from glmclf.core.fit.solvers import solve
 from glmclf.core.likelihood.objective import Evaluation
 
-ROUNDED_SHARE_OF_DROP = 1e-6  # of the drop, where neighbouring numbers are no nearer to it
-TOL_SHARE_OF_DROP = 1e-9  # of the drop in log-likelihood: the step that follows squares it
-MAX_STEPS = 100
+ROUNDED_SHARE_OF_DROP = 1e-6  # share of the drop that is tolerated where neighbouring numbers are no nearer to it
+TOL_SHARE_OF_DROP = 1e-9  # error of the drop in log-likelihood, as a share of it: the step that follows squares it
+MAX_STEPS = 100  # Newton steps, of a restricted fit and towards an end
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Profile:
 
     @cached_property
     def _direction(self) -> ndarray:
-        """How theta moves with r'theta along the profile, V r / r'V r, at the beginning."""
+        """Derivative of theta in r'theta along the profile, V r / r'V r, at the start."""
         try:
             d = self._opening.factor.solve(self.r)
         except np.linalg.LinAlgError:
@@ -66,12 +66,12 @@ class Profile:
 
     @property
     def centre(self) -> float:
-        """r'theta at the beginning."""
+        """Value of r'theta at the start."""
         return float(self.r @ self.theta) + self.shift
 
     @property
     def se(self) -> float:
-        """Its standard error by the information there: the size of a first step."""
+        """Standard error of r'theta by the information at the start: the size of a first step."""
         try:
             variance = float(self.r @ self._opening.factor.solve(self.r))
         except np.linalg.LinAlgError:
@@ -79,7 +79,7 @@ class Profile:
         return float(np.sqrt(variance)) if variance > 0 and np.isfinite(variance) else 1.0
 
     def at(self, c: float, start: ndarray) -> tuple[float, float, ndarray] | None:
-        """Profile log-likelihood at r'theta = c, its derivative in c, and where it is; None if no maximum was found."""
+        """Profile log-likelihood at r'theta = c, its derivative in c, and theta there; None if no maximum was found."""
         s = self._scale
         Q, origin = constrained((s * self.r)[None, :], np.array([c - self.shift]))
         Q, origin = s[:, None] * Q, s * origin
@@ -100,7 +100,7 @@ class Profile:
         return float(e.value), float(r @ e.score / (r @ self.r)), theta
 
     def end(self, sign: float, alpha: float, se: float, centre: float, attained: bool = True) -> float:
-        """Where the profile log-likelihood has fallen by chi-squared(1; 1 - alpha)/2, above or below the maximum.
+        """Value of r'theta where the profile log-likelihood has fallen by chi-squared(1; 1 - alpha)/2, above or below.
 
         Parameters
         ----------
@@ -150,7 +150,8 @@ class Profile:
         )
 
     def ends(self, alpha: float, toward: float = 0.0) -> tuple[tuple[float, float], list[str]]:
-        """Both ends (Venzon & Moolgavkar 1988, Applied Statistics 37), NaN where none was found, and why not.
+        """Ends of the profile interval, NaN where none was found, and the reasons (Venzon & Moolgavkar 1988, Applied
+        Statistics 37).
 
         `toward` is the sign of an infinite estimate, whose interval has one end.
         """

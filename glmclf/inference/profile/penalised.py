@@ -17,16 +17,16 @@ from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.rows.blocks import one_blas_thread
 from glmclf.inference.profile.likelihood import TOL_SHARE_OF_DROP, Profile, newton_step
 
-MAX_POINTS_OF_PATH = 80  # of one path
+MAX_POINTS_OF_PATH = 80  # restricted maxima on one path
 STEPS_TO_AN_END = 4  # moderate steps of a path from the maximum to an end, in the root of the fall
 QUASI_SCORING_PAIRS = 6  # pairs of steps of quasi Fisher scoring, before Newton's
 MAX_STEPS_TO_MAXIMUM, STEPS_OF_A_GLANCE = 60, 8  # Newton steps, to the maximum and to see how high it is
 EXACT_DECREMENT2, ROUGH_DECREMENT2 = 1e-13, 1e-4  # squared Newton decrements
-SADDLE_DECREMENT2 = 1e-6  # squared Newton decrement
-DIFFERENCE_STEP = 1e-5  # of the score, in standard errors
-SAME_MAXIMUM_DISTANCE = 0.1  # of each other, places are of one maximum, in log-likelihood and in standard errors
-CLOSE_SHARE_OF_DROP = 0.1  # of the drop: the end is close
-AXES_TRIED = 6
+SADDLE_DECREMENT2 = 1e-6  # squared Newton decrement below which a point may be a saddle
+DIFFERENCE_STEP = 1e-5  # step of the differences of the score, in standard errors
+SAME_MAXIMUM_DISTANCE = 0.1  # in log-likelihood and in standard errors, within which places are of one maximum
+CLOSE_SHARE_OF_DROP = 0.1  # share of the drop that is left where the end is close
+AXES_TRIED = 6  # axes of the covariance, the longest, along which a search begins anew
 START_DISTANCE = 4.0  # standard errors from which a search begins anew
 RANDOM_DISTANCES, DRAWS_AT_A_DISTANCE = (2.0, 6.0, 20.0), 12  # standard errors, random points of each
 MAX_ROWS_FOR_SUBSETS, SUBSETS_TRIED, STARTS_KEPT = 1000, 100, 10
@@ -45,7 +45,7 @@ class ProfilePoint:
 
 @dataclass(frozen=True)
 class PenalisedProfile(Profile):
-    """As `Profile`, of llf + log|I|/2, which may have several maxima where r'theta is held.
+    """Profile of the penalised likelihood llf + log|I|/2, which may have several maxima where r'theta is held.
 
     The path is followed outward from the maximum in moderate steps. At each of its points the search begins from
     several: from the points before it, from where the likelihood without the penalty is largest, and from the maximum
@@ -54,7 +54,7 @@ class PenalisedProfile(Profile):
     """
 
     def _subspace(self, c: float) -> tuple[ndarray, ndarray, ndarray]:
-        """Q, origin with r'(origin + Q eta) = c, on the scale of the information, and what leads theta to eta."""
+        """Q and origin with r'(origin + Q eta) = c, on the information's scale, and the matrix from theta to eta."""
         s = self._scale
         Q, origin = constrained((s * self.r)[None, :], np.array([c - self.shift]))
         return s[:, None] * Q, s * origin, (Q / s[:, None]).T
@@ -93,7 +93,7 @@ class PenalisedProfile(Profile):
         return ProfilePoint(abs(c - self.centre), float(e.value), float(r @ e.score / (r @ self.r)), theta, direction)
 
     def _plain(self, c: float) -> ndarray:
-        """Where the likelihood without the penalty is largest, or, if it has no maximum, on the way there."""
+        """Maximum of the likelihood without the penalty, or, if there is none, a place on the way to it."""
         Q, origin, back = self._subspace(c)
         part = Within(self.objective.objective, Q, origin)
         with np.errstate(all="ignore"):
@@ -152,7 +152,8 @@ class PenalisedProfile(Profile):
         return self._highest(c, [*self._wide(place), *self._promising(c)], place)
 
     def end(self, sign: float, alpha: float, se: float, centre: float, attained: bool = True) -> float:
-        """Where the profile has first fallen by chi-squared(1; 1 - alpha)/2, above or below the maximum.
+        """Value of r'theta, above or below the maximum, where the profile has first fallen by chi-squared(1; 1 -
+        alpha)/2.
 
         Parameters
         ----------
@@ -219,7 +220,7 @@ class PenalisedProfile(Profile):
 
 
 class _Path:
-    """Steps outward from a maximum, and, beyond the end, back to it.
+    """Search for an end of a profile: steps outward from a maximum, and, beyond the end, back to it.
 
     Parameters
     ----------
@@ -238,7 +239,7 @@ class _Path:
         self.tried = self.bracketed = 0
 
     def left(self, place: ProfilePoint) -> float:
-        """How much further the likelihood is to fall."""
+        """Fall of the likelihood that is left at a place until the end."""
         return self.drop - (self.value - place.value)
 
     @property
@@ -247,7 +248,7 @@ class _Path:
         return self.high is not None and abs(self.left(self.known[-1])) < CLOSE_SHARE_OF_DROP * self.drop
 
     def reopen(self) -> None:
-        """Forget what lies beyond."""
+        """Forget the places beyond the last one inside."""
         self.known = [p for p in self.known if p.step <= self.low.step]
         self.high, self.bracketed = None, 0
 
@@ -270,7 +271,7 @@ class _Path:
         return True
 
     def _outward(self) -> float:
-        """The root of the fall grows by a part of what it is at the end, or the step by what the last one allows."""
+        """A step outward, in which the root of the fall grows by a part of its value at the end."""
         now, end = np.sqrt(max(self.value - self.low.value, 0.0)), np.sqrt(self.drop)
         slope = -self.sign * self.low.slope
         wanted = (min(now + end / STEPS_TO_AN_END, 1.02 * end) - now) * 2.0 * now / slope if slope > 0 else np.inf
@@ -324,7 +325,7 @@ def _climb(part: Within, eta: ndarray, tol: float, tops=()) -> tuple[float, ndar
 
 
 def _finished(part: Within, eta: ndarray, e: Evaluation, step: ndarray) -> tuple[float, ndarray]:
-    """The last step, if it does not lead down."""
+    """The place after the last Newton step, or before it if the step leads down."""
     last = part(eta + step)
     return (last.value, eta + step) if last.value >= e.value else (e.value, eta)
 

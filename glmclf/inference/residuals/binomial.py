@@ -19,13 +19,13 @@ def _parts(y: ndarray, m: ndarray | None) -> tuple[ndarray, ndarray]:
 
 
 def response(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
-    """y/m - p, as (y/m)(1-p) - (1-y/m) p: no digit is lost where p is near 1."""
+    """Response residual y/m - p, as (y/m)(1-p) - (1-y/m) p: no digit is lost where p is near 1."""
     yes, no = _parts(y, m)
     return yes * link.sf(eta) - no * link.cdf(eta)
 
 
 def pearson(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
-    """(y - m p) / sqrt(m p (1-p)), through the odds p/(1-p) in log space (McCullagh & Nelder 1989, section 2.4.1)."""
+    """Pearson residual (y - m p) / sqrt(m p (1-p)), through log odds (McCullagh & Nelder 1989, section 2.4.1)."""
     yes, no = _parts(y, m)
     half = 0.5 * (link.logcdf(eta) - link.logsf(eta))
     root_m = 1.0 if m is None else np.sqrt(m)
@@ -34,7 +34,7 @@ def pearson(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
 
 
 def deviance(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
-    """sign(y - m p) sqrt(2 (l(y/m) - l(p))), l the log-likelihood of the row."""
+    """Deviance residual sign(y - m p) sqrt(2 (l(y/m) - l(p))), l the log-likelihood of the row."""
     failures = (1.0 if m is None else m) - y
     ll = _times(y, link.logcdf(eta)) + _times(failures, link.logsf(eta))
     gap = np.maximum(Binomial(link).saturated(y, m) - ll, 0.0)
@@ -42,13 +42,14 @@ def deviance(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray
 
 
 def generalized(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
-    """Derivative of the row's log-likelihood in eta (Gourieroux, Monfort, Renault & Trognon 1987)."""
+    """Generalized residual, the derivative of the row's log-likelihood in eta (Gourieroux, Monfort, Renault & Trognon
+    1987)."""
     t, failures = link.terms(eta), (1.0 if m is None else m) - y
     return _times(y, t.r1) - _times(failures, t.r0)
 
 
 def working(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
-    """(y/m - p) / f(eta), from the slopes f/(1-F) and f/F."""
+    """Working residual (y/m - p) / f(eta), from the slopes f/(1-F) and f/F."""
     yes, no = _parts(y, m)
     t = link.terms(eta)
     with np.errstate(divide="ignore", over="ignore"):
@@ -56,5 +57,5 @@ def working(link: Link, y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
 
 
 def _times(share: ndarray, value: ndarray) -> ndarray:
-    """share * value, 0 where the share is 0 although the value may be infinite."""
+    """Product share * value, 0 where the share is 0 although the value may be infinite."""
     return np.where(share == 0, 0.0, share * np.where(share == 0, 1.0, value))

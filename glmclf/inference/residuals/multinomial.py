@@ -14,7 +14,7 @@ from glmclf.core.likelihood.pointwise import Multinomial
 
 
 def shares(y: ndarray, m: ndarray | None, K: int) -> tuple[ndarray, ndarray]:
-    """Each class's share of the row's trials and what is left to one, (n, K)."""
+    """Share of each class in the row's trials, and one minus the share, (n, K)."""
     if y.ndim == 1:
         yes = (y[:, None] == np.arange(K)).astype(float)
         return yes, 1.0 - yes
@@ -23,14 +23,14 @@ def shares(y: ndarray, m: ndarray | None, K: int) -> tuple[ndarray, ndarray]:
 
 
 def response(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
-    """y/m - p by class, as (y/m)(1-p) - (1-y/m) p, (n, K)."""
+    """Response residuals y/m - p by class, as (y/m)(1-p) - (1-y/m) p, (n, K)."""
     _, p, q = Multinomial.softmax(eta)
     yes, no = shares(y, m, p.shape[1])
     return yes * q - no * p
 
 
 def pearson(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
-    """(y - m p) / sqrt(m p (1-p)) by class, (n, K), through the odds p/(1-p) in log space."""
+    """Pearson residuals (y - m p) / sqrt(m p (1-p)) by class, (n, K), through the odds p/(1-p) in log space."""
     log_p, _, q = Multinomial.softmax(eta)
     yes, no = shares(y, m, q.shape[1])
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -48,7 +48,8 @@ def saturated(y: ndarray, m: ndarray | None) -> ndarray:
 
 
 def deviance_by_level(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
-    """sign(y - m p) sqrt(2 (y log(y / (m p)) - (y - m p))) by class, (n, K): a row's squares add up to its deviance.
+    """Deviance residuals by class, (n, K), whose squares add up to the row's deviance:
+    sign(y - m p) sqrt(2 (y log(y / (m p)) - (y - m p))).
 
     The terms y - m p add up to 0 in a row, and make each class's part non-negative.
     """
@@ -61,7 +62,8 @@ def deviance_by_level(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
 
 
 def deviance(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
-    """sign sqrt(2 (l(y/m) - l(p))), (n,): negative where the first class was seen more often than expected.
+    """Deviance residual of each row, sign sqrt(2 (l(y/m) - l(p))), (n,): negative where the first class was seen more
+    often than expected.
 
     With two classes that is the deviance residual of the second.
     """
@@ -73,7 +75,7 @@ def deviance(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
 
 
 def working(y: ndarray, m: ndarray | None, eta: ndarray) -> ndarray:
-    """y_j/(m p_j) - y_0/(m p_0) by equation, (n, K-1): W^-1 (y - m p), W the weight of the row."""
+    """Working residuals y_j/(m p_j) - y_0/(m p_0) by equation, (n, K-1): W^-1 (y - m p), W the weight of the row."""
     log_p, _, q = Multinomial.softmax(eta)
     yes = shares(y, m, q.shape[1])[0]
     with np.errstate(over="ignore"):

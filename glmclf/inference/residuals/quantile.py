@@ -11,7 +11,7 @@ from scipy.special import betainc, betaincc, betaincinv, ndtri, ndtri_exp
 
 from glmclf.core.likelihood.pointwise import Binomial
 
-MAX_SERIES_TERMS = 2000  # of a binomial tail's series
+MAX_SERIES_TERMS = 2000  # terms of a binomial tail's series
 
 
 def normal(below: ndarray, at: ndarray, above: ndarray, u: ndarray) -> ndarray:
@@ -87,7 +87,7 @@ def _tail(y: ndarray, m: ndarray, p: ndarray, q: ndarray) -> ndarray:
 
 
 def order_statistics(ranks: ndarray, n: int, alpha: float) -> ndarray:
-    """Where the i-th smallest of n independent standard normal numbers is: median and ends of its 1 - alpha interval.
+    """Median and ends of the 1 - alpha interval of the i-th smallest of n independent standard normal numbers.
 
     The i-th smallest of n uniform numbers is Beta(i, n + 1 - i). The intervals are of each number by itself.
 

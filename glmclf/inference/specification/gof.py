@@ -11,7 +11,7 @@ from scipy.special import chdtrc, xlogy
 
 from glmclf.core.numerics.quantiles import at_ranks
 
-SAME_PATTERN_DIFFERENCE = 1e-10  # fitted probabilities this close are those of one covariate pattern
+SAME_PATTERN_DIFFERENCE = 1e-10  # difference of fitted probabilities below which they are of one covariate pattern
 
 
 class GroupTest(NamedTuple):
@@ -177,7 +177,7 @@ def from_loglikelihoods(value: float, null: float, n: float, p: int) -> dict[str
 
 
 def probability_sums(y: ndarray, m: ndarray, mu: ndarray, nu: ndarray, w: ndarray, mean: float) -> ndarray:
-    """What `of_probabilities` is made of, (7,), a sum over rows.
+    """Sums over rows that `of_probabilities` is a function of, (7,).
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def of_probabilities(sums: ndarray, mean: float, fractions: bool) -> dict[str, f
 
 
 def class_sums(counts: ndarray, p: ndarray, rest: ndarray) -> ndarray:
-    """What `of_class_probabilities` is made of, (2K + 2,), a sum over rows.
+    """Sums over rows that `of_class_probabilities` is a function of, (2K + 2,).
 
     Parameters
     ----------
@@ -240,7 +240,8 @@ def class_sums(counts: ndarray, p: ndarray, rest: ndarray) -> ndarray:
 
 
 def of_class_probabilities(sums: ndarray) -> dict[str, float]:
-    """Tjur's and Efron's of several classes, over single observations; with two classes those of `of_probabilities`.
+    """Tjur's and Efron's pseudo-R-squared of several classes, over single observations; with two classes as
+    `of_probabilities`.
 
     With y_k the indicator of class k: Tjur sum_k Cov(y_k, p_k) / sum_k Var(y_k); Efron
     1 - sum_k sum (y_k - p_k)^2 / sum_k sum (y_k - mean y_k)^2.
@@ -264,7 +265,7 @@ def of_class_probabilities(sums: ndarray) -> dict[str, float]:
 
 
 class PredictorSpread(NamedTuple):
-    """Weight, mean and sum of squares about the mean of linear predictors; + is that of more rows.
+    """Weight, mean and sum of squares about the mean of linear predictors; + adds more rows.
 
     Attributes
     ----------
@@ -277,7 +278,7 @@ class PredictorSpread(NamedTuple):
 
     @classmethod
     def of(cls, eta: ndarray, times: ndarray) -> PredictorSpread:
-        """Of rows that count `times`."""
+        """Spread of the linear predictors of rows that count `times`."""
         weight = float(times.sum())
         if np.isinf(eta).any():
             return cls(weight, np.nan, np.inf)  # separated

@@ -10,7 +10,7 @@ from numpy import ndarray
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.blocks import Blocks
 
-MAX_ENTRIES = 2**17  # of the largest temporary array
+MAX_ENTRIES = 2**17  # entries of the largest temporary array
 
 
 def wald_derivatives(
@@ -62,7 +62,7 @@ def _chunks(Z, X, m, offset, w, width: int):
 
 
 def _sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:
-    """sum_i w'_i x_ij (z_i'v_j)^2, w' = w (2 g - r1 + r0) the derivative of the expected weight r1 r0."""
+    """Sums sum_i w'_i x_ij (z_i'v_j)^2, w' = w (2 g - r1 + r0) the derivative of the expected weight r1 r0."""
     link, total = likelihood.link, np.zeros(len(tested))
     for z, x, times, off in _chunks(Z, X, m, offset, w, G.shape[1]):
         eta = z @ theta if off is None else z @ theta + off
@@ -76,8 +76,9 @@ def _sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:
 
 
 def _level_sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:
-    """sum_i m_i x_ij p_s ((v_s - a)^2 - b), v the row's linear predictors' covariances with b_j of equation s, a and b
-    their mean and variance over the classes."""
+    """Sums sum_i m_i x_ij p_s ((v_s - a)^2 - b) of a multinomial logit, v the covariances of the row's linear
+    predictors
+    with b_j of equation s, a and b their mean and variance over the classes."""
     k, q = Z.shape[1], likelihood.n_eta
     B, equation, column = theta.reshape(k, q, order="F"), tested // k, tested % k
     parts, total = G.reshape(q, k, -1), np.zeros(len(tested))

@@ -12,11 +12,11 @@ from scipy.special import chdtrc
 from glmclf.core.numerics import seeds
 
 METHODS = ("hausman-mcfadden", "small-hsiao")
-ROUNDED_EIGENVALUE = 1e-9  # eigenvalues of the scaled difference of covariances below this are rounding
+ROUNDED_EIGENVALUE = 1e-9  # eigenvalue of the scaled difference of covariances, below which it is rounding
 
 
 class IIATest(NamedTuple):
-    """One test: chi-squared statistic, degrees of freedom, p-value and what there is to say."""
+    """A test of the independence of irrelevant alternatives: statistic, degrees of freedom, p-value and notes."""
 
     statistic: float
     df: int
@@ -25,7 +25,7 @@ class IIATest(NamedTuple):
 
 
 def hausman(theta: ndarray, V: ndarray, restricted: ndarray, V_restricted: ndarray) -> IIATest:
-    """Do the estimates without one alternative differ from those with it?
+    """Hausman-McFadden test of whether the estimates without one alternative differ from those with it.
 
     d' (V_r - V)^- d, d = b_r - b: b uses all rows and is efficient if the alternatives are independent, b_r uses only
     the rows that chose another alternative and is consistent in any case. The inverse is taken in the directions in

@@ -17,9 +17,9 @@ from scipy.special import chdtrc
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.likelihood.pointwise import Multinomial
 
-ENTRIES = 2**20  # of the largest temporary array
-EXPLAINED_MOMENT = 1e-8  # of a moment's standard deviation: what estimation may leave of it and still be rounding
-EXPLAINED_DIRECTION = 1e-5  # the same where moments are many, and some directions among them next to none
+MAX_ENTRIES = 2**20  # entries of the largest temporary array
+EXPLAINED_MOMENT = 1e-8  # share of a moment's standard deviation left by estimation, below which it is rounding
+EXPLAINED_DIRECTION = 1e-5  # such a share where moments are many, and some directions among them next to none
 
 
 class MomentTest(NamedTuple):
@@ -40,7 +40,7 @@ class MomentTest(NamedTuple):
 
 
 class PossibleOutcomes(NamedTuple):
-    """What may happen in each row of a block, by outcome: the reference, or the other class, first.
+    """Possible outcomes of each row of a block, by class: the reference, or the other class, first.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class PossibleOutcomes(NamedTuple):
 
 
 def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable[[PossibleOutcomes], ndarray], c: int):
-    """m' C^+ m with m the sum of the moments of what was observed, and C its covariance given the regressors.
+    """Moment test m' C^+ m, m the sum of the moments of the observed outcomes, C its covariance given the regressors.
 
     With s_ij the score of outcome j of row i and A the expected information, estimation makes of a moment d_ij
 
@@ -96,7 +96,7 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
     data models, The Manchester School 56, 370-376.
     """
     likelihood, q = objective.likelihood, objective.likelihood.n_eta
-    size = max(16, ENTRIES // ((q + 1) * (c + root.shape[1] + q * q)))
+    size = max(16, MAX_ENTRIES // ((q + 1) * (c + root.shape[1] + q * q)))
     blocks = objective.blocks.resized(min(size, objective.blocks.size))
 
     def parts(X, y, m, offset, weights):
@@ -144,7 +144,7 @@ class MomentSums(NamedTuple):
         return MomentSums(self.total + other.total, factor, self.scale + other.scale)
 
     def test(self, explained: ndarray | None = None) -> MomentTest:
-        """m' C^+ m; directions that estimation leaves next to nothing of do not count.
+        """Chi-squared test m' C^+ m; directions of which estimation leaves next to nothing do not count.
 
         With G (c, d) = `explained` of scores whose covariance is I, the covariance before estimation is C + G G'; what
         is left is measured against that, so that the test is the same in all coordinates.
@@ -209,7 +209,7 @@ def of_levels(X: ndarray, eta: ndarray) -> PossibleOutcomes:
 
 
 def _of_predictors(X: ndarray, z: ndarray) -> PossibleOutcomes:
-    """The same with linear predictors z (n, K); -inf of classes that are ruled out, which then add nothing."""
+    """PossibleOutcomes of a multinomial logit with predictors z (n, K); classes ruled out, at -inf, add nothing."""
     _, p, rest = Multinomial.softmax(z)
     eta, K = Multinomial.log_odds(z)[:, 1:], p.shape[1]
     score = np.where(np.eye(K, dtype=bool), rest[:, None, :], -p[:, None, :])[:, :, 1:]
@@ -241,7 +241,7 @@ def stukel(o: PossibleOutcomes) -> ndarray:
 
 
 def n_indicators(k: int, q: int, diagonal: bool) -> int:
-    """How many moments `information_matrix` has."""
+    """Number of moments of `information_matrix`."""
     return k * q if diagonal else k * (k + 1) // 2 * (q * (q + 1) // 2)
 
 
@@ -272,7 +272,7 @@ def information_matrix(diagonal: bool, unit: ndarray | None = None) -> Callable[
 
 
 def information_matrix_along(directions: ndarray, diagonal: bool) -> Callable[[PossibleOutcomes], ndarray]:
-    """The same in d parameters, the directions (p, d) of an estimate that leaves others out."""
+    """Moments of the information matrix in d parameters, the directions (p, d) in which an estimate is free."""
 
     def moments(o: PossibleOutcomes) -> ndarray:
         k, q, d = o.X.shape[1], o.score.shape[2], directions.shape[1]
@@ -287,7 +287,7 @@ def information_matrix_along(directions: ndarray, diagonal: bool) -> Callable[[P
 
 
 def orthogonal(objective: Any) -> ndarray:
-    """T (k, k) with orthogonal columns of X T over all observations, each of mean square one."""
+    """Basis T (k, k) with orthogonal columns of X T over all observations, each of mean square one."""
 
     def sums(X, y, m, offset, weights):
         times = np.ones(X.shape[0]) if m is None else m

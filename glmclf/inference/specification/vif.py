@@ -20,10 +20,10 @@ def design_factor(blocks: Blocks) -> ndarray:
 
 
 def generalised(F: ndarray, groups: list[ndarray], constants: ndarray) -> ndarray:
-    """det(M_gg) det(M_rr) / det(M) of each group g and the rest r, M = F'F with the constants taken out.
+    """Generalised VIF det(M_gg) det(M_rr) / det(M) of each group g, r the rest, M = F'F with the constants taken out.
 
-    The same of the inverse of M, the covariance of the estimate: the squared ratio of the volumes of the joint
-    confidence ellipsoids of the group, with the other regressors and with ones that are orthogonal to it. Of a single
+    The inverse of M, the covariance of the estimate, gives the same: the squared ratio of the volumes of the joint
+    confidence ellipsoids of the group, with the other regressors and with ones that are orthogonal to it. For a single
     column the variance inflation factor, 1 / (1 - R^2) of its regression on the others.
 
     Parameters
@@ -59,6 +59,6 @@ def generalised(F: ndarray, groups: list[ndarray], constants: ndarray) -> ndarra
 
 
 def _log_volume(A: ndarray) -> float:
-    """log of the square root of det(A'A)."""
+    """Log of the square root of det(A'A)."""
     with np.errstate(divide="ignore"):
         return float(np.log(np.abs(np.diag(np.linalg.qr(A, mode="r")))).sum()) if A.shape[1] else 0.0

@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from glmclf.inference.hypotheses.wald import z_pvalues
 
-SAME_MODEL_SPREAD = 1e-10  # of the spread of log-likelihoods, below which two models are one
+SAME_MODEL_SPREAD = 1e-10  # spread of the differences of log-likelihoods over theirs, below which two models are one
 
 
 class Vuong(NamedTuple):
@@ -30,7 +30,7 @@ class Vuong(NamedTuple):
 
 
 def vuong(first: ndarray, second: ndarray, weights: ndarray | None, parameters: tuple[float, float]) -> Vuong:
-    """z = sum of m_i / (sqrt(n) s), m_i = log f_i - log g_i, s^2 their variance with divisor n.
+    """Vuong's z = sum of m_i / (sqrt(n) s), m_i = log f_i - log g_i, s^2 their variance with divisor n.
 
     Parameters
     ----------
