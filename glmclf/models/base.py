@@ -14,19 +14,9 @@ from numpy import ndarray
 from glmclf.core.design.columns import Columns, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
-from glmclf.core.fit.aliasing import (
-    Omitted,
-    columns_kept,
-    merged,
-    narrow,
-    narrow_basis,
-    places_kept,
-    wide,
-    wide_cone,
-    widened,
-)
-from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate, from_basis, rests_on_few_rows
-from glmclf.core.fit.offsets import centred, restored
+from glmclf.core.fit.coordinates import Coordinates, Omitted, from_basis
+from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate, rests_on_few_rows
+from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies_in, roundings
 from glmclf.core.fit.solvers.sgd import RAW
 from glmclf.core.fit.unique_rows import UniqueRows, of_counts
@@ -64,6 +54,7 @@ from glmclf.models.inputs import Inputs
 from glmclf.models.penalized import Regularization
 from glmclf.models.progress import reporter_of, shown
 from glmclf.models.rows import Rows
+from glmclf.results.diagnostics.accuracy import warn_of_no_digits
 from glmclf.results.hypotheses.linear import respelled
 from glmclf.results.regression.omitted import SHOWN, check_new_rows, combination, empty_cell
 from glmclf.results.regression.separation import SHOWN as SHOWN_SIGNS
@@ -151,12 +142,17 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         found = self._rows.distinct(self._likelihood, n_threads)
         return (self._rows, self._likelihood) if found is None else (found, of_counts(self._likelihood))
 
-    def _offset_shift(self, omitted: Omitted) -> ndarray:
-        """What centring the offset adds to the parameters of the columns that are left; 0 where the rows are gone."""
-        columns = columns_kept(omitted, len(self.exog_names))
+    @property
+    def _coordinates(self) -> Coordinates:
+        """Coordinates of all columns, with the offset given."""
+        return Coordinates(len(self.exog_names), self._likelihood.n_eta)
+
+    def _coordinates_without(self, omitted: Omitted) -> Coordinates:
+        """Coordinates of the columns that are left, with the offset centred unless the rows are gone."""
+        found = replace(self._coordinates, omitted=omitted)
         if not self._has_offset or self._rows_ is None:
-            return np.zeros(len(columns) * self._likelihood.n_eta)
-        return centred(self._objective(columns=columns))[1]
+            return found
+        return found.shifted(centred(self._objective(columns=found.columns))[1])
 
     def _without_regressors(self) -> tuple[Objective, ndarray]:
         """The log-likelihood of constants alone, its offset centred, and the shift of the constants."""
@@ -457,66 +453,65 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             return self._maximise(method, objective, start_params, places, shift, told)
 
         with shown(progress, f"{type(self).__name__}, {method}", self._rows, reporter) as reporter:
-            found, objective, omitted, shift = self._of_full_rank(
-                maximum, collinear, n_threads, distinct=method != "sgd"
-            )
+            found, objective, coordinates = self._of_full_rank(maximum, collinear, n_threads, distinct=method != "sgd")
             limit = None
             if bias_reduction is None:
-                limit = self._limit(found, objective, omitted, method, separation, options)
+                limit = self._limit(found, objective, coordinates, method, separation, options)
             if limit is None:
-                self._verify(found, objective, omitted, method)
+                self._verify(found, objective, coordinates, method)
             else:
                 check_converged(replace(limit.fit, iterations=limit.inner.fit.iterations), method, objective.unit)
             if flic:
-                found = with_flic(self, found, objective, omitted)
-            found = widened(limit or found, omitted, len(self.exog_names), self._likelihood.n_eta)
-            return self._results_of(found, objective, cov_type, keywords, method, shift)
+                found = with_flic(self, found, objective, coordinates)
+            found = found if limit is None else limit
+            if found.basis is not None:
+                objective = objective.rotated(found.basis, found.exact)
+            found = found.widened(coordinates)
+            V = self._covariance(found, objective, cov_type, keywords)
+            return self._results_of(FitState.of_centred(found, V, coordinates), method)
 
-    def _results_of(self, found, objective: Objective, cov_type: str, keywords: Keywords, method: str, shift) -> Fitted:
-        basis = narrow_basis(found)
-        objective = objective if basis is None else objective.rotated(basis, found.exact)
-        V = self._covariance(found, objective, cov_type, keywords)
-        size = len(self.exog_names), self._likelihood.n_eta
-        results = self._results_class(self, FitState.of_centred(found, V, *size, shift), method)
-        if basis is not None:
-            results._warn_of_no_digits()
+    def _results_of(self, state: FitState, method: str) -> Fitted:
+        results = self._results_class(self, state, method)
+        if state.basis is not None:
+            warn_of_no_digits(results)
         return results
 
     def _of_full_rank(
         self, maximum, collinear: str, n_threads, movable: ndarray | None = None, distinct: bool = True
-    ) -> tuple[Estimate, Objective, dict, ndarray]:
-        """An estimate of the columns that are no combinations of others, its objective, what is left out, the shift.
+    ) -> tuple[Estimate, Objective, Coordinates]:
+        """An estimate of the columns that are no combinations of others, its objective and its coordinates.
 
         ``maximum(objective, places, shift) -> Estimate`` raises RankDeficiency; `places` are those of its parameters,
         which are larger by `shift` than the model's, as the objective's offset is centred; `movable` says which may be.
         It is given the objective of `distinct` rows alone, if that pays.
         """
-        k, q = len(self.exog_names), self._likelihood.n_eta
+        k = len(self.exog_names)
         if collinear == "raise" and len(self._rows) < k:
             raise CollinearityError(f"{k} columns need at least as many rows; {self.endog_names} has {len(self._rows)}")
-        omitted: dict[int, dict[int, float]] = {}
+        coordinates = self._coordinates
         while True:
-            columns = columns_kept(omitted, k)
+            columns = coordinates.columns
             objective = self._objective(n_threads, columns)
             objective, shift = centred(objective, None if movable is None else movable[columns])
             fewer = self._objective(n_threads, columns, distinct) if not shift.any() else objective
             try:
                 with np.errstate(over="ignore", invalid="ignore"):
-                    found = maximum(fewer, places_kept(omitted, k, q), shift)
+                    found = maximum(fewer, coordinates.places, shift)
                 break
             except RankDeficiency as deficiency:
-                omitted = merged(omitted, deficiency.combinations, columns)
+                coordinates = coordinates.without(deficiency.combinations)
+            omitted = coordinates.omitted
             self._refuse_tiny(omitted)
             if collinear == "raise" or len(omitted) == k:
                 raise CollinearityError(self._collinearity(omitted) + self._advice(omitted))
-        if omitted:
+        if omitted := coordinates.omitted:
             what = "it is" if len(omitted) == 1 else "they are"
             warn(
                 f"{self._collinearity(omitted)}; {what} left out: a coefficient of such a column has no estimate, and "
                 "predictions do not need one where the new rows obey the same combination.",
                 CollinearityWarning,
             )
-        return found, objective, omitted, shift
+        return found, objective, coordinates.shifted(shift)
 
     def _maximise(self, method, objective, start_params, places, shift, options) -> Estimate:
         if start_params is not None:
@@ -557,18 +552,20 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     def _advice(omitted) -> str:
         return f". Leave {'it' if len(omitted) == 1 else 'them'} out, or merge levels of the factor."
 
-    def _limit(self, found: Estimate, objective, omitted, method, separation, options) -> LimitEstimate | None:
+    def _limit(
+        self, found: Estimate, objective, coordinates, method, separation, options
+    ) -> LimitEstimate | None:
         """The estimate at infinity of a separated response; None where there is a finite one."""
         if not found.vanished and found.fit.message == "converged":
             return None
         from glmclf.core.separation.limit import limit_estimate
         from glmclf.core.separation.search import ruled_out
 
-        cone, constraints = self._cone(objective, found.theta, omitted)
+        cone, constraints = self._cone(objective, found.theta, coordinates)
         if cone is None:
             return None
         gone = ruled_out(objective, cone, constraints)
-        report = self._report(cone, gone, omitted, all_signs=separation != "raise")
+        report = self._report(cone, gone, coordinates, all_signs=separation != "raise")
         if separation == "raise":
             raise PerfectSeparationError(report.message("raise", self._pseudo))
         finite = len(report.directions) < len(found.theta)
@@ -577,7 +574,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         limit = limit_estimate(method, objective, cone, constraints, found.theta, gone, **options)
         return replace(limit, fit=replace(limit.fit, iterations=found.fit.iterations + limit.fit.iterations))
 
-    def _cone(self, objective: Objective, theta: ndarray | None, omitted) -> tuple[Any, Any]:
+    def _cone(self, objective: Objective, theta: ndarray | None, coordinates: Coordinates) -> tuple[Any, Any]:
         """The cone of an objective, or None, and its constraints; an error of rows in a stream that leave it open."""
         from glmclf.core.separation.search import find_cone, ruled_out
 
@@ -590,28 +587,26 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         except UndecidedError as error:
             raise EstimationError(f"{error}. Fit a sample in memory to see more") from None
         except ManyBoundsError as many:
-            report = self._report(many.cone, ruled_out(objective, many.cone, many.constraints), omitted)
+            report = self._report(many.cone, ruled_out(objective, many.cone, many.constraints), coordinates)
         raise PerfectSeparationError(report.message("stream", self._pseudo))
 
-    def _report(self, cone, gone: Any, omitted, all_signs: bool = True) -> Separation:
+    def _report(self, cone, gone: Any, coordinates: Coordinates, all_signs: bool = True) -> Separation:
         """What a cone of the columns that are left says of the model; its words alone without `all_signs`."""
-        at = places_kept(omitted, len(self.exog_names), self._likelihood.n_eta)
-        signs = np.zeros(len(self._param_index))
-        signs[at] = cone.signs if all_signs else cone.first_signs(SHOWN_SIGNS)
-        cone = wide_cone(cone, omitted, len(self.exog_names), self._likelihood.n_eta)
-        return separation_report(self, cone, signs, gone)
+        from glmclf.core.separation.limit import wide_cone
+
+        signs = coordinates.spread(cone.signs if all_signs else cone.first_signs(SHOWN_SIGNS))
+        return separation_report(self, wide_cone(cone, coordinates), signs, gone)
 
     def _detect(self) -> Separation | None:
         """Whether, and how, the response is separated, without a fit."""
         from glmclf.core.separation.search import ruled_out, started
 
-        k = len(self.exog_names)
-        omitted = merged({}, dependencies_in(self._rows.columns()), np.arange(k))
-        objective = self._objective(columns=columns_kept(omitted, k))
-        cone, constraints = self._cone(objective, started(objective), omitted)
-        return None if cone is None else self._report(cone, ruled_out(objective, cone, constraints), omitted)
+        coordinates = self._coordinates.without(dependencies_in(self._rows.columns()))
+        objective = self._objective(columns=coordinates.columns)
+        cone, constraints = self._cone(objective, started(objective), coordinates)
+        return None if cone is None else self._report(cone, ruled_out(objective, cone, constraints), coordinates)
 
-    def _verify(self, found: Estimate, objective: Objective, omitted, method: str) -> None:
+    def _verify(self, found: Estimate, objective: Objective, coordinates: Coordinates, method: str) -> None:
         """An infinite estimate is an error, a maximum not reached a warning."""
         fit = found.fit
         try:
@@ -623,10 +618,9 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             ) from None
         if found.vanished and fit.converged and not rests_on_few_rows(found, objective):
             scale = np.max([x.largest() for x, *_ in objective.blocks], axis=0)
-            columns = columns_kept(omitted, len(self.exog_names))
             T = from_basis(found.basis, fit.evaluation.factor.root)
             size = (np.sqrt((T * T).sum(axis=1)).reshape(-1, len(scale)) * scale).max(axis=0)
-            wild = columns[size >= 0.1 * size.max()]
+            wild = coordinates.columns[size >= 0.1 * size.max()]
             names = ", ".join(f'"{self.exog_names[j]}"' for j in wild)
             warn(
                 f"the estimates exist, but the data are all but separated ({names}): standard errors and Wald tests of "
@@ -638,25 +632,24 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     def _covariance(
         self, found: Any, objective: Objective, cov_type: str, keywords: Keywords
     ) -> tuple[Covariance, list[str]]:
-        if getattr(found, "cone", None) is not None:
+        if not found.is_finite:
             return self._limit_covariance(found, cov_type, keywords)
-        if getattr(found, "constraint", None) is not None:
+        if found.constraints:
             return constrained_covariance(self, found, objective, cov_type, keywords)
-        k, q = len(self.exog_names), self._likelihood.n_eta
-        fit = narrow(found, k, q).fit
-        whole, shift = centred(self._objective(objective.blocks.n_threads, columns_kept(found.omitted, k)))
-        if getattr(found, "reduction", None) is not None:
+        coordinates = replace(self._coordinates, omitted=found.omitted)
+        narrow, n_threads = found.narrow(coordinates), objective.blocks.n_threads
+        whole, shift = centred(self._objective(n_threads, coordinates.columns))
+        if found.bias_reduction is not None:
             check_covariance(found, cov_type, whole)
         if cov_type in MODEL_BASED and not shift.any():
-            objective = self._objective(objective.blocks.n_threads, columns_kept(found.omitted, k), distinct=True)
-            basis = narrow_basis(found)
-            objective = objective if basis is None else objective.rotated(basis, found.exact)
-        context = Context(objective, fit.theta, fit.evaluation, self.nobs, self._frequency)
-        if cov_type in REFITS and not fit.converged:
+            objective = self._objective(n_threads, coordinates.columns, distinct=True)
+            objective = objective if narrow.basis is None else objective.rotated(narrow.basis, found.exact)
+        context = Context(objective, narrow.fit.theta, narrow.fit.evaluation, self.nobs, self._frequency)
+        if cov_type in REFITS and not narrow.fit.converged:
             keywords = keywords.doubting(cov_type, "Replications are maxima, which the estimate is not.")
         V = row_covariance(self, cov_type, context, keywords)
         if found.omitted:
-            V = replace(V, matrix=wide(V.matrix, places_kept(found.omitted, k, q), k * q))
+            V = replace(V, matrix=coordinates.wide(V.matrix))
         if (np.diag(V.matrix) < 0).any():
             warn(
                 f"the two-way covariance by {' and '.join(keywords.names)} is not positive semi-definite: some "
@@ -700,6 +693,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     def _estimate_with(self, columns: ndarray, start: ndarray) -> Estimate:
         """The estimate with some columns of the design only, or its limit."""
+        absent: dict[int, dict[int, float]] = {j: {} for j in range(len(self.exog_names)) if j not in columns}
+        coordinates = replace(self._coordinates, omitted=absent)
         objective, shift = centred(self._objective(columns=columns))
         objective = objective if shift.any() else self._objective(columns=columns, distinct=True)
         try:
@@ -708,19 +703,17 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
                 if not found.fit.converged:
                     found = estimate("irls", objective, np.zeros(len(start)), maxiter=200)
         except RankDeficiency as deficiency:
-            omitted = merged({}, deficiency.combinations, columns)
-            raise CollinearityError(self._collinearity(omitted)) from None
+            raise CollinearityError(self._collinearity(coordinates.in_all_columns(deficiency.combinations))) from None
         if found.vanished or not found.fit.converged:
             from glmclf.core.separation.limit import limit_estimate
 
-            absent: dict[int, dict[int, float]] = {j: {} for j in range(len(self.exog_names)) if j not in columns}
-            cone, constraints = self._cone(objective, found.theta, absent)
+            cone, constraints = self._cone(objective, found.theta, coordinates)
             if cone is not None:
                 found = limit_estimate("irls", objective, cone, constraints, found.theta)
         if not found.fit.converged:
             names = ", ".join(self.exog_names[j] for j in columns)
             raise EstimationError(f"the fit with the columns {names} alone found no maximum: {found.fit.message}")
-        return restored(found, shift)
+        return found.restored(shift)
 
     def _objective_of(self, X: Columns) -> Objective:
         """The objective with other columns."""

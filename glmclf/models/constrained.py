@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.columns import some_columns
-from glmclf.core.fit.estimate import into_basis
+from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.information import well_conditioned
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
@@ -149,8 +149,7 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
         fewer = objective
     fewer = fewer if basis is None else fewer.rotated(basis)
     V = constrained_covariance(model, found, fewer, cov_type, keywords)
-    size = len(model.exog_names), model._likelihood.n_eta
-    results = model._results_class(model, FitState.of_centred(found, V, *size, shift), method)
+    results = model._results_class(model, FitState.of_centred(found, V, model._coordinates.shifted(shift)), method)
     results.__dict__["_keywords"] = keywords
     return results
 
@@ -243,7 +242,7 @@ def _check_separation(model: Any, objective: Any, constraint: Constraint) -> Non
     cone = cone_where(rows, constraint.R)
     if cone is None:
         return
-    report = model._report(cone, ruled_out(objective, cone, rows), {})
+    report = model._report(cone, ruled_out(objective, cone, rows), model._coordinates)
     raise PerfectSeparationError(
         f"under the constraints {constraint}: {report.message('raise').split('. Use ')[0]}. Constrain such "
         'coefficients, or use fit(bias_reduction="firth")'

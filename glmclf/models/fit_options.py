@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glmclf import registry
-from glmclf.core.fit.aliasing import columns_kept
+from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import Estimate, estimate
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
 from glmclf.core.likelihood.objective import MultinomialObjective, Objective
@@ -129,11 +129,11 @@ def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> No
         raise ValueError("flic=True corrects the intercept: the model has no column that is constant")
 
 
-def with_flic(model: Any, found: Any, objective: Objective, omitted: Any) -> Estimate:
+def with_flic(model: Any, found: Any, objective: Objective, coordinates: Coordinates) -> Estimate:
     """Bias-reduced estimate with a corrected intercept."""
     from glmclf.core.fit.bias import with_corrected_intercept
 
-    kept = columns_kept(omitted, len(model.exog_names)).tolist()
+    kept = coordinates.columns.tolist()
     if model._constant_column() not in kept:
         raise ValueError("flic=True corrects the intercept, which is left out as a combination of other columns")
     return with_corrected_intercept(found, objective, kept.index(model._constant_column()))

@@ -10,10 +10,10 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.design.columns import some_columns
-from glmclf.core.fit.aliasing import columns_kept, places_kept, widened
+from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import RankDeficiency
 from glmclf.core.fit.information import information_vanished
-from glmclf.core.fit.offsets import centred, restored
+from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.unique_rows import distinct_rows, of_counts
 from glmclf.core.likelihood.objective import DeferredEvaluation
@@ -346,8 +346,8 @@ class Regularization(Inputs):
             return self._moved_back(found, shift, len(columns))
 
         found: Any
-        found, _, omitted, _ = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)
-        return found, omitted
+        found, _, coordinates = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)
+        return found, coordinates.omitted
 
     def _moved_back(self, found: PenalisedEstimate, shift: ndarray, k: int) -> PenalisedEstimate:
         """Undo the centring of the offset in an estimate, which shifts parameters without a penalty alone."""
@@ -358,7 +358,7 @@ class Regularization(Inputs):
         if found.symmetric:
             B = self._contrasts_of_levels().clip(0.0).T @ shift.reshape(-1, k)  # 0 for the reference
             b = (B - B.mean(axis=0)).ravel()
-        return replace(restored(found, shift), b=found.b - b)
+        return replace(found.restored(shift), b=found.b - b)
 
     def _solved(self, problem: Problem, start: ndarray | None, usual: ndarray):
         """Maximum reached from a start or, where the solver cannot step from it, from the usual start."""
@@ -374,23 +374,20 @@ class Regularization(Inputs):
 
     def _penalised(self, wanted: PenaltyOptions, start: ndarray | None, refit: bool = False) -> Any:
         """Result of one penalised fit; `start` is in the model's parameters."""
-        from glmclf.core.penalised.problem import widened as widened_coefficients
         from glmclf.results.regression.penalized import REFIT, WORDS
         from glmclf.results.regression.state import FitState
 
-        k, q = len(self.exog_names), self._likelihood.n_eta
         found: Any
         found, omitted = self._one(wanted, start, refit)
         check_penalised_converged(found.fit, wanted)
-        cov = self._posterior(found, omitted, wanted, refit)
-        wider: Any = widened(found, omitted, k, q)
-        found = widened_coefficients(wider, omitted, k, len(wanted.alpha[0]))
+        coordinates = self._coordinates_without(omitted)  # type: ignore[attr-defined]
+        cov = self._posterior(found, coordinates, wanted, refit)
+        found = found.widened(coordinates).with_all_coefficients(coordinates)
         found = replace(found, constant=self._constant_column())
         if refit:
             warn(WORDS[REFIT], InferenceWarning)
         method = "limited-memory BFGS" if isinstance(found.inner, DeferredEvaluation) else "proximal Newton"
-        state = FitState.of(found, (cov, []), k, q, self._offset_shift(omitted))  # type: ignore[attr-defined]
-        return self._penalized_results_class(self, state, method)
+        return self._penalized_results_class(self, FitState.of(found, (cov, []), coordinates), method)
 
     def _finished(self, problem: Problem, fit) -> PenalisedEstimate:
         try:
@@ -405,17 +402,17 @@ class Regularization(Inputs):
                 "for coefficients of every level (symmetric=True). Raise alpha, or use fit()"
             ) from None
 
-    def _posterior(self, found: PenalisedEstimate, omitted, wanted: PenaltyOptions, refit: bool) -> Covariance:
+    def _posterior(
+        self, found: PenalisedEstimate, coordinates: Coordinates, wanted: PenaltyOptions, refit: bool
+    ) -> Covariance:
         """Covariance of the model's parameters, NaN where there is none."""
         from glmclf.results.regression.penalized import NONE, POSTERIOR, REFIT, WORDS, SpreadCovariance
 
-        k, q = len(self.exog_names), self._likelihood.n_eta
-        name = REFIT if refit else POSTERIOR
+        p, name = coordinates.size, REFIT if refit else POSTERIOR
         if not refit and (self._pseudo or (wanted.L1_wt > 0 and wanted.alpha.any())):
-            return Covariance(NONE, np.full((k * q, k * q), np.nan), WORDS[NONE])
+            return Covariance(NONE, np.full((p, p), np.nan), WORDS[NONE])
         assert found.spread is not None
-        places = places_kept(omitted, k, q) if omitted else None
-        return SpreadCovariance(name, WORDS[name], found.spread, places, k * q)
+        return SpreadCovariance(name, WORDS[name], found.spread, coordinates)
 
     def _check_free(
         self, wanted: PenaltyOptions, found: PenalisedEstimate, problem: Problem, columns, start: ndarray
@@ -499,11 +496,11 @@ class Regularization(Inputs):
             return fits[-1]
 
         if grid is None or len(grid):
-            omitted = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)[2]
+            omitted = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)[2].omitted
         assert grid is not None
         left_out = [omitted] * len(fits)
         if given is not None and given[-1] == 0:  # the refit may omit other columns than the penalised fit
-            last = widened(fits[-1], omitted, len(self.exog_names), q).theta if fits else start
+            last = fits[-1].widened(Coordinates(len(self.exog_names), q, omitted)).theta if fits else start
             free, omitted = self._one(replace(wanted, alpha=0.0 * wanted.alpha), last)
             grid, fits, left_out = given, [*fits, without_covariance(free)], [*left_out, omitted]
         short = [a for a, f in zip(grid, fits, strict=True) if not f.fit.converged]
@@ -554,7 +551,7 @@ class Regularization(Inputs):
             if a == 0 or not deviances:
                 part = wanted if a > 0 else replace(wanted, alpha=0.0 * wanted.alpha)
                 least = 1.0 if a == 0 else float(min(b for b in path.alphas if b > 0))
-                everything = columns_kept(omitted, len(self.exog_names))
+                everything = Coordinates(len(self.exog_names), 1, omitted).columns
                 problem, columns, offset, start = self._fold_problem(part, kept, everything)
                 problem = problem.well_mixed(least)
                 c = self._coded(problem, start)

@@ -140,8 +140,8 @@ class _Grid:
         for name in (x, y):
             self._check_axis(name, table)
         self.weights = res.model._rows.weights if newdata is None else None
-        self.fixed = self._fixed(table, at)
-        self.separated = getattr(res, "_cone", None) is not None
+        self.held = self._held(table, at)
+        self.separated = getattr(res, "separation", None) is not None
         pairs = len(self.levels) * (len(self.levels) - 1) / 2  # pairs of classes: a linear program each
         resolution = resolution or (max(10, round(RESOLUTION_SEPARATED / pairs**0.5)) if self.separated else RESOLUTION)
         self.values = [self._axis(name, table, resolution) for name in (x, y)]

@@ -556,7 +556,7 @@ def _described(r: Any) -> dict[str, Any]:
         "the covariance type": owner.cov_type,
         "the options of the covariance": _covariance_options(owner),
         "bias_reduction": getattr(owner, "bias_reduction", None),
-        "flic": getattr(getattr(owner, "_reduction", None), "flic", False),
+        "flic": getattr(getattr(getattr(owner, "_state", None), "estimate", None), "flic", False),
         "the constraints": getattr(owner, "constraints", []),
         "the kind of weights": "none" if not weights else "freq_weights" if model._frequency else "weights",
         "the weights": list(weights.values()),

@@ -69,8 +69,14 @@ def _joint(res: Any) -> bool:
     return hasattr(type(res), "llf_conditional")
 
 
-def _reduction(res: Any) -> Any:
-    return getattr(res, "_reduction", None)
+def _estimate(res: Any) -> Any:
+    """The estimate of a regression; None of other results."""
+    state = getattr(res, "_state", None)
+    return None if state is None else state.estimate
+
+
+def _reduced(res: Any) -> bool:
+    return _estimate(res) is not None and _estimate(res).bias_reduction is not None
 
 
 def _without_spread(res: Any) -> bool:
@@ -89,9 +95,9 @@ _OF: Mapping[Kind, Callable[[Any], Any]] = {
     Kind.SHRUNK: lambda res: _joint(res) and res._regularised,
     Kind.OF_SHRUNK: lambda res: getattr(res, "_parent", None) is not None and res._parent._regularised,
     Kind.SMOOTHED: lambda res: _joint(res) and not res._maximum,
-    Kind.REDUCED: lambda res: _reduction(res) is not None,
-    Kind.WITHOUT_OBJECTIVE: lambda res: _reduction(res) is not None and _reduction(res).penalised is None,
-    Kind.CONSTRAINED: lambda res: getattr(res, "_constraint", None) is not None,
+    Kind.REDUCED: _reduced,
+    Kind.WITHOUT_OBJECTIVE: lambda res: _reduced(res) and _estimate(res).maximised is None,
+    Kind.CONSTRAINED: lambda res: _estimate(res) is not None and _estimate(res).constraints,
     Kind.SEPARATED: lambda res: getattr(res, "separation", None) is not None,
     Kind.STREAMED: lambda res: res.model._rows_ is not None and res.model._rows_.streamed,
     Kind.WITHOUT_ROWS: lambda res: res.model._rows_ is None,
@@ -290,7 +296,7 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
         Refusal(
             Kind.CONSTRAINED,
             NotImplementedError,
-            "{what} of a fit with the constraints {res._constraint}: use {why}",
+            "{what} of a fit with the constraints {res._state.estimate.constraint}: use {why}",
             "constraint_test()",
             {
                 "anova": "constraint_test(), or wald_test of what the constraints leave free",

@@ -7,7 +7,8 @@ import pytest
 from core import exact
 
 from glmclf.core.design.dense import Dense
-from glmclf.core.fit.estimate import RankDeficiency, estimate, from_basis
+from glmclf.core.fit.coordinates import from_basis
+from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.fit.solvers import solve
 from glmclf.core.likelihood import links
 from glmclf.core.likelihood.objective import CholeskyFactor, Objective

@@ -182,7 +182,7 @@ def test_ill_conditioned_columns_go_through_a_basis(model, kind):
     """x around 1000 in raw and in centred powers: median bias reduction compares the coefficient that both have."""
     d = lesions().assign(t=lambda t: 1000 + t.x)
     raw = model.from_formula("y ~ t + I(t**2)", d).fit(bias_reduction=kind)
-    assert raw._basis is not None
+    assert raw._state.basis is not None
     if kind == "firth":
         centred = model.from_formula("y ~ x + I(x**2)", d).fit(bias_reduction=kind)
         np.testing.assert_allclose(raw.predict(d), centred.predict(d), rtol=1e-6)
@@ -328,7 +328,7 @@ def test_flic_makes_probabilities_add_up_and_leaves_the_slopes():
 def test_flic_of_ill_conditioned_columns():
     d = lesions().assign(t=lambda t: 1000 + t.x)
     res = Logit.from_formula("y ~ t + I(t**2)", d).fit(bias_reduction="firth", flic=True)
-    assert res._basis is not None and abs((d.y - res.fittedvalues).sum()) < 1e-9
+    assert res._state.basis is not None and abs((d.y - res.fittedvalues).sum()) < 1e-9
 
 
 def test_flic_where_it_means_nothing():

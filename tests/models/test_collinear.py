@@ -465,7 +465,7 @@ def test_children_of_the_crew(model):
     finite = ["Intercept", "cls[T.2nd]", "cls[T.3rd]", "cls[T.Crew]", "sex[T.Male]"]
     close(res.params[finite], params, 1e-7)
     close(res.with_cov("expected").bse[finite], bse, 1e-6)
-    assert res.df_model == 7 and res._combinations.keys() == {8}
+    assert res.df_model == 7 and res._state.combinations.keys() == {8}
     close(res.anova(type=1).statistic, sequential, 1e-7)
     assert list(res.anova(type=1).df) == [3, 1, 1, 2]
     close(res.anova(type=3).statistic[["sex", "cls:age"]], dropped, 1e-7)

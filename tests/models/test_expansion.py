@@ -127,7 +127,8 @@ def test_a_cone_of_repeated_rows(model, monkeypatch):
     monkeypatch.setattr(collapse, "LEAST", 100)
     with pytest.warns(SeparationWarning):
         kinds = getattr(glmclf, model).from_formula("y ~ C(a) + C(b)", table).fit()
-    assert kinds.separation == rows.separation and len(kinds._cone.decided) < 100 < len(rows._cone.decided)
+    assert kinds.separation == rows.separation
+    assert len(kinds._state.estimate.cone.decided) < 100 < len(rows._state.estimate.cone.decided)
     np.testing.assert_allclose(kinds.params, rows.params, rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(kinds.bse, rows.bse, rtol=1e-8)
     np.testing.assert_allclose(kinds.llf, rows.llf, rtol=1e-12)

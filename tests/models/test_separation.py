@@ -77,7 +77,7 @@ def test_certified_limits(name, results):
     if "rows_separated" in v:
         assert res.separation.n_rows == v["rows_separated"] == len(res.separation.rows)
     if "rows_left" in v:
-        assert len(res._limit.rows) == v["rows_left"]
+        assert len(res._state.estimate.rows) == v["rows_left"]
 
 
 @names
@@ -96,7 +96,7 @@ def test_no_direction_of_recession_lowers_the_likelihood(name, results):
     res, v = results[name], references.reference(name)[0]["values"]
     stated = {label: float(fractions.Fraction(x)) for label, x in flat(v["direction"]).items()}
     for d in (np.array([stated[label] for label in values(res.params)]), res.separation.direction.to_numpy()):
-        far = [res.model.loglike(res._finite_theta + s * d / np.abs(d).max()) for s in (0, 1e2, 1e4)]
+        far = [res.model.loglike(res._state.finite_theta + s * d / np.abs(d).max()) for s in (0, 1e2, 1e4)]
         assert far[0] <= far[1] + 1e-9 and far[1] <= far[2] + 1e-9
 
 
@@ -118,7 +118,7 @@ def test_the_contrast_that_stays_finite(results):
 # -------------------------------------------------------------------------------------- against large finite numbers
 def far_along(res, s):
     d = res.separation.direction.to_numpy()
-    return res._finite_theta + s * d / np.abs(d).max()
+    return res._state.finite_theta + s * d / np.abs(d).max()
 
 
 @names
@@ -294,7 +294,7 @@ def test_saved_pickled_and_without_data(name, results):
     bare.remove_data()
     p = res.predict(data)
     loaded = glmclf.load(file)
-    few = res._cone.extreme.size <= 1000  # numbers of the design that a file may keep
+    few = res._state.estimate.cone.extreme.size <= 1000  # numbers of the design that a file may keep
     assert few == (name != "wine__mnlogit_all_separation")
     for other in (loaded, bare, pickle.loads(pickle.dumps(bare))):
         close(other.params, res.params, 1e-15)

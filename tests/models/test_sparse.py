@@ -143,7 +143,7 @@ def test_ill_conditioned(model):
     X = design()
     X[:, 4] = X[:, 2] * (1 + 1e-7 * np.arange(N))
     a, b = fits(model, X)
-    assert a._basis is not None
+    assert a._state.basis is not None
     same(a.params, b.params, rtol=1e-7)
     same(a.bse, b.bse, rtol=1e-7)
     same(a.predict(), b.predict(), rtol=1e-7)

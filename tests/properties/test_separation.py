@@ -184,7 +184,7 @@ def check_table(model, t, formula, keywords):
     example = f"{model} {formula!r} {keywords}\n{t.to_dict('list')}"
     X = res.model.exog
     assert (errors.CollinearityWarning in kinds) == (np.linalg.matrix_rank(X) < X.shape[1]), example
-    A, seen = X[:, res._columns], classes(res) > 0
+    A, seen = X[:, res._state.columns], classes(res) > 0
     assert np.linalg.matrix_rank(A) == A.shape[1] == np.linalg.matrix_rank(X), example
     cone = exact_cone(A, seen)
     assert (cone is None) == (res.separation is None) == (errors.SeparationWarning not in kinds), example
@@ -215,9 +215,9 @@ def check_report(res, cone, model, t, formula, keywords):
     assert str(found) == str(asked)
     d = found.direction.to_numpy()[res._places]
     assert not found.direction.to_numpy()[np.setdiff1d(np.arange(len(found.direction)), res._places)].any()
-    k = res.model.exog[:, res._columns].shape[1]
+    k = res.model.exog[:, res._state.columns].shape[1]
     D = np.column_stack([np.zeros(k), d.reshape(-1, k).T])
-    Z = res.model.exog[:, res._columns] @ (D / np.abs(D).max())
+    Z = res.model.exog[:, res._state.columns] @ (D / np.abs(D).max())
     seen = classes(res) > 0
     for z, s, gone in zip(Z, seen, cone.ruled_out, strict=True):
         np.testing.assert_allclose(z[s], z[s][0], atol=1e-9)

@@ -18,21 +18,15 @@ from numpy import ndarray
 from scipy.linalg import solve_triangular
 
 from glmclf.core.design.dense import Dense
-from glmclf.core.fit.estimate import (
-    FACTORED_ALONE,
-    Estimate,
-    RankDeficiency,
-    from_basis,
-    into_basis,
-    refuse_empty_columns,
-    scalar_maximum,
-)
+from glmclf.core.fit.coordinates import from_basis, into_basis
+from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, RankDeficiency, refuse_empty_columns, scalar_maximum
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted, value
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, MultinomialObjective, Objective
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 
 KINDS = ("firth", "median")
+NAMES = {"firth": "Mean BR (Firth)", "median": "Median BR"}
 ENTRIES = 2**18  # of the largest temporary array
 
 
@@ -71,6 +65,57 @@ class ReducedEstimate(Estimate):
     """
 
     reduction: Reduction | None = None
+
+    @property
+    def maximised(self) -> float | None:
+        """The penalised log-likelihood, without the coefficients of counts; None where there is none."""
+        assert self.reduction is not None
+        return self.reduction.penalised
+
+    @property
+    def is_maximum(self) -> bool:
+        """Whether there is a penalised log-likelihood and the intercept is its own."""
+        return self.maximised is not None and not self.flic
+
+    @property
+    def flic(self) -> bool:
+        """Whether the intercept was corrected."""
+        assert self.reduction is not None
+        return self.reduction.flic
+
+    @property
+    def has_zero_score(self) -> bool:
+        """False: the adjusted score is 0."""
+        return False
+
+    @property
+    def bias_reduction(self) -> str | None:
+        """ "firth" or "median"."""
+        assert self.reduction is not None
+        return self.reduction.kind
+
+    @property
+    def name(self) -> str:
+        """What was reduced, and whether the intercept was corrected."""
+        assert self.reduction is not None
+        return NAMES[self.reduction.kind] + (", FLIC" if self.flic else "")
+
+    @property
+    def notes(self) -> list[str]:
+        """How the bias was reduced, and what the numbers of the likelihood then are."""
+        r = self.reduction
+        assert r is not None
+        what = "Firth's, of the mean" if r.kind == "firth" else "of the median"
+        notes = [
+            f"The estimate is bias-reduced ({what}); log-likelihood, AIC, BIC and pseudo R-squared are the plain ones "
+            + "at "
+            + ("it; the LLR p-value is of the penalised likelihood." if r.penalised is not None else "it.")
+        ]
+        if r.penalised is None:
+            notes.append("Its adjusted score is the gradient of no likelihood: there is no likelihood ratio test.")
+        if r.flic:
+            notes.append("The intercept is corrected so that fitted probabilities add up to the events (FLIC).")
+        return notes
 
     def to_dict(self) -> dict[str, Any]:
         """What a file keeps of the reduction."""

@@ -124,10 +124,10 @@ class Constraint:
         fixed = (left <= SAME * np.abs(rows * size).max(axis=1, initial=0.0)) & rows.any(axis=1)
         return fixed, np.where(fixed, weights @ self.q, np.nan)
 
-    def implies(self, other: Constraint) -> bool:
-        """Whether what obeys these equations obeys the others."""
-        fixed, values = self.fixed(other.R)
-        return bool(fixed.all() and np.allclose(values, other.q, rtol=SAME, atol=SAME * (1.0 + np.abs(other.q))))
+    def implies(self, R: ndarray, q: ndarray) -> bool:
+        """Whether what obeys these equations obeys others, too."""
+        fixed, values = self.fixed(R)
+        return bool(fixed.all() and np.allclose(values, q, rtol=SAME, atol=SAME * (1.0 + np.abs(q))))
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,29 @@ class ConstrainedEstimate(Estimate):
 
     constraint: Constraint | None = None
 
+    @property
+    def allows_no_slopes(self) -> bool:
+        """Whether the model without regressors obeys the constraints."""
+        assert self.constraint is not None
+        return self.constraint.null
+
+    @property
+    def equations(self) -> tuple[ndarray, ndarray]:
+        """R and q of the constraints."""
+        assert self.constraint is not None
+        return self.constraint.R, self.constraint.q
+
+    @property
+    def constraints(self) -> list[str]:
+        """The constraints in words."""
+        assert self.constraint is not None
+        return list(self.constraint.words)
+
+    @property
+    def notes(self) -> list[str]:
+        """The constraints in a sentence."""
+        return [f"Estimated under the constraints {self.constraint}."]
+
     def free_count(self, lost: int) -> float:
         """How many parameters are free, each constraint one less."""
         assert self.constraint is not None
@@ -152,6 +175,11 @@ class ConstrainedEstimate(Estimate):
         """Which combinations the constraints fix, and at which values."""
         assert self.constraint is not None
         return self.constraint.fixed(R)
+
+    def implies(self, R: ndarray, q: ndarray) -> bool:
+        """Whether the constraints imply R theta = q."""
+        assert self.constraint is not None
+        return self.constraint.implies(R, q)
 
     @property
     def fixed_parameters(self) -> ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +13,14 @@ from numpy import ndarray
 from scipy.linalg import eigh
 
 from glmclf.core.design.product import triangular_inverse
+from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis
 from glmclf.core.fit.information import VANISHED_SHARE, information_vanished, well_conditioned
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.surrogate import SurrogateLikelihood
 from glmclf.core.fit.warm_start import WarmStart, from_surrogate, separation_loglik, warm_start
-from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, Objective
+from glmclf.core.likelihood.objective import CholeskyFactor, DeferredEvaluation, Evaluation, Objective
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 
@@ -46,7 +48,7 @@ class Estimate:
     vanished : bool
         Whether the information has all but vanished in some direction: the symptom of separation.
     omitted : mapping of int to dict
-        Columns that were left out and what they equal; see `core.omitted`.
+        Columns that were left out and what they equal; see `Coordinates`.
     exact : bool, optional
         Whether rows are put into the basis in twofold arithmetic; by default where the design is not large.
     """
@@ -62,7 +64,113 @@ class Estimate:
         """The estimate in the coordinates of X."""
         return self.reported(from_basis(self.basis, self.fit.theta))
 
+    # into and out of the coordinates of the model
+    def widened(self, coordinates: Coordinates) -> Self:
+        """The estimate of the columns that are left, in the coordinates of all."""
+        if not coordinates.omitted:
+            return self
+        e, score = self.fit.evaluation, coordinates.spread(self.fit.evaluation.score)
+        evaluation: Evaluation
+        if isinstance(e, DeferredEvaluation):
+            evaluation = DeferredEvaluation(e.value, score, partial(_wide_information, e, coordinates))
+        else:
+            evaluation = Evaluation(e.value, score, coordinates.wide(e.information))
+        fit = replace(self.fit, theta=coordinates.spread(self.fit.theta), evaluation=evaluation)
+        return replace(self, fit=fit, basis=coordinates.wide_basis(self.basis), omitted=coordinates.omitted)
+
+    def narrow(self, coordinates: Coordinates) -> Self:
+        """The estimate of the columns that are left alone."""
+        if not coordinates.omitted:
+            return self
+        at, e = coordinates.places, self.fit.evaluation
+        inner = Evaluation(e.value, e.score[at], e.information[np.ix_(at, at)])
+        fit = replace(self.fit, theta=self.fit.theta[at], evaluation=inner)
+        return replace(self, fit=fit, basis=coordinates.narrow_basis(self.basis), omitted={})
+
+    def restored(self, shift: ndarray) -> Self:
+        """The estimate of the offset given from one of a centred offset, larger by `shift`; the evaluation is the same.
+        """
+        if not shift.any():
+            return self
+        moved = shift if self.basis is None else into_basis(self.basis, shift)
+        return replace(self, fit=replace(self.fit, theta=self.fit.theta - moved))
+
     # what kinds of estimates answer in their own way
+    @property
+    def maximised(self) -> float | None:
+        """What the estimate makes as large as it can be: the log-likelihood, or a penalised one; None if there is none.
+        """
+        return self.fit.evaluation.value
+
+    @property
+    def is_maximum(self) -> bool:
+        """Whether the estimate is where that is as large as it can be."""
+        return self.maximised is not None
+
+    @property
+    def has_zero_score(self) -> bool:
+        """Whether the scores of the rows add up to 0."""
+        return True
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every parameter is finite."""
+        return True
+
+    @property
+    def infinite_directions(self) -> int:
+        """Dimensions of the cone of directions along which the likelihood never falls."""
+        return 0
+
+    @property
+    def ruled_out(self) -> Any:
+        """Outcomes of the rows of the fit that the estimate rules out, (n, K) bool; None if it rules none out."""
+        return None
+
+    def rules_out(self, X: Any, K: int) -> ndarray | None:
+        """Outcomes of other rows of the design of the fit that the estimate rules out."""
+        return None
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether finite parameters are the maximum of a limit of the likelihood, which is known."""
+        return False
+
+    @property
+    def allows_no_slopes(self) -> bool:
+        """Whether the estimate could have been that of the model without regressors."""
+        return True
+
+    @property
+    def bias_reduction(self) -> str | None:
+        """Kind of the bias reduction, or None."""
+        return None
+
+    @property
+    def flic(self) -> bool:
+        """Whether the intercept was corrected after a bias reduction."""
+        return False
+
+    @property
+    def equations(self) -> tuple[ndarray, ndarray]:
+        """R and q of the linear equations R theta = q that the estimate obeys, (J, p) and (J,)."""
+        return np.zeros((0, len(self.fit.theta))), np.zeros(0)
+
+    @property
+    def constraints(self) -> list[str]:
+        """Linear equations that the estimate obeys, in words."""
+        return []
+
+    @property
+    def name(self) -> str:
+        """Name of the method of estimation."""
+        return "MLE"
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the estimate should know, in sentences."""
+        return []
+
     def reported(self, theta: ndarray) -> ndarray:
         """Parameters as they are reported, from finite ones in the coordinates of X."""
         return theta
@@ -78,8 +186,8 @@ class Estimate:
 
     @property
     def infinite(self) -> ndarray:
-        """Signs of the infinite parameters, NaN where they have none, and 0 of finite ones, (p,)."""
-        return np.zeros(len(self.fit.theta))
+        """Signs of the infinite parameters, NaN where they have none, and 0 of finite ones."""
+        return np.zeros(self.reported_size)
 
     def signs(self, R: ndarray) -> ndarray:
         """Signs of infinite combinations, rows of R (., p), NaN where they have none, and 0 of finite ones."""
@@ -89,10 +197,14 @@ class Estimate:
         """Which combinations, rows of R (., p), have one value whatever the data are; and these values, else NaN."""
         return np.zeros(len(R), dtype=bool), np.full(len(R), np.nan)
 
+    def implies(self, R: ndarray, q: ndarray) -> bool:
+        """Whether the estimate obeys R theta = q whatever the data are."""
+        return not len(R)
+
     @property
     def fixed_parameters(self) -> ndarray:
-        """Which parameters have one value whatever the data are, (p,)."""
-        return np.zeros(len(self.fit.theta), dtype=bool)
+        """Which parameters have one value whatever the data are."""
+        return np.zeros(self.reported_size, dtype=bool)
 
     def coordinates(self, R: ndarray) -> ndarray:
         """Combinations of the parameters of X, rows of R (., p), as such of those of `fit`."""
@@ -101,8 +213,24 @@ class Estimate:
         k, T = len(self.basis), triangular_inverse(self.basis)
         return np.hstack([product(R[:, i : i + k], T) for i in range(0, R.shape[1], k)])
 
+    def retvals(self, method: str) -> dict[str, Any]:
+        """What a solver says of its end."""
+        fit = self.fit
+        return {
+            "converged": fit.converged,
+            "iterations": fit.iterations,
+            "message": fit.message,
+            "decrement": fit.decrement,
+            "gradient_norm": float(np.linalg.norm(fit.evaluation.score)),
+            "method": method,
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """What a file keeps of this kind of estimate alone."""
+        return {}
+
+    def to_dict_beside(self) -> dict[str, Any]:
+        """What a file keeps of this kind of estimate beside the fit."""
         return {}
 
     def mapped(self, A: ndarray, inverse: ndarray, order: list[int]) -> Self:
@@ -118,20 +246,19 @@ class Estimate:
         """The estimate without what has an entry a row."""
         return self
 
-
-def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:
-    """inv(basis) b, equation by equation: parameters, or one side of their covariance, in the coordinates of X."""
-    if basis is None:
-        return b
-    k, T = len(basis), triangular_inverse(basis)
-    parts = [product(T, b[i : i + k].reshape(k, -1)).reshape(b[i : i + k].shape) for i in range(0, len(b), k)]
-    return np.concatenate(parts)
+    def with_fewest_facets(self) -> Self:
+        """The estimate with no more of a cone than its shape needs."""
+        return self
 
 
-def into_basis(basis: ndarray, b: ndarray) -> ndarray:
-    """basis b, equation by equation."""
-    k = len(basis)
-    return np.concatenate([basis @ b[i : i + k] for i in range(0, len(b), k)])
+def _wide_information(e: Evaluation, coordinates: Coordinates) -> ndarray:
+    return coordinates.wide(e.information)
+
+
+def at_infinity(values: ndarray, signs: ndarray) -> ndarray:
+    """Values where the sign is 0, else infinity of that sign; NaN where the sign is."""
+    with np.errstate(invalid="ignore"):
+        return np.where(signs == 0, values, signs * np.inf)
 
 
 def estimate(

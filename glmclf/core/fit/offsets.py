@@ -6,14 +6,12 @@ difference of large numbers. Where X a = 1 for some a, offset - c and b + c a ar
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.columns import expandable
-from glmclf.core.fit.estimate import into_basis
 from glmclf.core.numerics.double_double import two_sum
 
 LARGE = 8.0  # typical value from which centring is worth a pass over the rows
@@ -59,14 +57,6 @@ def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarra
     blocks = objective.blocks.changed(lambda X, y, m, offset, w: (X, y, m, offset + less, w))
     shift = np.outer(np.broadcast_to(c, q), a).ravel()
     return type(objective)(objective.likelihood, blocks, objective.unit), shift
-
-
-def restored(found: Any, shift: ndarray) -> Any:
-    """An `Estimate` of the centred objective as one of the objective given; its evaluation is the same."""
-    if not shift.any():
-        return found
-    moved = shift if found.basis is None else into_basis(found.basis, shift)
-    return replace(found, fit=replace(found.fit, theta=found.fit.theta - moved))
 
 
 def typical(blocks: Any) -> ndarray:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.product import is_small, triangular_inverse
-from glmclf.core.fit.estimate import Estimate, from_basis, into_basis
+from glmclf.core.fit.coordinates import from_basis, into_basis
+from glmclf.core.fit.estimate import Estimate
 
 UNIT = 2.0**-53  # of rounding
 MOST = 16.0
@@ -90,7 +91,7 @@ def _left(found: Estimate, V: ndarray, unit: float, n: int) -> ndarray:
     """What is left of the distance to the maximum: the last Newton step, or what it leaves where it was taken."""
     fit = found.fit
     step = np.abs(from_basis(found.basis, V @ (fit.evaluation.score / unit)))
-    if getattr(found, "reduction", None) is not None:  # quasi-scoring ends linearly
+    if not found.has_zero_score:  # quasi-scoring ends linearly
         return step
     if fit.message != "converged":  # to rounding: the score that is left is noise, and so is the estimate
         return step

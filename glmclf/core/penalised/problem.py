@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.aliasing import places_kept, wide
 from glmclf.core.fit.constraints import Within
-from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, from_basis
+from glmclf.core.fit.coordinates import Coordinates, from_basis, placed, wide
+from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers.kronecker import Kronecker, KroneckerPart, lbfgs
 from glmclf.core.fit.solvers.loop import Fit
@@ -368,22 +368,40 @@ class PenalisedEstimate(Estimate):
         assert self.spread is not None
         return self.spread.shares
 
-    def penalty_to_dict(self) -> dict[str, Any]:
+    def with_all_coefficients(self, coordinates: Coordinates) -> PenalisedEstimate:
+        """The coefficients of all columns, with 0 for those left out; the parameters are widened apart."""
+        if not coordinates.omitted:
+            return self
+        assert self.penalty is not None and self.b is not None and self.spread is not None
+        m = len(self.b) // len(coordinates.columns)
+        at, d = coordinates.places_of(m), coordinates.k * m
+        known, form = self.spread.known, LazyCovariance(partial(_wide_spread, self.spread, at, d))
+        penalty = replace(self.penalty, alpha=placed(self.penalty.alpha, at, d))
+        return replace(self, penalty=penalty, b=placed(self.b, at, d), spread=form.know() if known else form)
+
+    def retvals(self, method: str) -> dict[str, Any]:
+        """What a solver says of its end; the gradient of the likelihood alone is not 0."""
+        found = super().retvals(method)
+        del found["gradient_norm"]
+        return {**found, "kkt": self.kkt}
+
+    def to_dict_beside(self) -> dict[str, Any]:
         """What a file keeps of the penalty and of what follows from it."""
         p = self.penalty
         assert p is not None
-        return {
+        penalty = {
             **{"alpha": p.alpha, "L1_wt": p.L1_wt, "n": p.n, "b": self.b, "V": self.V, "shares": self.shares},
             **{"kkt": self.kkt, "symmetric": self.symmetric, "constant": self.constant},
         }
+        return {"results": "regularized", "penalty": penalty}
 
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any], found: Estimate) -> PenalisedEstimate:
-        """The estimate that a file has, of which `found` is the part that others have, too."""
+    @staticmethod
+    def parts_from_dict(stored: dict[str, Any]) -> dict[str, Any]:
+        """Attributes that a file has beside those of any estimate."""
         p: dict[str, Any] = {name: np.array(v) if isinstance(v, list) else v for name, v in stored.items()}
         parts: dict[str, Any] = {name: p[name] for name in ("b", "kkt", "symmetric", "constant")}
-        parts |= {"penalty": Penalty(p["alpha"], p["L1_wt"], p["n"]), "spread": LazyCovariance.of(p["V"], p["shares"])}
-        return cls(found.fit, found.basis, omitted=found.omitted, exact=found.exact, **parts)
+        spread = LazyCovariance.of(p["V"], p["shares"])
+        return parts | {"penalty": Penalty(p["alpha"], p["L1_wt"], p["n"]), "spread": spread}
 
 
 @dataclass(frozen=True)
@@ -796,23 +814,8 @@ def _null_rows(found: Mapping[int, Mapping[int, float]], k: int) -> ndarray:
     return out
 
 
-def widened(found: PenalisedEstimate, omitted: Any, k: int, q: int) -> PenalisedEstimate:
-    """The coefficients of all k columns, with 0 for those left out; the parameters are widened elsewhere."""
-    if not omitted:
-        return found
-    assert found.penalty is not None and found.b is not None and found.spread is not None
-    at, d = places_kept(omitted, k, q), k * q
-    alpha, b = np.zeros(d), np.zeros(d)
-    alpha[at], b[at] = found.penalty.alpha, found.b
-    spread = LazyCovariance(partial(_wide_spread, found.spread, at, d))
-    spread = spread.know() if found.spread.known else spread
-    return replace(found, penalty=replace(found.penalty, alpha=alpha), b=b, spread=spread)
-
-
-def _wide_spread(spread: LazyCovariance, at: ndarray, d: int) -> tuple[ndarray, ndarray, ndarray | None]:
-    shares = np.zeros(d)
-    shares[at] = spread.shares
-    return wide(spread.V, at, d), shares, spread.parameters
+def _wide_spread(found: LazyCovariance, at: ndarray, d: int) -> tuple[ndarray, ndarray, ndarray | None]:
+    return wide(found.V, at, d), placed(found.shares, at, d), found.parameters
 
 
 def without_covariance(found: PenalisedEstimate) -> PenalisedEstimate:

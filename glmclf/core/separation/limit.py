@@ -16,7 +16,8 @@ from numpy import ndarray
 from scipy.linalg import qr
 
 from glmclf.core.design.columns import beside, some_columns
-from glmclf.core.fit.estimate import Estimate, estimate, from_basis
+from glmclf.core.fit.coordinates import Coordinates, from_basis, wide
+from glmclf.core.fit.estimate import Estimate, at_infinity, estimate
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
@@ -57,6 +58,25 @@ class LimitEstimate(Estimate):
     inner: Any = None
     objective: Any = None
 
+    @property
+    def is_finite(self) -> bool:
+        """False: some parameters are infinite."""
+        return False
+
+    @property
+    def infinite_directions(self) -> int:
+        """Dimensions of the cone."""
+        return self.cone.basis.shape[1]
+
+    def rules_out(self, X: Any, K: int) -> ndarray:
+        """Outcomes of rows that were in the fit which the cone rules out, (n, K) bool."""
+        return outcomes_ruled_out(self.cone, K, X)
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether the limit is known, whose rows may be gone."""
+        return self.inner is not None
+
     def reported(self, theta: ndarray) -> ndarray:
         """Parameters: inf, -inf, or NaN for those that directions of both signs change."""
         return at_infinity(theta, self.cone.signs)
@@ -77,6 +97,13 @@ class LimitEstimate(Estimate):
             gone = gone[:, order]
         found = replace(super().mapped(A, inverse, order), cone=self.cone.mapped(A)).without_rows()
         return replace(found, ruled_out=gone)
+
+    def widened(self, coordinates: Coordinates) -> LimitEstimate:
+        """The estimate of the columns that are left, in the coordinates of all."""
+        if not coordinates.omitted:
+            return self
+        found = super().widened(coordinates)
+        return replace(found, cone=wide_cone(self.cone, coordinates), kept=coordinates.places[self.kept])
 
     def without_rows(self) -> LimitEstimate:
         """The estimate without its limit, which is one of rows."""
@@ -105,10 +132,15 @@ class LimitEstimate(Estimate):
         return out
 
 
-def at_infinity(values: ndarray, signs: ndarray) -> ndarray:
-    """Values where the sign is 0, else infinity of that sign; NaN where the sign is."""
-    with np.errstate(invalid="ignore"):
-        return np.where(signs == 0, values, signs * np.inf)
+def wide_cone(cone: RecessionCone, coordinates: Coordinates) -> RecessionCone:
+    """A cone of the parameters that are left as one of all."""
+    if not coordinates.omitted:
+        return cone
+    M = wide(cone.M, coordinates.columns, coordinates.k)
+    out = replace(cone, basis=coordinates.spread(cone.basis), M=M)
+    if "signs" in vars(cone):  # asked for already
+        vars(out)["signs"] = coordinates.spread(cone.signs)
+    return out
 
 
 class Selected:

@@ -206,10 +206,9 @@ def with_rows(res: Any) -> Any:
         return res
     found, model = copy.copy(res), copy.copy(res.model)
     model._rows_, found.model = model._rows.held(), model
-    if getattr(res, "_cone", None) is not None:
-        from glmclf.core.separation.outcomes import outcomes_ruled_out
-
-        gone = outcomes_ruled_out(res._cone, model._likelihood.n_eta + 1, model._rows.X)
+    state = getattr(res, "_state", None)
+    gone = None if state is None else state.estimate.rules_out(model._rows.X, model._likelihood.n_eta + 1)
+    if gone is not None:
         found._state = res._state.with_estimate(ruled_out=gone)
     return found
 

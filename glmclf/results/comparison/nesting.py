@@ -47,13 +47,13 @@ def check_nested(larger: Any, smaller: Any) -> None:
     DataError where rows that are gone would tell."""
     if rows_gone(larger) or rows_gone(smaller):
         return _check_by_name(larger, smaller)
-    constrained = larger._constraint is not None or smaller._constraint is not None
+    constrained = any(res._state.estimate.constraints for res in (larger, smaller))
     stray, apart = (_outside if constrained else _outside_columns)(larger, smaller)
-    mine = larger._constraint
+    mine = ', '.join(larger._state.estimate.constraints)
     if stray:
         raise ValueError(
             f"the models are not nested: {', '.join(stray)} of the restricted model is no combination of the "
-            f"columns of this one{'' if mine is None else f' under its constraints {mine}'}"
+            f"columns of this one{f' under its constraints {mine}' if mine else ''}"
         )
     if not apart:
         return
@@ -62,7 +62,7 @@ def check_nested(larger: Any, smaller: Any) -> None:
             "the two models were fitted to different data (their offset differ, by what is no combination of the "
             "columns of this one). Give both the same offset="
         )
-    other_event = smaller._constraint is not None and coded_levels(larger) != coded_levels(smaller)
+    other_event = smaller._state.estimate.constraints and coded_levels(larger) != coded_levels(smaller)
     why = "; of other events or references coefficients have opposite signs or other values" if other_event else ""
     raise ValueError(
         f"the models are not nested: the restricted one need not obey the constraints {mine} of this one{why}"
@@ -140,8 +140,7 @@ def _recoded(b: Predictors, places: list[int] | None) -> Predictors:
 
 def free_form_of(res: Any) -> tuple[ndarray, ndarray]:
     """Directions and constant of the parameters of a fit, as `inference.constrained.free_form` has them."""
-    p = len(res.model._param_names)
-    return (np.eye(p), np.zeros(p)) if res._constraint is None else free_form(res._constraint.R, res._constraint.q)
+    return free_form(*res._state.estimate.equations)
 
 
 def free_parameters_of(res: Any) -> list[int]:
@@ -157,7 +156,7 @@ def _apart(x: ndarray, z: ndarray) -> Dense:
 
 def _check_by_name(larger: Any, smaller: Any) -> None:
     """The same where rows are gone: names say that fits are nested, but not that they are not."""
-    mine, names = larger._constraint, smaller.model._param_names
+    mine, names = larger._state.estimate, smaller.model._param_names
     own = larger.model._param_names
     stray = [name for name in smaller.model.exog_names if name not in larger.model.exog_names]
     if stray:
@@ -172,8 +171,8 @@ def _check_by_name(larger: Any, smaller: Any) -> None:
         )
     elif not same_offset(larger, smaller):
         why = "the offsets differ, perhaps by a combination of the columns"
-    elif mine is not None and not _obeys(smaller, mine, own, names, coded_levels(larger) == coded_levels(smaller)):
-        why = f"the restricted model need not obey the constraints {mine} of this one"
+    elif mine.constraints and not _obeys(smaller, mine, own, names, coded_levels(larger) == coded_levels(smaller)):
+        why = f"the restricted model need not obey the constraints {mine.constraint} of this one"
     else:
         return
     raise DataError(
@@ -184,8 +183,8 @@ def _check_by_name(larger: Any, smaller: Any) -> None:
 
 def _obeys(smaller: Any, mine: Any, own: list[str], names: list[str], alike: bool) -> bool:
     """Whether names tell that a smaller fit obeys the constraints of a larger one."""
-    theirs = smaller._constraint
-    if theirs is not None and names == own and theirs.implies(mine):
-        return bool(alike or not mine.q.any())
+    R, q = mine.equations
+    if names == own and smaller._state.estimate.implies(R, q):
+        return bool(alike or not q.any())
     shared = [i for i, name in enumerate(own) if name in names]
-    return set(names) <= set(own) and not mine.R[:, shared].any() and not mine.q.any()
+    return set(names) <= set(own) and not R[:, shared].any() and not q.any()

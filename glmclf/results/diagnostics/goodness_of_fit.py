@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +10,13 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.core.fit.estimate import into_basis
+from glmclf.core.fit.constraints import ConstrainedEstimate
+from glmclf.core.fit.coordinates import into_basis
+from glmclf.core.fit.estimate import Estimate
+from glmclf.core.likelihood.objective import Evaluation
+from glmclf.core.separation.limit import LimitEstimate, Selected
 from glmclf.errors import InferenceWarning, warn
+from glmclf.inference.covariance.constrained import free_directions, root_within
 from glmclf.inference.covariance.influence import first_rows
 from glmclf.inference.specification import gof, moment_tests
 from glmclf.inference.specification.moment_tests import MomentTest
@@ -55,6 +61,8 @@ class Estimated(NamedTuple):
         What its coordinates are, as `core.estimation.Estimate` has it.
     free : (p, d) ndarray or None
         Directions that were estimated, one a parameter of the model without the others; None where all were.
+    places : integer ndarray
+        Of what was estimated among all parameters.
     """
 
     objective: Any
@@ -62,6 +70,7 @@ class Estimated(NamedTuple):
     root: ndarray
     basis: ndarray | None
     free: ndarray | None
+    places: ndarray
 
 
 def gof_test(res: Any, groups: int) -> pd.DataFrame:
@@ -97,7 +106,7 @@ def information_matrix_test(res: Any, diagonal: bool) -> MomentTest:
 def undecided(res: Any) -> RiskRows:
     """What was observed and fitted in the rows that separation leaves; of binary models and of several classes."""
     counts, p, risk = res._observed_and_fitted()
-    if res._cone is None:
+    if res._state.estimate.is_finite:
         return RiskRows(counts, p, risk, pattern_numbers(res), np.ones(p.shape, dtype=bool))
     gone = res._outcomes_gone
     rows = np.flatnonzero((~gone).sum(axis=1) > 1)
@@ -109,7 +118,7 @@ def undecided(res: Any) -> RiskRows:
 
 def finite_parameters(res: Any) -> int:
     """How many parameters the rows that separation leaves are fitted by."""
-    return res._size - (0 if res._cone is None else res._cone.basis.shape[1])
+    return res._size - res._state.estimate.infinite_directions
 
 
 def by_pattern(res: Any, seen: RiskRows) -> dict[str, tuple]:
@@ -170,9 +179,9 @@ def tests_of_moments(res: Any, wanted: list[str] | None = None) -> dict[str, Mom
 
 def moment_names(res: Any) -> list[str]:
     """Tests by moments that the model has."""
-    k, q = len(res._columns), res.model._likelihood.n_eta
+    k, q = len(res._state.columns), res.model._likelihood.n_eta
     n = moment_tests.n_indicators(k, q, False)
-    if res._cone is not None or res._constraint is not None:
+    if not res._state.estimate.is_finite or res._state.estimate.constraints:
         n = moment_tests.n_indicators(finite_parameters(res), 1, False)
     link = getattr(res.model, "link", None)  # MNLogit has none
     logit = q == 1 and (link is None or link.canonical)
@@ -199,17 +208,46 @@ def moment_functions(name: str, estimate: Estimated) -> tuple[Any, int]:
 
 def estimated_rows(res: Any) -> Estimated | None:
     """The estimate of what is finite; None where separation leaves nothing that this can be said of."""
-    if res._cone is not None:
-        return _at_the_limit((res._origin or res)._limit)
-    objective, fit, basis = res._objective(), res._narrow_centred.fit, res._narrow.basis
-    evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
-    if res._constraint is None:
-        return Estimated(objective, fit.theta, evaluation.factor.root, basis, None)
-    from glmclf.inference.covariance.constrained import free_directions, root_within
+    owner = res._origin or res
+    return _estimated(owner._state.estimate, owner)
 
-    free = free_directions(res._constraint.R)
+
+@singledispatch
+def _estimated(found: Estimate, res: Any) -> Estimated | None:
+    """`estimated_rows` of an estimate of some kind."""
+    objective, theta, evaluation, basis = _at_the_estimate(res)
+    return Estimated(objective, theta, evaluation.factor.root, basis, None, res._state.places)
+
+
+@_estimated.register
+def _of_constrained(found: ConstrainedEstimate, res: Any) -> Estimated | None:
+    objective, theta, evaluation, basis = _at_the_estimate(res)
+    assert found.constraint is not None
+    free = free_directions(found.constraint.R)
     free = free if basis is None else into_basis(basis, free)
-    return Estimated(objective, fit.theta, root_within(res._constraint.Q, evaluation.information), basis, free)
+    root = root_within(found.constraint.Q, evaluation.information)
+    return Estimated(objective, theta, root, basis, free, res._state.places)
+
+
+@_estimated.register
+def _of_separated(found: LimitEstimate, res: Any) -> Estimated | None:
+    """The estimate of the finite parameters of a separated fit."""
+    if not found.has_limit or not len(found.kept) or not len(found.rows):
+        return None
+    basis, theta, objective = found.inner.basis, found.inner.fit.theta, found.objective
+    if not isinstance(objective, Selected):
+        objective = objective if basis is None else objective.rotated(basis)
+        return Estimated(objective, theta, objective(theta, True).factor.root, basis, None, found.kept)
+    free = np.eye(len(objective.full(theta)))[:, objective.kept]
+    root = free @ objective(theta, True).factor.root
+    return Estimated(objective.objective, objective.full(theta), root, None, free, found.kept)
+
+
+def _at_the_estimate(res: Any) -> tuple[Any, ndarray, Evaluation, ndarray | None]:
+    """The objective, the estimate, the evaluation there with the expected information, and the basis."""
+    objective, narrow = res._objective(), res._state.narrow_centred
+    evaluation = narrow.fit.evaluation if objective.canonical else objective(narrow.fit.theta, True)
+    return objective, narrow.fit.theta, evaluation, narrow.basis
 
 
 def pattern_numbers(res: Any) -> ndarray:
@@ -222,20 +260,6 @@ def pattern_numbers(res: Any) -> ndarray:
         levels = pd.factorize(column + 0.0)[0]
         code = pd.factorize(code * (int(levels.max()) + 1) + levels)[0].astype(np.int64)
     return code
-
-
-def _at_the_limit(limit: Any) -> Estimated | None:
-    """The estimate of the finite parameters of a separated fit."""
-    if limit is None or not len(limit.kept) or not len(limit.rows):
-        return None
-    from glmclf.core.separation.limit import Selected
-
-    basis, theta, objective = limit.inner.basis, limit.inner.fit.theta, limit.objective
-    if not isinstance(objective, Selected):
-        objective = objective if basis is None else objective.rotated(basis)
-        return Estimated(objective, theta, objective(theta, True).factor.root, basis, None)
-    free = np.eye(len(objective.full(theta)))[:, objective.kept]
-    return Estimated(objective.objective, objective.full(theta), free @ objective(theta, True).factor.root, None, free)
 
 
 def _with_rows(res: Any) -> Any:

@@ -40,7 +40,7 @@ def flat_pvalues(res: Any) -> ndarray:
 def lr_pvalue(res: Any, j: int) -> float:
     """p-value of the likelihood ratio test that a parameter is 0; NaN without a likelihood, or with directions of both
     signs."""
-    if res._reduction is not None and (res._reduction.penalised is None or res._reduction.flic):
+    if not res._state.estimate.is_maximum:
         return np.nan
     r = np.zeros(len(res._theta))
     r[j] = 1.0
@@ -65,7 +65,7 @@ def derivatives_of(res: Any, tested: ndarray) -> ndarray:
     variance = np.einsum("cp,pc->c", R, G)
     blocks, estimate = undecided_rows(res), res._theta[tested]
     likelihood = res.model._likelihood
-    out[tested] = wald_derivatives(likelihood, blocks, res._inner, G, tested, estimate, variance)
+    out[tested] = wald_derivatives(likelihood, blocks, res._state.inner, G, tested, estimate, variance)
     return out
 
 
@@ -97,13 +97,13 @@ def expected_covariance(res: Any) -> ndarray:
 def undecided_rows(res: Any) -> Blocks:
     """The design in the coordinates of the fit and as it is, trials, offset and weights; without what separation
     decides."""
-    gone = res._ruled_out
+    gone = res._state.estimate.ruled_out
     if res.model._rows.streamed:
         return undecided_in_stream(res)
-    objective, shift = centred(res.model._objective(columns=res._columns))
+    objective, shift = centred(res.model._objective(columns=res._state.columns))
     r = res.model._rows if gone is not None or shift.any() else res.model._counted()[0]
     offset = objective.blocks.arrays[3] if r is res.model._rows else r.offset
-    Z = r.X if res._basis is None else rotated(r.X, res._basis)
+    Z = r.X if res._state.basis is None else rotated(r.X, res._state.basis)
     arrays = [Z, r.X, r.trials, offset, r.weights]
     if gone is None:
         return Blocks(*arrays, size=res.model._block_size)
@@ -118,33 +118,32 @@ def undecided_rows(res: Any) -> Blocks:
 
 def undecided_in_stream(res: Any) -> Blocks:
     """`undecided_rows` of a fit to a stream."""
-    blocks, basis = centred(res.model._objective())[0].blocks, res._basis
-    K, cone, gone = res.model._likelihood.n_eta + 1, res._cone, res._ruled_out
+    blocks, basis = centred(res.model._objective())[0].blocks, res._state.basis
+    K, found = res.model._likelihood.n_eta + 1, res._state.estimate
     several = K > 2
 
     def both(X, y, m, offset, w):
         return X if basis is None else rotated(X, basis), X, m, offset, w
 
     def left(X, y, m, offset, w):
-        out = outcomes_ruled_out(cone, K, X)
+        out = found.rules_out(X, K)
         if several:
             return both(X, y, m, offset_of_all(out, offset), w)
         rows = np.flatnonzero(~out.any(axis=1))
         some = (None if a is None else a[rows] for a in (y, m, offset, w))
         return rows, both(X.subset(rows), *some)
 
-    if cone is None:
+    if found.is_finite:
         return blocks.changed(both)
     from glmclf.core.separation.limit import offset_of_all
-    from glmclf.core.separation.outcomes import outcomes_ruled_out
 
-    return blocks.changed(left) if several else blocks.left(left, gone.left)
+    return blocks.changed(left) if several else blocks.left(left, found.ruled_out.left)
 
 
 def flagged(res: Any) -> list[list[Any]]:
     """Places of the finite coefficients, constants aside, with the effect, and likelihood ratio p-values."""
     model = res.model
-    if model._rows_ is None or model._pseudo or res._constraint is not None or not res.converged:
+    if model._rows_ is None or model._pseudo or res._state.estimate.constraints or not res.converged:
         return []
     found = np.flatnonzero(derivatives_of(res, suspects(res)) < 0)
     return [[int(j), float(lr_pvalue(res, int(j))) if i < SHOWN else np.nan] for i, j in enumerate(found)]
@@ -168,8 +167,8 @@ def hauck_donner_notes(res: Any) -> list[str]:
 
 def fit_with_a_likelihood(res: Any) -> str:
     """Which other fit to ask, if this one has no likelihood ratio tests and profiles of its own."""
-    if res._reduction is None:
+    if res._state.estimate.is_maximum:
         return ""
-    if res._reduction.penalised is None:
-        return " of the fit without bias_reduction="
-    return " of the fit without flic=True, which has the same slopes" if res._reduction.flic else ""
+    if res._state.estimate.flic:
+        return " of the fit without flic=True, which has the same slopes"
+    return " of the fit without bias_reduction="

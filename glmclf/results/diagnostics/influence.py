@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,18 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import fdtrc
 
+from glmclf.core.design.columns import expandable
 from glmclf.core.design.product import rotated
-from glmclf.core.fit.estimate import from_basis
+from glmclf.core.fit.constraints import ConstrainedEstimate
+from glmclf.core.fit.coordinates import from_basis
+from glmclf.core.fit.estimate import Estimate
+from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
-from glmclf.inference.covariance.influence import LEVERAGE_ONE, first_rows
+from glmclf.core.separation.limit import LimitEstimate
+from glmclf.inference.covariance.constrained import constrained_influence
+from glmclf.inference.covariance.influence import LEVERAGE_ONE, Influences, first_rows, influence, of_patterns
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.results.diagnostics.goodness_of_fit import pattern_numbers
@@ -28,6 +34,73 @@ def get_influence(res: Any, by: str) -> Influence:
     if by == "row":
         return Influence(res)
     return PatternInfluence(res, pattern_numbers(res))
+
+
+def influences(res: Any, pattern: ndarray | None) -> Influences:
+    """Influence of each row, or of all rows of each pattern."""
+    return _influences(res._state.estimate, res, pattern)
+
+
+@singledispatch
+def _influences(found: Estimate, res: Any, pattern: ndarray | None) -> Influences:
+    """`influences` of an estimate of some kind."""
+    state, objective, theta, evaluation = res._state, *_at_the_estimate(res, pattern)
+    found_by_row = influence(objective, theta, evaluation, res.model._frequency)
+    if not state.combinations:
+        return found_by_row
+    change = np.zeros((len(found_by_row.change), len(state.theta)))
+    change[:, state.places] = found_by_row.change
+    return found_by_row._replace(change=change)
+
+
+@_influences.register
+def _of_constrained(found: ConstrainedEstimate, res: Any, pattern: ndarray | None) -> Influences:
+    assert found.constraint is not None
+    return constrained_influence(*_at_the_estimate(res, pattern), found.constraint.Q, res.model._frequency)
+
+
+def _at_the_estimate(res: Any, pattern: ndarray | None) -> tuple[Any, ndarray, Evaluation]:
+    """The objective, of patterns if asked for, the estimate, and the evaluation there with the expected information."""
+    objective, fit = res._objective(), res._state.narrow_centred.fit
+    evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
+    return objective if pattern is None else of_patterns(objective, pattern), fit.theta, evaluation
+
+
+@_influences.register
+def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None) -> Influences:
+    """Influence on the finite parameters; rows that are decided have none."""
+    if not found.has_limit or res.model._likelihood.n_eta > 1:
+        raise NotImplementedError(
+            "influence of rows on a separated fit of several classes, whose outcomes are in part ruled out: use "
+            'bias_reduction="firth"'
+        )
+    of_rows = np.arange(len(res.model._rows)) if pattern is None else pattern
+    n, p = int(of_rows.max()) + 1, len(res._state.theta)
+    full = Influences(np.zeros(n), np.zeros(n), np.zeros((n, p)), np.zeros(n))
+    if not len(found.kept) or not len(found.rows):
+        return full
+    basis, fit = found.inner.basis, found.inner.fit
+    objective = found.objective if basis is None else found.objective.rotated(basis)
+    evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
+    at, inner = np.unique(of_rows[found.rows], return_inverse=True)
+    if pattern is not None:
+        objective = of_patterns(objective, inner)
+    some = influence(objective, fit.theta, evaluation, res.model._frequency)
+    full.leverage[at], full.cooks[at], full.gain[at] = some.leverage, some.cooks, some.gain
+    full.change[np.ix_(at, found.kept)] = from_basis(basis, some.change.T).T
+    return full
+
+
+def influence_on(res: Any, J: ndarray) -> ndarray:
+    """What a row of weight one does to estimates of gradient J (E, p) through the parameters, (n, E)."""
+    objective, fit = res._objective(), res._state.narrow_centred.fit
+    half = fit.evaluation.factor.inverse @ J[:, res._state.places].T
+    parts = []
+    for X, y, m, offset, _ in expandable(objective.blocks):
+        u = objective.score_factor(fit.theta, X, y, m, offset)
+        u = u.reshape(len(u), -1)
+        parts.append(np.einsum("nq,nk,qke->ne", u, X.toarray(), half.reshape(u.shape[1], -1, half.shape[1])))
+    return np.concatenate(parts)
 
 
 class Influence:
@@ -74,7 +147,7 @@ class Influence:
     def d_params(self) -> pd.DataFrame:
         """Estimate less the one-step estimate without the row, a column a parameter."""
         change = self._found.change
-        basis = self.results._basis
+        basis = self.results._state.basis
         if basis is not None:
             change = from_basis(basis, change.T).T
         change = np.where(np.isfinite(self.results._theta), change, np.nan)
@@ -101,7 +174,7 @@ class Influence:
     def _change_of_eta(self) -> ndarray:
         """What the row changes in its own linear predictors, (n,) or (n, K-1)."""
         res, q = self.results, self.results.model._likelihood.n_eta
-        X = self._X if res._basis is None else rotated(self._X, res._basis, res._exact)
+        X = self._X if res._state.basis is None else rotated(self._X, res._state.basis, res._state.exact)
         parts = []
         for A, change in Blocks(X, self._found.change):
             A = A.toarray()
@@ -238,7 +311,7 @@ class PatternInfluence(Influence):
         r = results.model._rows
         self._index = r.index[self._first]
         self.rows = pd.Series(self._index[pattern], index=r.index)
-        self._found = results._influences_by(pattern)
+        self._found = influences(results, pattern)
 
     @cached_property
     def _counts(self) -> ndarray:

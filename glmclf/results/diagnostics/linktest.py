@@ -25,7 +25,7 @@ def linktest(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None)
     """See `Diagnostics.linktest`."""
     if not res.converged:
         raise ValueError("linktest(): the fit did not converge, so that its linear predictor is not the estimate's")
-    if res._cone is not None:
+    if not res._state.estimate.is_finite:
         raise ValueError(
             f"linktest(): the linear predictor is infinite in some rows ({res.separation}), and has no square"
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pandas as pd
 from numpy import ndarray
 
@@ -433,6 +434,46 @@ class Diagnostics:
         return vif(self, of, by)
 
     @property
+    @requires(Needs.MAXIMUM)
+    def digits(self) -> Any:
+        """Correct digits to expect of each parameter, -log10 of its relative error, from 0 to 16.
+
+        Computed from the information, without a pass over the rows: rounding errors of the score, propagated to the
+        parameters as its sampling errors are. A column of the data counts as exact; one that the formula computes, such
+        as ``I(x ** 5)`` or ``x:z``, counts as rounded unless none of its entries needs the last bit of a double. An
+        ill-conditioned design (`refine` of `fit`) keeps its digits unless it is large. An estimate short of the maximum
+        has the digits that its distance to it leaves.
+
+        Returns
+        -------
+        Series or, of several equations, DataFrame
+            As `params`; NaN for coefficients that are infinite or left out, and under constraints.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
+        >>> bool(res.digits.min() > 13)
+        True
+        """
+        res: Any = self
+        return res._labelled(np.maximum(np.array(self._digits, dtype=float), 0.0))
+
+    @cached_property
+    def _digits(self) -> list[float]:
+        from glmclf.results.diagnostics.accuracy import digits
+
+        return digits(self).tolist()
+
+    @cached_property
+    def _rounded(self) -> list[bool]:
+        """Columns that the formula computed, if an entry needs the last bit of a double."""
+        from glmclf.results.diagnostics.accuracy import rounded_columns
+
+        res: Any = self
+        return rounded_columns(res.model)
+
+    @property
     @requires(Needs.MAXIMUM, Needs.LIKELIHOOD, Needs.UNCONSTRAINED)
     def hauck_donner(self) -> pd.DataFrame:
         """Where the Hauck-Donner effect makes Wald tests useless, with the likelihood ratio tests to use instead.
@@ -466,7 +507,8 @@ class Diagnostics:
 
         Examples
         --------
-        >>> import pandas as pd
+        >>> import numpy as np
+import pandas as pd
         >>> from glmclf import Logit
         >>> table = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [15, 10, 1, 200]})
         >>> Logit.from_formula("y ~ x", table, freq_weights="n").fit().hauck_donner.round(4)

@@ -59,12 +59,12 @@ def information_factor(res: Any) -> tuple[ndarray, ndarray]:
     F, q = triangular_inverse(estimate.root), res.model._likelihood.n_eta
     if basis is not None:
         F = F @ np.kron(np.eye(q), basis)
-    return F, res._places if res._cone is None else res._limit.kept
+    return F, estimate.places
 
 
 def design_factor(res: Any) -> tuple[ndarray, ndarray]:
     """F with F'F the cross products of the columns that were kept, and their places."""
-    columns, k = res._columns, len(res.model.exog_names)
+    columns, k = res._state.columns, len(res.model.exog_names)
 
     def counted(X, y, trials, offset, weights):
         times = np.ones(X.shape[0]) if trials is None else trials

@@ -60,7 +60,7 @@ def share_covariance(res: Any) -> tuple[ndarray, ndarray]:
         return _model_based(res, n), np.diag(1.0 / n[1:]) + 1.0 / n[0]
     w = np.ones(len(cells)) if res.model._rows.weights is None else res.model._rows.weights
     xi = (cells[:, 1:] / n[1:] - cells[:, :1] / n[0]) / w[:, None]  # of a row of weight one
-    psi = res._influence_on(np.eye(len(res._fit.theta)))
+    psi = res._influence_on(np.eye(len(res._state.fit.theta)))
     times = w if res.model._frequency else w * w
     N, p = float(res.nobs), res._size
     factor = N / (N - p) if res._cov.name == "HC1" else 1.0
@@ -83,6 +83,6 @@ def _model_based(res: Any, n: ndarray) -> ndarray:
         part = moved[start : start + len(A)]
         total = total + np.einsum("nk,nqj->qkj", A, part).reshape(-1, moved.shape[2])
         start += len(A)
-    out = np.zeros((len(res._fit.theta), moved.shape[2]))
-    out[res._places] = res._narrow_centred.fit.evaluation.factor.inverse @ total
+    out = np.zeros((len(res._state.fit.theta), moved.shape[2]))
+    out[res._state.places] = res._state.narrow_centred.fit.evaluation.factor.inverse @ total
     return out

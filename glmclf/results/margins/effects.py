@@ -174,7 +174,7 @@ def estimate_covariance(
     """
     J = np.concatenate([e.average.gradient for e in estimands])
     lost = ~np.isfinite(np.concatenate([e.average.value for e in estimands]))
-    if getattr(res, "_cone", None) is not None:  # rows that are decided say nothing of how far they are from certain
+    if getattr(res, "separation", None) is not None:  # decided rows say nothing of how far they are from it
         lost |= ~J.any(axis=1)
     if vcov is None:
         return DeltaCovariance(J, source.V, None, lost)

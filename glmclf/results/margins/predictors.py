@@ -264,7 +264,7 @@ class RegressionPredictors(LinearPredictors):
 
     def rows(self, raw: ndarray) -> ndarray:
         res = self.res
-        return raw if res._basis is None else rotated(Dense(raw), res._basis, res._exact)[:].toarray()
+        return raw if res._state.basis is None else rotated(Dense(raw), res._state.basis, res._state.exact)[:].toarray()
 
     def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
         return self.rows(d)
@@ -272,7 +272,7 @@ class RegressionPredictors(LinearPredictors):
     def predictors(self, raw: ndarray, X: ndarray, offset: ndarray | None) -> ndarray:
         columns = Dense(raw)
         eta = self.res._at_the_limit(columns, self.res._predictor(columns, Dense(X), offset))
-        if self.res._cone is not None and np.isinf(eta).any():
+        if not self.res._state.estimate.is_finite and np.isinf(eta).any():
             self._say(
                 "rows whose outcome is certain by the limit of the estimate (separation) count with a standard error "
                 'of zero: use bias_reduction="firth" for one of theirs',
@@ -281,15 +281,15 @@ class RegressionPredictors(LinearPredictors):
         return eta
 
     def steps(self, d: ndarray, dX: ndarray, eta: ndarray) -> ndarray:
-        steps = dX @ self.res._fit.theta.reshape(-1, self.k).T
-        cone = self.res._cone
-        if cone is None:
+        found = self.res._state.estimate
+        steps = dX @ found.fit.theta.reshape(-1, self.k).T
+        if found.is_finite:
             return steps
         if not self.several:
-            from glmclf.core.separation.limit import at_infinity
+            from glmclf.core.fit.estimate import at_infinity
 
-            return at_infinity(steps[:, 0], signs_of_rows(cone, d)[0])[:, None]
-        infinite = (cone.signs.reshape(-1, self.k) != 0).any(axis=0)  # NaN, too
+            return at_infinity(steps[:, 0], signs_of_rows(found.cone, d)[0])[:, None]
+        infinite = (found.infinite.reshape(-1, self.k) != 0).any(axis=0)  # NaN, too
         if (d[:, infinite] != 0).any():
             self._say(
                 f"effects through coefficients that are infinite ({self.res.separation}) are NaN with several classes: "
@@ -299,7 +299,7 @@ class RegressionPredictors(LinearPredictors):
         return steps
 
     def lost(self, raw: ndarray) -> bool:
-        found = self.res._combinations
+        found = self.res._state.combinations
         broken = violations(found, raw, self.res._units) if found else {}
         if not broken:
             return False

@@ -104,7 +104,7 @@ class Resampled:
                 return None, _reason(error)
             if not found.converged:
                 return None, "not converged"
-            if set(getattr(found, "_combinations", ())) != set(getattr(self.res, "_combinations", ())):
+            if _left_out(found) != _left_out(self.res):
                 return None, "collinear"
             log_p = found._log_p_beside(self.res)
         return (None, "without a prediction of some rows") if np.isnan(log_p).any() else (log_p, "")
@@ -205,3 +205,9 @@ def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name}={value!r}: a whole number, {least} or more")
     return int(value)
+
+
+def _left_out(res: Any) -> set[int]:
+    """Columns that a regression left out as combinations of others."""
+    state = getattr(res, "_state", None)
+    return set() if state is None else set(state.combinations)

@@ -107,15 +107,12 @@ class BinaryResults(
     def _eta_of(self, X: Columns, offset) -> ndarray:
         """Linear predictors of rows of the fit as they are in a stream."""
         eta = self._predictor(X, self._rotated(X), offset)
-        if self._cone is None:
-            return eta
-        from glmclf.core.separation.outcomes import outcomes_ruled_out
-
-        return _decided(eta, outcomes_ruled_out(self._cone, 2, X))
+        gone = self._state.estimate.rules_out(X, 2)
+        return eta if gone is None else _decided(eta, gone)
 
     def _predictor(self, raw: Columns, X: Columns | Product, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
-        eta, shift = linear(X, self._inner), self._state.wide_shift
+        eta, shift = linear(X, self._state.inner), self._state.wide_shift
         if shift.any():
             offset = (0.0 if offset is None else offset) - linear(raw, shift)
         return eta if offset is None else eta + offset
@@ -125,14 +122,14 @@ class BinaryResults(
 
         Of the rows of the fit, X None, it is known.
         """
-        if self._cone is None:
+        estimate: Any = self._state.estimate
+        if estimate.is_finite:
             return eta
         if X is None:
-            assert self._ruled_out is not None
-            return _decided(eta, self._ruled_out)
-        from glmclf.core.separation.limit import at_infinity
+            return _decided(eta, estimate.ruled_out)
+        from glmclf.core.fit.estimate import at_infinity
 
-        found = [signs_of_rows(self._cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
+        found = [signs_of_rows(estimate.cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
         signs, unknown = (np.concatenate(part) for part in zip(*found)) if found else (np.zeros(0), np.zeros(0, bool))
         warn_of_unknown(unknown, index)
         return at_infinity(eta, signs)
@@ -290,7 +287,7 @@ class BinaryResults(
         V = self._cov.matrix
         parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X, size=rows_at_once(X))]
         se = np.concatenate(parts) if parts else np.zeros(0)
-        if self._cone is not None:
+        if not self._state.estimate.is_finite:
             se = np.where(np.isfinite(eta), se, np.nan)
         return PredictionResults(Prediction(eta, se, self.model.link, which), index)
 
@@ -331,7 +328,7 @@ class BinaryResults(
 
     def _rotated(self, X: Columns) -> Columns | Product:
         """Columns in the coordinates of the fit."""
-        return X if self._basis is None else rotated(X, self._basis, self._exact)
+        return X if self._state.basis is None else rotated(X, self._state.basis, self._state.exact)
 
     def _new_offset(self, newdata, offset):
         """The offset of rows to predict, aligned with them; None if there is none."""
@@ -401,10 +398,10 @@ class BinaryResults(
 
     @row_property
     def _leverage(self) -> ndarray:
-        if self._cone is not None or self._constraint is not None:
+        if not self._state.estimate.is_finite or self._state.estimate.constraints:
             return self._influences.leverage
         r, model = self.model._rows, self.model
-        objective, fit = self._objective(), self._narrow_centred.fit
+        objective, fit = self._objective(), self._state.narrow_centred.fit
         evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
         w = model._likelihood.pointwise(r.y, r.trials, self._eta, True)[2]
         if not model._frequency:

@@ -208,7 +208,7 @@ class LevelEstimates(WaldInference):
             if classes.index(label):
                 j = (classes.index(label) - 1) * k
                 R[:, j : j + k] = sign * N
-        if getattr(self, "_cone", None) is not None and self._touches_infinity(R):  # type: ignore[attr-defined]
+        if getattr(self, "separation", None) is not None and self._touches_infinity(R):  # type: ignore[attr-defined]
             raise ValueError(
                 f"combine_test: slopes of {level!r} and {other!r} differ by an infinite amount, or by one that is not "
                 f"determined ({self.separation}), of which there is no Wald test"  # type: ignore[attr-defined]

@@ -100,11 +100,11 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         other.__dict__ = {n: v for n, v in self.__dict__.items() if n not in dropped and n not in rows}
         other.model = model
         found: Any = self._state.estimate.mapped(A, inverse, order)
-        if self._constraint is not None:
+        if found.constraints:
             constraint = found.constraint
             words = said(constraint.R, constraint.q, model._param_names)
             found = replace(found, constraint=replace(constraint, words=words))
-        other._state = self._state.mapped(found, A, model._offset_shift(found.omitted))
+        other._state = self._state.mapped(found, A, model._coordinates_without(found.omitted))
         if self.separation is not None:
             other.separation = renamed(self.separation, model, found.cone)
             other._origin = self._origin or self
@@ -135,7 +135,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     def _slopes(self) -> ndarray:
         """Rows N with N d = 0 if and only if X d is constant: the slopes, whichever way the constant is coded."""
-        constant, columns = self.model._constant_column(), self._columns
+        constant, columns = self.model._constant_column(), self._state.columns
         E = np.eye(self.model.K)[columns]
         if constant in columns:
             return E[columns != constant]
@@ -157,32 +157,29 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         """Linear predictors of rows of the fit as they are in a stream, of all classes."""
         eta = self._predictor(X, self._rotated(X), offset)
         z = np.column_stack([np.zeros(len(eta)), eta])
-        if self._cone is None:
-            return z
-        from glmclf.core.separation.outcomes import outcomes_ruled_out
-
-        return np.where(outcomes_ruled_out(self._cone, self.model.J, X), -np.inf, z)
+        gone = self._state.estimate.rules_out(X, self.model.J)
+        return z if gone is None else np.where(gone, -np.inf, z)
 
     def _rotated(self, X):
         """Columns in the coordinates of the fit."""
-        return X if self._basis is None else rotated(X, self._basis, self._exact)
+        return X if self._state.basis is None else rotated(X, self._state.basis, self._state.exact)
 
     def _predictor(self, raw, X, offset) -> ndarray:
         """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
         shift = self._state.wide_shift
         if shift.any():
             offset = -self.model._eta(shift, raw, None if offset is None else -np.asarray(offset, dtype=float))
-        return self.model._eta(self._inner, X, offset)
+        return self.model._eta(self._state.inner, X, offset)
 
     def _at_the_limit(self, X, eta: ndarray, index: pd.Index | None = None) -> ndarray:
         """Linear predictors of all classes, the reference first; of a separated fit -inf for classes that are ruled
         out, NaN for the others where directions disagree about one of them. Of rows of the fit, X None, it is known."""
         z = np.column_stack([np.zeros(len(eta)), eta])
-        if self._cone is None:
+        estimate: Any = self._state.estimate
+        if estimate.is_finite:
             return z
         if X is None:
-            assert self._ruled_out is not None
-            return np.where(self._ruled_out, -np.inf, z)
+            return np.where(estimate.ruled_out, -np.inf, z)
         A, K, k = X[:].toarray(), self.model.J, self.model.K
         beats, unknown = np.zeros((K, K, len(A))), np.zeros(len(A), dtype=bool)
         for c in range(K):
@@ -191,7 +188,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                 R[:, (c - 1) * k : c * k] = A
                 if l:
                     R[:, (l - 1) * k : l * k] = -A
-                beats[c, l], open_ = signs_of_rows(self._cone, R)
+                beats[c, l], open_ = signs_of_rows(estimate.cone, R)
                 beats[l, c] = -beats[c, l]
                 unknown |= open_
         lost = (beats == -1).any(axis=1).T
@@ -356,8 +353,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         base, at = self._common(model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CollinearityWarning)
-            fit = model.fit(start_params=base._finite_theta[at], separation="raise")
-        lost = [model.exog_names[j] for j in fit._combinations if j not in self._combinations]
+            fit = model.fit(start_params=base._state.finite_theta[at], separation="raise")
+        lost = [model.exog_names[j] for j in fit._state.combinations if j not in self._state.combinations]
         if lost:
             raise EstimationError(f"without these rows {', '.join(lost)} is a combination of other columns")
         if not fit.converged:
@@ -375,9 +372,9 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         restricted = self._refit(level)
         base, at = self._common(restricted.model)
         # both in the coordinates of this fit, where an ill-conditioned design keeps its digits
-        inner, other = base._narrow, restricted._narrow
+        inner, other = base._state.narrow, restricted._state.narrow
         at = np.searchsorted(base._places, at[np.isin(at, base._places)])
-        T, k = inner.fit.evaluation.factor.root[at], len(base._columns)
+        T, k = inner.fit.evaluation.factor.root[at], len(base._state.columns)
         C = np.eye(k) if inner.basis is None else inner.basis
         if other.basis is not None:
             C = product(C, triangular_inverse(other.basis))
@@ -388,7 +385,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     def _small_hsiao(self, level, counts: ndarray, first, second) -> iia.IIATest:
         restricted = self._refit(level, counts)
         halves = (half._common(restricted.model) for half in (first, second))
-        one, two = (base._finite_theta[at] for base, at in halves)
+        one, two = (base._state.finite_theta[at] for base, at in halves)
         average = np.sqrt(0.5) * one + (1.0 - np.sqrt(0.5)) * two
         objective, shift = centred(restricted.model._objective())
         value = objective.gradient(average + shift).value
@@ -522,7 +519,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         if which == "linear":
             return LevelPredictions._of_log_odds(Multinomial.log_odds(eta), S, order, index, self.levels)
         log_p, p, complement = Multinomial.possible(eta)
-        if self._cone is not None:  # a class that is ruled out, or the only one left, has no interval
+        if not self._state.estimate.is_finite:  # a class that is ruled out, or the only one left, has no interval
             possible = ~np.isneginf(eta)
             log_p = np.where(possible & (possible.sum(axis=1, keepdims=True) > 1), log_p, np.nan)
         return LevelPredictions._of_probabilities(log_p, p, complement, S, order, index, self.levels)
@@ -575,7 +572,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
 
     def _row_columns(self) -> dict[str, Any]:
-        found = self._influences if self._cone is None else _NO_INFLUENCE
+        found = self._influences if self._state.estimate.is_finite else _NO_INFLUENCE
         r = self.model._rows
         signed = level_residuals.deviance(r.y, r.trials, self._eta)
         return {".resid": signed, ".hat": found.leverage + 0.0 * signed, ".cooksd": found.cooks + 0.0 * signed}

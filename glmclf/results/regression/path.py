@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.fit.aliasing import places_kept
+from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.penalised.problem import PenalisedEstimate
 from glmclf.core.rows.asked import named
 from glmclf.results.tables.frames import notebook
@@ -36,7 +36,7 @@ class RegularizationPath:
         k, m = wanted.alpha.shape
         B = np.full((len(alphas), k * m), np.nan)
         for row, f, out in zip(B, fits, omitted, strict=True):
-            row[places_kept(out, k, m)] = f.b
+            row[Coordinates(k, m, out).places] = f.b
         constant = model._constant_column()
         slope = np.arange(k * m) % k != (-1 if constant is None else constant)
         index = pd.Index(alphas, name="alpha")
@@ -49,7 +49,7 @@ class RegularizationPath:
         q = model._likelihood.n_eta
         self._starts = np.zeros((len(alphas), k * q))
         for row, f, out in zip(self._starts, fits, omitted, strict=True):
-            row[places_kept(out, k, q)] = f.theta
+            row[Coordinates(k, q, out).places] = f.theta
 
     def __len__(self) -> int:
         return len(self.alphas)

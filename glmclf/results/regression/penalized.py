@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -13,8 +12,7 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import beside as side_by_side
 from glmclf.core.design.columns import some_columns
-from glmclf.core.fit.aliasing import columns_kept, wide
-from glmclf.core.fit.estimate import into_basis
+from glmclf.core.fit.coordinates import Coordinates, into_basis
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.penalised.problem import LazyCovariance, PenalisedEstimate, Penalty
 from glmclf.inference.covariance.types import Covariance
@@ -24,7 +22,6 @@ from glmclf.results.regression.binary import BinaryResults
 from glmclf.results.regression.levels import beside, spelled
 from glmclf.results.regression.multinomial import MultinomialResults
 from glmclf.results.regression.results import RegressionResults
-from glmclf.results.regression.state import FitState
 from glmclf.results.requires import Needs, check_needs, requires
 from glmclf.results.tables import frames
 from glmclf.results.tables.summary import count, number
@@ -42,13 +39,12 @@ NOT_KEPT = ("_rounded", "_digits", "_flagged")  # facts of a maximum of the like
 
 
 class SpreadCovariance(Covariance):
-    """The covariance of all p parameters from that of an estimate, which has `places` among them, when it is first
-    asked for."""
+    """The covariance of all parameters from that of an estimate of the columns left, when it is first asked for."""
 
-    def __init__(self, name: str, description: str, spread: LazyCovariance, places: ndarray | None, p: int):
+    def __init__(self, name: str, description: str, spread: LazyCovariance, coordinates: Coordinates):
         super().__init__(name, np.zeros((0, 0)), description)
         del self.__dict__["matrix"]
-        self.__dict__["form"] = partial(_of_parameters, spread, places, p)
+        self.__dict__["form"] = partial(_of_parameters, spread, coordinates)
         if spread.known:
             _ = self.matrix
 
@@ -60,9 +56,9 @@ class SpreadCovariance(Covariance):
         return found
 
 
-def _of_parameters(spread: LazyCovariance, places: ndarray | None, p: int) -> ndarray:
+def _of_parameters(spread: LazyCovariance, coordinates: Coordinates) -> ndarray:
     assert spread.parameters is not None
-    return spread.parameters if places is None else wide(spread.parameters, places, p)
+    return coordinates.wide(spread.parameters) if coordinates.omitted else spread.parameters
 
 
 class RegularizedResults(RegressionResults):
@@ -75,15 +71,13 @@ class RegularizedResults(RegressionResults):
     `cov_params`, `df_model` or what rests on them is first asked for.
     """
 
-    _again = False  # fitted again by maximum likelihood
     _regularised: ClassVar[bool] = True
     _has_bic: ClassVar[bool] = True  # with effective degrees of freedom
 
-    def __init__(self, model, state: FitState, method: str):
-        super().__init__(model, state, method)
-        self._again = state.covariance.name == REFIT
-        del self.mle_retvals["gradient_norm"]  # of the likelihood, which is not 0
-        self.mle_retvals["kkt"] = self._penalised.kkt
+    @property
+    def _again(self) -> bool:
+        """Whether the estimate was fitted again by maximum likelihood."""
+        return self._cov.name == REFIT
 
     @property
     def _penalised(self) -> PenalisedEstimate:
@@ -197,7 +191,7 @@ class RegularizedResults(RegressionResults):
     def _share_of_constant(self) -> float:
         """Trace of A (A + R)^-1, A the information on the constants that the coefficients span and R their ridge."""
         model, found = self.model, self._penalised
-        columns = columns_kept(self._combinations, len(model.exog_names))
+        columns = self._state.columns
         both = model._rows.columns().changed(
             lambda X: (side_by_side(some_columns(X, columns), np.ones((X.shape[0], 1))),)
         )
@@ -208,8 +202,8 @@ class RegularizedResults(RegressionResults):
         if self._penalty.lasso.any():  # constants of classes all of whose columns are selected
             C = C[:, ~(C[self._b == 0] != 0).any(axis=0)]
         D = np.kron(model._contrasts_of_levels(), np.eye(len(c))) if found.symmetric else np.eye(len(self._b))
-        DC = D @ C if self._basis is None else into_basis(self._basis, D @ C)
-        A = DC.T @ self._fit.evaluation.information @ DC
+        DC = D @ C if self._state.basis is None else into_basis(self._state.basis, D @ C)
+        A = DC.T @ self._state.fit.evaluation.information @ DC
         return float(np.trace(np.linalg.pinv(A + (C.T * self._penalty.ridge) @ C, hermitian=True) @ A))
 
     @property
@@ -281,7 +275,7 @@ class RegularizedResults(RegressionResults):
         if zero.any():
             names = np.array(self._param_names)[np.isnan(np.diag(self._V))][zero]
             raise ValueError(f"the hypothesis is about {', '.join(names)}, which was not selected")
-        if self._basis is not None and not self.symmetric:
+        if self._state.basis is not None and not self.symmetric:
             return self._in_coordinates(R)
         return np.nan_to_num(self._theta), np.nan_to_num(self._V), R
 
@@ -411,10 +405,10 @@ class RegularizedResults(RegressionResults):
             notes.append(WORDS[self._cov.name])
         elif not self.model._pseudo:
             notes.append("There are no standard errors and no p-values after selection.")
-        if self._combinations:
+        if self._state.combinations:
             from glmclf.results.regression.omitted import omitted_note
 
-            notes.append(omitted_note(self._combinations, self.model.exog_names))
+            notes.append(omitted_note(self._state.combinations, self.model.exog_names))
         if not self.converged:
             notes.append(f"The estimate is NOT a maximum: {self.mle_retvals['message']}.")
         return notes
@@ -464,30 +458,6 @@ class RegularizedResults(RegressionResults):
             After a lasso, and of a pseudo-likelihood: there is no covariance. `predict` has the predictions.
         """
         return super().get_prediction(newdata, which, offset, priors=priors)  # type: ignore[misc]
-
-    @requires()
-    def pseudo_rsquared(self) -> pd.Series:
-        """As of an unpenalised fit, at the penalised estimate; the adjusted one counts effective parameters.
-
-        Returns
-        -------
-        Series
-        """
-        return super().pseudo_rsquared()
-
-    # ---------------------------------------------------------------------------------------- keeping, moving
-    def _as_dict(self) -> dict[str, Any]:
-        _ = self._cov.matrix
-        return {**super()._as_dict(), "results": "regularized", "penalty": self._penalised.penalty_to_dict()}
-
-    @classmethod
-    def _from_dict(cls, model, stored: dict[str, Any]) -> RegularizedResults:
-        size = len(model.exog_names), model._likelihood.n_eta
-        state = FitState.from_dict(stored["fit"], Covariance.of(stored["covariance"]), *size)
-        found = PenalisedEstimate.from_dict(stored["penalty"], state.estimate)
-        self = cls(model, replace(state, estimate=found), stored["fit"]["method"])
-        self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
-        return self
 
 
 SPANNED = (

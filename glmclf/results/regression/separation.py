@@ -159,7 +159,7 @@ def separation_report(model: Any, cone: RecessionCone, signs: ndarray, gone: Any
 
 def separation_of(model: Any, found: Any) -> Separation | None:
     """The separation of an estimate that knows which outcomes are ruled out; None of others."""
-    gone = getattr(found, "ruled_out", None)
+    gone = found.ruled_out
     return None if gone is None else separation_report(model, found.cone, found.cone.signs, gone)
 
 

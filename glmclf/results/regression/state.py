@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.aliasing import columns_kept, narrow, narrow_basis, places_kept
-from glmclf.core.fit.estimate import Estimate, from_basis, into_basis
+from glmclf.core.fit.aliasing import not_estimable
+from glmclf.core.fit.coordinates import Coordinates, from_basis
+from glmclf.core.fit.estimate import Estimate, at_infinity
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.inference.covariance.types import Covariance
@@ -34,10 +35,8 @@ class FitState:
         In the coordinates of the fit.
     groupings : list of str
         Names of the groupings of a clustered covariance.
-    k, q : int
-        Columns of the design, and equations.
-    shift : ndarray
-        What centring the offset adds to the parameters of the columns that are left, in the coordinates of X.
+    coordinates : Coordinates
+        Which columns are left, and what centring the offset adds to their parameters.
     inner : (p,) ndarray
         The estimate in the coordinates of the fit with the offset centred, where it has more digits.
     given : (p,) ndarray, optional
@@ -47,49 +46,77 @@ class FitState:
     estimate: Estimate
     covariance: Covariance
     groupings: list[str]
-    k: int
-    q: int
-    shift: ndarray
+    coordinates: Coordinates
     inner: ndarray
     given: ndarray | None = None
 
     @classmethod
-    def of(
-        cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], k: int, q: int, shift: ndarray
-    ) -> FitState:
-        """The state of an estimate with the offset given, of which centring adds `shift` to the parameters."""
-        return cls(estimate, *covariance, k, q, shift, estimate.fit.theta + _moved(estimate, k, q, shift))
+    def of(cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], coordinates: Coordinates) -> FitState:
+        """The state of an estimate with the offset given."""
+        moved = coordinates.moved(coordinates.narrow_basis(estimate.basis))
+        return cls(estimate, *covariance, coordinates, estimate.fit.theta + moved)
 
     @classmethod
     def of_centred(
-        cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], k: int, q: int, shift: ndarray
+        cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], coordinates: Coordinates
     ) -> FitState:
-        """The state of an estimate with the offset centred, whose parameters are larger by `shift`."""
-        if not shift.any():
-            return cls.of(estimate, covariance, k, q, shift)
-        inner = estimate.fit.theta
-        given = replace(estimate.fit, theta=inner - _moved(estimate, k, q, shift))
-        return cls(replace(estimate, fit=given), *covariance, k, q, shift, inner)
+        """The state of an estimate with the offset centred."""
+        if not coordinates.shift.any():
+            return cls.of(estimate, covariance, coordinates)
+        inner, moved = estimate.fit.theta, coordinates.moved(coordinates.narrow_basis(estimate.basis))
+        given = replace(estimate.fit, theta=inner - moved)
+        return cls(replace(estimate, fit=given), *covariance, coordinates, inner)
+
+    # ------------------------------------------------------------------------------------------------ the estimate
+    @property
+    def fit(self) -> Fit:
+        """The fit, in its own coordinates."""
+        return self.estimate.fit
+
+    @property
+    def value(self) -> float:
+        """The log-likelihood, without the coefficients of counts."""
+        return self.estimate.fit.evaluation.value
+
+    @property
+    def basis(self) -> ndarray | None:
+        """The basis of the fit's coordinates, None where they are those of X."""
+        return self.estimate.basis
+
+    @property
+    def exact(self) -> bool | None:
+        """Whether rows are put into the basis in twofold arithmetic."""
+        return self.estimate.exact
+
+    @property
+    def combinations(self) -> Mapping[int, Mapping[int, float]]:
+        """What the columns that were left out equal, column -> {column: coefficient}."""
+        return self.estimate.omitted
 
     # ------------------------------------------------------------------------------------------- columns and places
-    @cached_property
+    @property
     def columns(self) -> ndarray:
         """Columns of the design that are no combinations of others."""
-        return columns_kept(self.estimate.omitted, self.k)
+        return self.coordinates.columns
 
-    @cached_property
+    @property
     def places(self) -> ndarray:
         """Places of their parameters in all equations."""
-        return places_kept(self.estimate.omitted, self.k, self.q)
+        return self.coordinates.places
+
+    @property
+    def shift(self) -> ndarray:
+        """What centring the offset adds to the parameters of the columns that are left, in the coordinates of X."""
+        return self.coordinates.shift
 
     @cached_property
     def omitted(self) -> ndarray | None:
         """Which reported parameters are of columns that were left out; None if none are."""
-        if not self.estimate.omitted:
+        if not self.combinations:
             return None
         p = self.estimate.reported_size
         out = np.ones(p, dtype=bool)
-        out[places_kept(self.estimate.omitted, self.k, p // self.k)] = False
+        out[self.coordinates.places_of(p // self.coordinates.k)] = False
         return out
 
     @property
@@ -100,12 +127,12 @@ class FitState:
     @property
     def narrow(self) -> Estimate:
         """The estimate of the columns that are left alone."""
-        return narrow(self.estimate, self.k, self.q)
+        return self.estimate.narrow(self.coordinates)
 
     @property
     def narrow_centred(self) -> Estimate:
         """The estimate of the columns that are left alone, with the offset centred."""
-        return narrow(self.centred, self.k, self.q)
+        return self.centred.narrow(self.coordinates)
 
     @property
     def centred(self) -> Estimate:
@@ -118,12 +145,12 @@ class FitState:
     @property
     def moved(self) -> ndarray:
         """What centring the offset adds to all parameters, in the coordinates of the fit."""
-        return _moved(self.estimate, self.k, self.q, self.shift)
+        return self.coordinates.moved(self.coordinates.narrow_basis(self.basis))
 
     @property
     def wide_shift(self) -> ndarray:
         """What centring the offset adds to all parameters, in the coordinates of X."""
-        return _wide(self.shift, self.places, self.k * self.q)
+        return self.coordinates.spread(self.shift)
 
     @cached_property
     def finite_theta(self) -> ndarray:
@@ -154,9 +181,24 @@ class FitState:
         fixed = self.estimate.fixed_parameters
         return np.where(fixed | fixed[:, None], 0.0, V) if fixed.any() else V
 
-    def coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+    def in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Estimate, covariance and R in the fit's coordinates, where an ill-conditioned design keeps its digits."""
         return self.estimate.fit.theta, self.covariance.matrix, self.estimate.coordinates(R)
+
+    def combined(self, R: ndarray, estimate: ndarray, se: ndarray, units: Any) -> tuple[ndarray, ndarray]:
+        """Combinations of parameters, rows of R, and their standard errors as they are reported, from finite ones.
+
+        inf, -inf or NaN where a combination is infinite, NaN where columns left out make it arbitrary, and without a
+        standard error where constraints fix it.
+        """
+        signs = self.estimate.signs(R)
+        if signs.any():
+            estimate, se = at_infinity(estimate, signs), np.where(signs == 0, se, np.nan)
+        if self.combinations:
+            lost = [bool(not_estimable(self.combinations, row[None], self.coordinates.k, units)) for row in R]
+            estimate, se = np.where(lost, np.nan, estimate), np.where(lost, np.nan, se)
+        fixed, values = self.estimate.fixed(R)
+        return np.where(fixed, values, estimate), np.where(fixed, 0.0, se)
 
     # --------------------------------------------------------------------------------------------------- changes
     def with_covariance(self, covariance: Covariance, groupings: list[str]) -> FitState:
@@ -167,11 +209,11 @@ class FitState:
         """The state with other values of the estimate's attributes."""
         return replace(self, estimate=replace(self.estimate, **changes))
 
-    def mapped(self, estimate: Estimate, A: ndarray, shift: ndarray) -> FitState:
-        """The state of A theta, of which `estimate` is the estimate and `shift` what centring the offset adds."""
+    def mapped(self, estimate: Estimate, A: ndarray, coordinates: Coordinates) -> FitState:
+        """The state of A theta, with the estimate and the coordinates of that."""
         covariance = replace(self.covariance, matrix=A @ self.covariance.matrix @ A.T)
         finite = np.isfinite(self.theta).all()
-        state = FitState.of(estimate, (covariance, self.groupings), self.k, self.q, shift)
+        state = FitState.of(estimate, (covariance, self.groupings), coordinates)
         return replace(state, given=A @ (self.theta if finite else self.finite_theta))
 
     def without_rows(self) -> FitState:
@@ -200,53 +242,17 @@ class FitState:
         }
 
     @classmethod
-    def from_dict(
-        cls, stored: dict[str, Any], covariance: tuple[Covariance, list[str]], k: int, q: int, cone: Any = None
-    ) -> FitState:
-        """The state that a file has; `cone` is that of a separated fit."""
-        f: dict[str, Any] = {n: np.array(v) if isinstance(v, list) else v for n, v in stored.items()}
+    def from_dict(cls, stored: dict[str, Any], coordinates: Coordinates, cone: Any = None) -> FitState:
+        """The state that a file has; `coordinates` are those of all columns, `cone` that of a separated fit."""
+        f: dict[str, Any] = {n: np.array(v) if isinstance(v, list) else v for n, v in stored["fit"].items()}
         evaluation = Evaluation(f["value"], f["score"], f["information"])
         fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
-        omitted = {int(j): {int(i): v for i, v in terms} for j, terms in stored.get("omitted", {}).items()}
+        omitted = {int(j): {int(i): v for i, v in terms} for j, terms in f.get("omitted", {}).items()}
         found = _of_its_kind(stored, cone)(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
-        state = cls.of(found, covariance, k, q, np.zeros(len(places_kept(omitted, k, q))))
+        state = cls.of(found, Covariance.of(stored["covariance"]), replace(coordinates, omitted=omitted))
         if "shift" in f:
-            state = replace(state, shift=f["shift"], inner=f["inner"])
+            state = replace(state, coordinates=state.coordinates.shifted(f["shift"]), inner=f["inner"])
         return replace(state, given=f["theta"])
-
-
-class StateViews:
-    """What results read of the state of their fit, under the names that they know it by."""
-
-    _state: FitState
-
-    _fit: Any = property(lambda self: self._state.estimate.fit)
-    _basis: Any = property(lambda self: self._state.estimate.basis)
-    _exact: Any = property(lambda self: self._state.estimate.exact)
-    _combinations: Any = property(lambda self: self._state.estimate.omitted)
-    _cone: Any = property(lambda self: getattr(self._state.estimate, "cone", None))
-    _limit: Any = property(
-        lambda self: self._state.estimate if getattr(self._state.estimate, "inner", None) is not None else None
-    )
-    _ruled_out: Any = property(lambda self: getattr(self._state.estimate, "ruled_out", None))
-    _constraint: Any = property(lambda self: getattr(self._state.estimate, "constraint", None))
-    _reduction: Any = property(lambda self: getattr(self._state.estimate, "reduction", None))
-    _theta: Any = property(lambda self: self._state.theta)
-    _value: Any = property(lambda self: self._state.estimate.fit.evaluation.value)
-    _cov: Any = property(lambda self: self._state.covariance)
-    _group_names: Any = property(lambda self: self._state.groupings)
-    _shift: Any = property(lambda self: self._state.shift)
-    _inner: Any = property(lambda self: self._state.inner)
-    _moved: Any = property(lambda self: self._state.moved)
-    _omitted: Any = property(lambda self: self._state.omitted)
-    _size: Any = property(lambda self: self._state.free_count)
-    _columns: Any = property(lambda self: self._state.columns)
-    _places: Any = property(lambda self: self._state.places)
-    _narrow: Any = property(lambda self: self._state.narrow)
-    _narrow_centred: Any = property(lambda self: self._state.narrow_centred)
-    _finite_theta: Any = property(lambda self: self._state.finite_theta)
-    _found: Any = property(lambda self: self._state.estimate)
-    _V: Any = property(lambda self: self._state.V)
 
 
 def _of_its_kind(stored: dict[str, Any], cone: Any) -> Callable[..., Estimate]:
@@ -255,26 +261,17 @@ def _of_its_kind(stored: dict[str, Any], cone: Any) -> Callable[..., Estimate]:
         from glmclf.core.separation.limit import LimitEstimate
 
         return partial(LimitEstimate, cone=cone)
-    if stored.get("reduction") is not None:
+    if "penalty" in stored:
+        from glmclf.core.penalised.problem import PenalisedEstimate
+
+        return partial(PenalisedEstimate, **PenalisedEstimate.parts_from_dict(stored["penalty"]))
+    fit = stored["fit"]
+    if fit.get("reduction") is not None:
         from glmclf.core.fit.bias import ReducedEstimate, Reduction
 
-        return partial(ReducedEstimate, reduction=Reduction.from_dict(stored["reduction"]))
-    if stored.get("constraint") is not None:
+        return partial(ReducedEstimate, reduction=Reduction.from_dict(fit["reduction"]))
+    if fit.get("constraint") is not None:
         from glmclf.core.fit.constraints import ConstrainedEstimate, Constraint
 
-        return partial(ConstrainedEstimate, constraint=Constraint.from_dict(stored["constraint"]))
+        return partial(ConstrainedEstimate, constraint=Constraint.from_dict(fit["constraint"]))
     return Estimate
-
-
-def _wide(values: ndarray, places: ndarray, p: int) -> ndarray:
-    """Numbers of some of p parameters among those of all, the others 0."""
-    out = np.zeros(p)
-    out[places] = values
-    return out
-
-
-def _moved(estimate: Estimate, k: int, q: int, shift: ndarray) -> ndarray:
-    """A shift of the parameters of the columns that are left, as one of all in the coordinates of the fit."""
-    basis = narrow_basis(estimate)
-    moved = shift if basis is None or not shift.any() else into_basis(basis, shift)
-    return _wide(moved, places_kept(estimate.omitted, k, q), k * q)

@@ -245,7 +245,7 @@ def test_repeated_rows_are_frequency_weights(toy, name):
     """Every number, at every place; absent rows of weight 0, too."""
     toy = toy.assign(f=toy.f - 1)
     weighted, repeated = FITS[name](toy, freq_weights="f"), FITS[name](toy.loc[toy.index.repeat(toy.f)])
-    regression = hasattr(weighted, "_cone")
+    regression = hasattr(weighted, "_state")
     places = [("overall", None), ("mean", None), ("median", None), ("overall", "unconditional")]
     for at, vcov in places if name in ("Logit", "QDA") else [places[-1 if regression else 0], places[1]]:
         if vcov and not regression:

@@ -1,0 +1,158 @@
+"""The parameters of a model and those of a fit: one affine change, composed as a fit goes along, undone in one place.
+
+theta = T phi + c. Rows of T for columns that are combinations of others and were left out are 0, which gives every
+combination that is estimable its value; the other rows are the inverse of a triangular basis, if an ill-conditioned
+design needs one; -c is the shift of the parameters by what was taken out of a large offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.core.design.product import triangular_inverse
+from glmclf.core.numerics.double_double import product
+
+Omitted = Mapping[int, Mapping[int, float]]  # column left out -> {column kept: coefficient}
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """How parameters of all columns are made of those of the columns that are left, with the offset centred.
+
+    The basis is that of an estimate: see `from_basis`.
+
+    Attributes
+    ----------
+    k, q : int
+        Columns of the design, and equations.
+    omitted : mapping of int to dict
+        Columns that were left out, and what they equal.
+    given_shift : ndarray, optional
+        What centring the offset adds to the parameters of the columns that are left, in the coordinates of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from glmclf.core.fit.coordinates import Coordinates
+    >>> coordinates = Coordinates(3, 1).without({1: {0: 2.0}}).shifted(np.array([5.0, 0.0]))
+    >>> coordinates.spread(np.array([7.0, 1.0]) - coordinates.shift)
+    array([2., 0., 1.])
+    """
+
+    k: int
+    q: int
+    omitted: Omitted = field(default_factory=dict)
+    given_shift: ndarray | None = None
+
+    # -------------------------------------------------------------------------------------------------- composing
+    def without(self, combinations: Omitted) -> Coordinates:
+        """Coordinates without more columns, combinations that were found among those that are left, by their place."""
+        new = self.in_all_columns(combinations)
+        out: dict[int, dict[int, float]] = {}
+        for j, terms in {**self.omitted, **new}.items():
+            out[j] = {}
+            for i, v in terms.items():
+                for last, share in new.get(i, {i: 1.0}).items():
+                    out[j][last] = out[j].get(last, 0.0) + v * share
+        return Coordinates(self.k, self.q, dict(sorted(out.items())))
+
+    def in_all_columns(self, combinations: Omitted) -> dict[int, dict[int, float]]:
+        """Combinations that were found among the columns that are left, by their place, as such of all columns."""
+        at = self.columns
+        new = {int(at[j]): {int(at[i]): v for i, v in terms.items()} for j, terms in combinations.items()}
+        return dict(sorted(new.items()))
+
+    def shifted(self, shift: ndarray) -> Coordinates:
+        """Coordinates with a centred offset, whose parameters are larger by `shift`."""
+        return Coordinates(self.k, self.q, self.omitted, shift)
+
+    # ------------------------------------------------------------------------------------------- columns and places
+    @cached_property
+    def columns(self) -> ndarray:
+        """Columns that are left, ascending."""
+        every = np.arange(self.k)
+        return np.delete(every, list(self.omitted)) if self.omitted else every
+
+    @cached_property
+    def places(self) -> ndarray:
+        """Places of their parameters in all equations."""
+        return self.places_of(self.q)
+
+    def places_of(self, m: int) -> ndarray:
+        """Places of the coefficients of the columns that are left, of m vectors of coefficients one after another."""
+        if not self.omitted:
+            return np.arange(m * self.k)
+        return (np.arange(m)[:, None] * self.k + self.columns).ravel()
+
+    @property
+    def size(self) -> int:
+        """How many parameters there are, those of columns left out counted."""
+        return self.k * self.q
+
+    # ---------------------------------------------------------------------------------------------------- the map
+    @cached_property
+    def shift(self) -> ndarray:
+        """What centring the offset adds to the parameters of the columns that are left, in the coordinates of X."""
+        return np.zeros(len(self.places)) if self.given_shift is None else self.given_shift
+
+    def moved(self, basis: ndarray | None) -> ndarray:
+        """What centring the offset adds to all parameters, in the coordinates of a basis of the columns left."""
+        if not self.shift.any():
+            return np.zeros(self.size)
+        return self.spread(self.shift if basis is None else into_basis(basis, self.shift))
+
+    def spread(self, a: ndarray) -> ndarray:
+        """Rows of numbers of the parameters that are left among those of all, the others 0."""
+        return placed(a, self.places, self.size)
+
+    def wide(self, V: ndarray) -> ndarray:
+        """A matrix of the parameters that are left as one of all, with zeros."""
+        return wide(V, self.places, self.size)
+
+    def wide_basis(self, basis: ndarray | None) -> ndarray | None:
+        """A basis of the columns that are left as one of all, in which the others stand for themselves."""
+        if basis is None or not self.omitted:
+            return basis
+        out = np.eye(self.k)
+        out[np.ix_(self.columns, self.columns)] = basis
+        return out
+
+    def narrow_basis(self, basis: ndarray | None) -> ndarray | None:
+        """The basis of the columns that are left, of one of all."""
+        if basis is None or not self.omitted:
+            return basis
+        return basis[np.ix_(self.columns, self.columns)]
+
+
+def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:
+    """inv(basis) b, equation by equation: parameters, or one side of their covariance, in the coordinates of X."""
+    if basis is None:
+        return b
+    k, T = len(basis), triangular_inverse(basis)
+    parts = [product(T, b[i : i + k].reshape(k, -1)).reshape(b[i : i + k].shape) for i in range(0, len(b), k)]
+    return np.concatenate(parts)
+
+
+def into_basis(basis: ndarray, b: ndarray) -> ndarray:
+    """basis b, equation by equation."""
+    k = len(basis)
+    return np.concatenate([basis @ b[i : i + k] for i in range(0, len(b), k)])
+
+
+def placed(a: ndarray, at: ndarray, p: int) -> ndarray:
+    """Rows at some places among p, the others 0."""
+    out = np.zeros((p, *a.shape[1:]))
+    out[at] = a
+    return out
+
+
+def wide(V: ndarray, at: ndarray, p: int) -> ndarray:
+    """A matrix of some parameters as one of all p, with zeros."""
+    out = np.zeros((p, p))
+    out[np.ix_(at, at)] = V
+    return out
