@@ -140,7 +140,7 @@ class _Grid:
         for name in (x, y):
             self._check_axis(name, table)
         self.weights = res.model._rows.weights if newdata is None else None
-        self.held = self._held(table, at)
+        self.fixed = self._fixed(table, at)
         self.separated = getattr(res, "separation", None) is not None
         pairs = len(self.levels) * (len(self.levels) - 1) / 2  # pairs of classes: a linear program each
         resolution = resolution or (max(10, round(RESOLUTION_SEPARATED / pairs**0.5)) if self.separated else RESOLUTION)
