@@ -1,4 +1,4 @@
-"""Digits to expect of an estimate, by name, and what a summary says of few."""
+"""Accuracy of estimates: correct digits of each parameter, and warnings where they are few."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from glmclf.errors import InferenceWarning, warn
 from glmclf.results.regression.separation import spelled
 from glmclf.results.requires import Needs, requires
 
-FEW, NONE = 8.0, 1.0
-SHOWN = 8  # names in a warning
-ZERO = 6.0  # orders of magnitude below its standard error where an estimate is 0
+MIN_DIGITS, NO_DIGITS = 8.0, 1.0  # correct digits below which the summary has a note, and a warning is given
+MAX_NAMES = 8  # names in a warning
+NEGLIGIBLE = 6.0  # orders of magnitude below its standard error, from which an estimate counts as 0
 
 
 class Digits:
-    """Results that know how many of their digits are right."""
+    """Mixin of results with the number of correct digits of each parameter."""
 
     _digit_facts: ClassVar[tuple[str, ...]] = ("_rounded", "_digits")
 
@@ -63,7 +63,7 @@ class Digits:
                 return out.tolist()
             found, places, n = self._limit.inner, self._limit.kept, len(self._limit.rows)
             finite = self._cone.signs[places] == 0
-            part = rounded[places % len(rounded)]  # equations that keep different columns are one long equation
+            part = rounded[places % len(rounded)]  # equations with different columns are treated as one long equation
         else:
             found = narrow(found, len(model.exog_names), model._likelihood.n_eta)
             part, finite = rounded[self._columns], np.ones(len(places), dtype=bool)
@@ -77,11 +77,11 @@ class Digits:
 
     @property
     def _digits_that_count(self: Any) -> ndarray:
-        """The same, of an estimate that is 0 beside its standard error against that: 1e-17 +/- 0.3 needs no digit."""
+        """Correct digits of each parameter, relative to its standard error where that is far larger."""
         values, size = np.array(self._digits, dtype=float), np.abs(self._theta)
         with np.errstate(divide="ignore", invalid="ignore"):
             more = np.log10(self._se / size)
-        return values + np.where((size > 0) & (more > ZERO) & np.isfinite(more), more, 0.0)
+        return values + np.where((size > 0) & (more > NEGLIGIBLE) & np.isfinite(more), more, 0.0)
 
     @property
     def _n_rows(self: Any) -> int:
@@ -89,7 +89,7 @@ class Digits:
 
     @cached_property
     def _rounded(self: Any) -> list[bool]:
-        """Columns that the formula computed, if an entry needs the last bit of a double."""
+        """Mask of the columns that the formula computes and that have an entry with the last bit of a double."""
         computed = np.array(self.model._design.computed, dtype=bool)
         if not computed.any() or self.model._rows_ is None:
             return [False] * len(computed)
@@ -99,11 +99,11 @@ class Digits:
         return (computed & (found > 0)).tolist()
 
     def _warn_of_no_digits(self: Any) -> None:
-        """An InferenceWarning that names coefficients without a correct digit."""
-        none: Any = np.flatnonzero(self._digits_that_count < NONE) if self.converged else []
+        """Warn of coefficients without a correct digit."""
+        none: Any = np.flatnonzero(self._digits_that_count < NO_DIGITS) if self.converged else []
         if len(none):
-            names = ", ".join(spelled(self.model._param_index[j]) for j in none[:SHOWN])
-            names += ", ..." if len(none) > SHOWN else ""
+            names = ", ".join(spelled(self.model._param_index[j]) for j in none[:MAX_NAMES])
+            names += ", ..." if len(none) > MAX_NAMES else ""
             warn(
                 f"the columns are so close to a combination of each other that the rounding of their numbers decides "
                 f"the coefficients of {names}: no digit of these is right. Leave columns out, or give them in full "
@@ -112,12 +112,12 @@ class Digits:
             )
 
     def _digit_notes(self: Any) -> list[str]:
-        """A line under the summary where few digits are right."""
+        """Note of the summary where few digits are correct."""
         values = self._digits_that_count
         if self.mle_retvals.get("remaining_error") is not None or np.isnan(values).all() or not self.converged:
             return []
         least = int(np.nanargmin(values))
-        if values[least] >= FEW:
+        if values[least] >= MIN_DIGITS:
             return []
         name = spelled(self.model._param_index[least])
         advice = "" if any(self._rounded) or self._exact else " fit(refine=True) gives more."
@@ -125,5 +125,5 @@ class Digits:
 
 
 def _last_bits(A: ndarray) -> ndarray:
-    """How many entries of each column use the last bit of a double."""
+    """Number of entries of each column that use the last bit of a double."""
     return (np.ascontiguousarray(A, dtype=np.float64).view(np.int64) & 1).sum(axis=0)
