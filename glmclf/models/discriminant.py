@@ -380,8 +380,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     @staticmethod
     def _all_constant(s: SingularDispersion, moments: ClassMoments) -> SingularDispersion:
-        """Complete an error with all classes in which its features are constant, where the solver stopped at the
-        first."""
+        """Complete an error, raised for the first class, with all classes in which its features are constant."""
         at = list(s.columns)
         floors = least_variances(moments.total, moments.n, moments.means)[at]
         variances = np.diagonal(moments.scatter, axis1=1, axis2=2)[:, at] / moments.counts[:, None]

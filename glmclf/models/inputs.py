@@ -323,8 +323,7 @@ class Inputs:
         return self._rows.spans_constant()  # columns of a formula may add up to a constant
 
     def _check_covariance(self, cov_type: str) -> None:
-        """Refuse a covariance type that is unknown or that the model lacks; warn of one invalid for
-        pseudo-likelihoods."""
+        """Refuse an unknown or unsupported covariance type; warn of one that is invalid for pseudo-likelihoods."""
         check(cov_type)
         if cov_type in self._no_covariances:
             raise NotImplementedError(

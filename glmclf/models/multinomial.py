@@ -239,8 +239,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
 
     @property
     def _cells(self) -> ndarray:
-        """Numbers of observations of each class in each row, weights and counts as expanded, (n, J), the reference
-        first."""
+        """Number of observations of each class in each row, weights and counts expanded, (n, J), reference first."""
         return self._rows.blocks().gathered(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
 
     def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:

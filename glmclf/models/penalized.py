@@ -543,8 +543,7 @@ class Regularization(Inputs):
         return type(self._objective())(likelihood, Blocks(*arrays), unit), n
 
     def _fold(self, wanted: PenaltyOptions, path: RegularizationPath, out: ndarray, kept: ndarray):
-        """Deviance of the observations of a fold by alpha, their number, and the number of fits that did not
-        converge."""
+        """Deviance of a fold's observations by alpha, their number, and the number of fits without convergence."""
         wanted, short, size = replace(wanted, callback=None), 0, 0.0
         deviances: list[float] = []
         for a, omitted in zip(path.alphas, path._omitted, strict=True):

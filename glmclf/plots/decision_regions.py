@@ -273,8 +273,7 @@ class _Grid:
         return [np.where(self.decided >= 0, lead.reshape(shape), np.nan) for lead in leads]
 
     def _scores(self) -> Any:
-        """Linear predictors of the grid; of a separated fit, whose predictions are slow, the links of its
-        probabilities.
+        """Linear predictors of the grid; of a separated fit, whose predictions are slow, links of probabilities.
 
         The two differ near probabilities 0 and 1, where no border is.
         """

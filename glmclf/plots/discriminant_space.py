@@ -272,8 +272,7 @@ def _scores(res: Any, newdata: Any) -> tuple[pd.DataFrame, data.Shown]:
 def _one_function(
     ax: Axes, res: Any, name: str, scores: Any, shown: data.Shown | None, shares: Sequence[float]
 ) -> None:
-    """Draw scores on one function, a strip for each class, with the mean and the central interval of its
-    distribution."""
+    """Draw scores on one function, a strip for each class, with the mean and the central interval."""
     raw, found, centroids = res.canonical.raw[name].to_numpy(), res.covariances, res.canonical.centroids[name]
     own = found if isinstance(found, dict) else dict.fromkeys(res.levels, found)
     v = None if scores is None else scores[name].to_numpy()

@@ -124,8 +124,7 @@ def _clear(legend: Any) -> None:
 
 
 def shortened(labels: Sequence[str], most: int) -> list[str]:
-    """Shorten labels to at most `most` characters: their beginning, or from where labels with a common beginning
-    differ.
+    """Shorten labels to at most `most` characters: their beginning, or from where equal beginnings differ.
 
     Examples
     --------
