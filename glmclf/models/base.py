@@ -19,10 +19,11 @@ from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate, rests_o
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies_in, roundings
 from glmclf.core.fit.solvers.sgd import RAW
-from glmclf.core.fit.unique_rows import UniqueRows, of_counts
+from glmclf.core.fit.unique_rows import of_counts
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks, linear
+from glmclf.core.rows.observations import Observations
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.data.design.arrays import is_sparse, sparse_rows
 from glmclf.data.table.frame import align
@@ -53,7 +54,7 @@ from glmclf.models.fit_options import (
 from glmclf.models.inputs import Inputs
 from glmclf.models.penalized import Regularization
 from glmclf.models.progress import reporter_of, shown
-from glmclf.models.rows import Rows
+from glmclf.models.rows import FitRows
 from glmclf.results.diagnostics.accuracy import warn_of_no_digits
 from glmclf.results.hypotheses.linear import respelled
 from glmclf.results.regression.omitted import SHOWN, check_new_rows, combination, empty_cell
@@ -130,14 +131,12 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """The log-likelihood of all columns, or of some; if it pays and is asked for, over `distinct` rows alone."""
         unit = 1.0 if self._frequency or self._weight_sum is None else self._weight_sum / len(self._rows)
         r, likelihood = self._counted(n_threads) if distinct else (self._rows, self._likelihood)
-        if isinstance(r, UniqueRows):
-            r = Rows(*r, index=None, positions=slice(None))
         blocks = r.blocks(size=self._block_size, n_threads=n_threads)
         if columns is not None and len(columns) < r.X.shape[1]:
-            blocks = blocks.changed(lambda X, *rest: (some_columns(X, columns), *rest))
+            blocks = blocks.map(lambda X, *rest: (some_columns(X, columns), *rest))
         return self._objective_class(likelihood, blocks, unit)
 
-    def _counted(self, n_threads: int | None = None) -> tuple[Rows | UniqueRows, Any]:
+    def _counted(self, n_threads: int | None = None) -> tuple[FitRows | Observations, Any]:
         """The rows without repetition where that pays, and the likelihood of what they hold."""
         found = self._rows.distinct(self._likelihood, n_threads)
         return (self._rows, self._likelihood) if found is None else (found, of_counts(self._likelihood))
@@ -157,8 +156,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     def _without_regressors(self) -> tuple[Objective, ndarray]:
         """The log-likelihood of constants alone, its offset centred, and the shift of the constants."""
         r, likelihood = self._counted()
-        r = Rows(*r, index=None, positions=slice(None)) if isinstance(r, UniqueRows) else r
-        blocks = r.blocks(size=r.X.block_size).changed(_alone)
+        blocks = r.blocks(size=r.X.block_size).map(_alone)
         return centred(self._objective_class(likelihood, blocks))
 
     @cached_property

@@ -86,7 +86,7 @@ class BinaryModel(Model[BinaryResults]):
     @property
     def _cells(self) -> ndarray:
         """Numbers of observations of each class in each row, weights and counts as expanded, (n, 2), the event last."""
-        return self._rows.blocks().gathered(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
+        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
 
     def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
         counts = np.column_stack([(1.0 if trials is None else trials) - y, y])

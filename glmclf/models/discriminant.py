@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,16 +19,13 @@ from glmclf.core.gaussian.moments import ClassMoments, class_ends, class_moments
 from glmclf.core.gaussian.singular import least_variances
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
-from glmclf.data.design.arrays import of_one_float, read_arrays, rows_by_place
-from glmclf.data.reading.read import read_formula
+from glmclf.data.design.arrays import of_one_float, rows_by_place
+from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.response.priors import numbers
-from glmclf.data.table.sample import Sample
+from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.generative.discriminant import DiscriminantResults, GaussianFit
-
-if TYPE_CHECKING:
-    from glmclf.data.reading.streams import StreamSample
 
 KINDS = ("full", "diag", "spherical")
 __all__ = ["LDA", "QDA"]
@@ -107,19 +104,16 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         self._from_arrays(endog, exog, missing, keywords)
 
     # ------------------------------------------------------------------------------------------------- input
-    def _read(self, formula, data, namespace, coding, **options) -> Sample:
-        return read_formula(formula, data, namespace=namespace, response=self._coder(coding), intercept=True, **options)
+    def _read(self, formula, data, namespace, coding, **options) -> Any:
+        return super()._read(formula, data, namespace, coding, intercept=True, **options)
 
-    def _read_stream(self, formula, source, namespace, coding, **options) -> StreamSample:
-        return super()._read_stream(formula, source, namespace, coding, intercept=True, **options)
-
-    def _read_arrays(self, endog, exog, coding, **options) -> Sample:
+    def _read_arrays(self, endog, exog, coding, **options) -> ReadTable:
         return read_arrays(endog, exog, response=self._coder(coding), drop_constant=True, **options)
 
-    def _columns(self, sample: Sample) -> Dense:
-        if sample.pieces is None:
-            return Dense(np.asarray(sample.X))
-        return Dense(expand(sample.pieces[1:], len(sample)))  # the first piece is the intercept
+    def _columns(self, read: ReadTable) -> Dense:
+        if read.pieces is None:
+            return Dense(np.asarray(read.X))
+        return Dense(expand(read.pieces[1:], len(read)))  # the first piece is the intercept
 
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         super()._settle(keywords, lost)
@@ -235,7 +229,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     # --------------------------------------------------------------------------------------------------- fit
     def _blocks(self, n_threads: int | None = None) -> Blocks:
-        return self._rows.blocks(n_threads=n_threads).changed(_weighted)
+        return self._rows.blocks(n_threads=n_threads).map(_weighted)
 
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> DiscriminantResults:
         blocks = self._blocks(n_threads)
@@ -287,7 +281,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             # only the ratios of sampling weights count: N is the number of rows
             unit = len(self._rows) / self._weight_sum
             moments = replace(moments, counts=moments.counts * unit, scatter=moments.scatter * unit)
-            blocks = blocks.changed(lambda X, y, w: (X, y, w * unit))
+            blocks = blocks.map(lambda X, y, w: (X, y, w * unit))
         if wanted == "ledoit_wolf":
             return gaussian.ledoit_wolf(blocks, moments, self._pooled)
         return gaussian.oas(moments, self._pooled)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
@@ -16,7 +15,7 @@ from glmclf.core.rows.asked import named
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.response.response import MultinomialResponse
-from glmclf.data.table.sample import Sample
+from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.covariance.wording import documents_covariances, names
 from glmclf.models.inputs import Inputs
@@ -25,7 +24,7 @@ from glmclf.models.progress import shown
 from glmclf.results.generative.results import GenerativeResults
 
 if TYPE_CHECKING:
-    from glmclf.data.reading.streams import StreamSample
+    from glmclf.data.reading.read import ReadParts
 
 MIN_WEIGHT = 1e-100  # sampling weight, so that its square is a normal float
 MAX_SMOOTHING = 1e100
@@ -60,13 +59,9 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
             )
         return super()._split(keywords)
 
-    def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
-        super()._start_with(sample, keywords)
-        self._settle(keywords, self._levels_without_rows())
-
-    def _start_with_stream(self, sample: StreamSample, keywords: dict[str, Any]) -> None:
-        super()._start_with_stream(sample, keywords)
-        self._settle(keywords, [self._lost(label) for label in sample.survey.labels if label not in self.levels])
+    def _start_with(self, read: ReadTable | ReadParts, keywords: dict[str, Any]) -> None:
+        super()._start_with(read, keywords)
+        self._settle(keywords, [self._lost(label) for label in read.labels if label not in self.levels])
 
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         """Check the options; `lost` are notes on levels without rows."""
@@ -76,15 +71,6 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         for note in self._lost_levels:
             warn(note, DataWarning)
         self._check_sampling_weights()
-
-    def _levels_without_rows(self) -> list[str]:
-        """Notes on labels of the table whose rows all lack a value or have weight 0."""
-        frame, name = self.data.frame, self.endog_names
-        if frame is None or name not in frame or len(frame) == len(self._rows):
-            return []
-        if isinstance(frame[name].dtype, pd.CategoricalDtype):  # the response notes levels of its own
-            return []
-        return [self._lost(label) for label in frame[name].dropna().unique() if label not in self.levels]
 
     def _lost(self, label: Any) -> str:
         return f'level "{label}" of {self.endog_names}: no rows, left out (all miss a value or have weight 0)'

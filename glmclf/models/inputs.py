@@ -18,20 +18,21 @@ from glmclf.core.design.factor import from_pieces
 from glmclf.core.design.sparse import Sparse
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
-from glmclf.data.design.arrays import is_sparse, read_arrays
+from glmclf.data.design.arrays import is_sparse
+from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.response.response import packed
 from glmclf.data.table.frame import labels, read_column
 from glmclf.data.table.groups import label
-from glmclf.data.table.sample import Sample
+from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED, REFITS, check
 from glmclf.inference.covariance.wording import enumerated, for_generative, names
 from glmclf.models.cov_keywords import Keywords, read_keywords
-from glmclf.models.rows import Rows, StreamedRows
+from glmclf.models.rows import FitRowsInMemory, FitRowsInParts
 
 if TYPE_CHECKING:
-    from glmclf.data.reading.streams import StreamSample
+    from glmclf.data.reading.read import ReadParts
 
 
 def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
@@ -70,7 +71,7 @@ class Inputs:
     _coding: ClassVar[dict[str, Any]] = {}  # the class's other keywords and their defaults
     _missing: ClassVar[str] = "drop"
     _no_covariances: ClassVar[tuple[str, ...]] = ()
-    _rows_: Any  # Rows, StreamedRows or None
+    _rows_: Any  # FitRows or None
     _results_class: ClassVar[Any]
 
     @classmethod
@@ -154,23 +155,17 @@ class Inputs:
             "extras": extras,
             "restricted": restricted,
         }
-        if source is not None:
-            self._start_with_stream(self._read_stream(formula, source, namespace, coding, **options), keywords)
-        else:
-            self._start_with(self._read(formula, data, namespace, coding, **options), keywords)
+        read = self._read(formula, data if source is None else source, namespace, coding, **options)
+        self._start_with(read, keywords)
         return self
 
-    def _read(self, formula, data, namespace, coding: dict[str, Any], **options) -> Sample:
+    def _read(self, formula, data, namespace, coding: dict[str, Any], **options) -> Any:
+        """A ReadTable of a table in memory, a ReadParts of a source."""
         from glmclf.data.reading.read import read_formula
 
         return read_formula(formula, data, namespace=namespace, response=self._coder(coding), **options)
 
-    def _read_stream(self, formula, source, namespace, coding: dict[str, Any], **options) -> StreamSample:
-        from glmclf.data.reading.streams import read_stream
-
-        return read_stream(formula, source, namespace=namespace, response=self._coder(coding), **options)
-
-    def _read_arrays(self, endog, exog, coding: dict[str, Any], **options) -> Sample:
+    def _read_arrays(self, endog, exog, coding: dict[str, Any], **options) -> ReadTable:
         return read_arrays(endog, exog, response=self._coder(coding), **options)
 
     def _split(self, keywords) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -183,41 +178,34 @@ class Inputs:
         extras = {name: value for name, value in keywords.items() if name in self._variables and value is not None}
         return {**self._coding, **{n: v for n, v in keywords.items() if n in self._coding}}, extras
 
-    def _start_with(self, sample: Sample, keywords: dict[str, Any]) -> None:
-        self._design, self._response = sample.design, packed(sample.response)
-        weights = sample.extras.get("freq_weights", sample.extras.get("weights"))
-        offset = sample.extras.get("offset")
-        self._check_offset(offset)
-        positions = slice(None) if len(sample) == sample.n_given else sample.rows
-        response = self._response
-        self._rows_ = Rows(
-            self._columns(sample), response.y, response.trials, offset, weights, sample.index, positions
-        )
-        self._given_index, self._cut = sample.given_index, sample.cut
-        self._describe(sample, keywords, _sample_facts(sample), sample.frame)
-        self._weight_sum = None if weights is None else float(weights.sum())
-        self.nobs = self._count(weights)
-
-    def _start_with_stream(self, sample: StreamSample, keywords: dict[str, Any]) -> None:
-        self._design, self._response = sample.design, sample.response
-        self._rows_ = rows = StreamedRows(sample, self._summed)
-        self._sums = rows.facts.outcomes  # summed in the pass over the facts
-        self._given_index, self._cut = pd.RangeIndex(sample.survey.given), None
-        self._describe(sample, keywords, _stream_facts(sample), None)
-        self._weight_sum = None if rows.weights is None else rows.facts.weight
-        self.nobs = len(rows) if self._weight_sum is None or not self._frequency else round(self._weight_sum)
-        ends = {name: [c.low, c.high] for name, c in sample.survey.columns.items() if c.kind == "number"}
-        self._ranges = {name: v for name, v in ends.items() if name in self._design.variables}
-
-    def _describe(self, sample: Sample | StreamSample, keywords: dict[str, Any], facts: dict[str, Any], frame) -> None:
-        """Store the summary's facts about the rows, and the names of the variables beside them."""
-        self.formula = sample.design.formula
-        self._frequency = "weights" not in sample.extras
-        self._names = {name: label(keywords.get(name), name) for name in sample.extras}
-        self._has_offset = "offset" in sample.extras
+    def _start_with(self, read: ReadTable | ReadParts, keywords: dict[str, Any]) -> None:
+        """Take over what was read: the design, the response, the rows, and what the summary says of them."""
+        self._design, self._response = read.design, read.response
+        self.formula = read.design.formula
+        self._frequency = "weights" not in read.extras
+        self._rows_ = rows = self._in_memory(read) if isinstance(read, ReadTable) else self._in_parts(read)
+        self._given_index, self._cut = read.given_index, read.cut
+        self._names = {name: label(keywords.get(name), name) for name in read.extras}
+        self._has_offset = "offset" in read.extras
         self._offset_column = keywords["offset"] if isinstance(keywords.get("offset"), str) else None
-        self._facts, self._notes = facts, list(sample.notes)
-        self.data = ModelData(sample.design, frame, sample.design.xnames)
+        self._facts, self._notes = read.facts, list(read.notes)
+        self.data = ModelData(read.design, read.frame, read.design.xnames)
+        self._weight_sum = total = rows.weight_sum
+        self.nobs: int | float = len(rows) if total is None or not self._frequency else round(total)
+
+    def _in_memory(self, read: ReadTable) -> FitRowsInMemory:
+        self._response = response = packed(read.response)
+        offset = read.extras.get("offset")
+        self._check_offset(offset)
+        weights = read.extras.get("freq_weights", read.extras.get("weights"))
+        positions = slice(None) if len(read) == read.n_given else read.rows
+        arrays = response.y, response.trials, offset, weights
+        return FitRowsInMemory(self._columns(read), *arrays, read.index, positions)
+
+    def _in_parts(self, read: ReadParts) -> FitRowsInParts:
+        rows = FitRowsInParts(read, self._summed)
+        self._sums, self._ranges = rows.facts.outcomes, read.ranges  # in the passes that were made anyway
+        return rows
 
     @property
     def _summed(self) -> Callable:
@@ -229,25 +217,23 @@ class Inputs:
         """Sums of `_summed` over all rows."""
         return self._rows.total(self._summed)
 
-    def _columns(self, sample: Sample) -> Any:
+    def _columns(self, read: ReadTable) -> Any:
         """Columns of a sample besides the response: the design or features."""
-        if sample.pieces is not None:
-            return from_pieces(sample.pieces, len(sample))
-        return Sparse(sample.X) if is_sparse(sample.X) else Dense(np.asarray(sample.X))
+        if read.pieces is not None:
+            return from_pieces(read.pieces, len(read))
+        return Sparse(read.X) if is_sparse(read.X) else Dense(np.asarray(read.X))
 
     def _reweighted(self, weights: ndarray):
         """A copy of the model with other weights, of the rows that have one."""
-        r, rows = self._rows, np.flatnonzero(weights)
-        y, w = r.y[rows], weights[rows]
-        trials, offset = (None if a is None else a[rows] for a in (r.trials, r.offset))
-        places = rows if isinstance(r.positions, slice) else r.positions[rows]
+        rows = np.flatnonzero(weights)
+        part = replace(self._rows.take(rows), weights=weights[rows])
         other = self._copy_with(
             keep=("k_constant",),
-            _response=replace(self._response, y=y, trials=trials),
-            _rows_=Rows(r.X.subset(rows), y, trials, offset, w, r.index[rows], places),
-            _weight_sum=float(w.sum()),
+            _response=replace(self._response, y=part.y, trials=part.trials),
+            _rows_=part,
+            _weight_sum=float(part.weights.sum()),
         )
-        other.nobs = other._count(w)
+        other.nobs = other._count(part.weights)
         return other
 
     def _copy_with(self, keep: Collection[str] = (), **changes: Any) -> Any:
@@ -473,29 +459,3 @@ class Inputs:
             what = "sampling weights" if not self._frequency else "a fractional response"
             notes.append(f"The log-likelihood is a pseudo-likelihood ({what}): no AIC, BIC or likelihood ratio test.")
         return notes
-
-
-# --------------------------------------------------------------------------------------------------- helpers
-def _stream_facts(sample: StreamSample) -> dict[str, Any]:
-    s = sample.survey
-    order = list(dict.fromkeys([*sample.extras.values(), *sample.reader.columns, *sample.reader.bound, *s.masks]))
-    masks = sorted(s.masks.items(), key=lambda item: order.index(item[0]))
-    return {
-        "n_before": s.given,
-        "n_given": s.cut,
-        "n_dropped": s.dropped,
-        "dropped": dict(masks),
-        "n_absent": s.absent,
-        "source": sample.source.kind,
-    }
-
-
-def _sample_facts(sample: Sample) -> dict[str, Any]:
-    return {
-        "n_before": len(sample.given_index),
-        "n_given": sample.n_given,
-        "n_dropped": sample.n_dropped,
-        "dropped": dict(sample.dropped),
-        "n_absent": sample.n_absent,
-        "borrowed": sample.borrowed,
-    }

@@ -20,7 +20,6 @@ from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError
 from glmclf.models.base import Model
 from glmclf.models.levelled import LevelledModel
-from glmclf.models.rows import Rows
 from glmclf.results.regression.levels import LevelLabels
 from glmclf.results.regression.multinomial import MultinomialResults
 
@@ -93,22 +92,15 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
 
     _kept = (*Model._kept, "_offset_base")
 
-    def _start_with(self, sample, keywords: dict[str, Any]) -> None:
-        super()._start_with(sample, keywords)
+    def _start_with(self, read, keywords: dict[str, Any]) -> None:
+        super()._start_with(read, keywords)
         self._offset_base = self.reference
         given, r = keywords.get("offset"), self._rows
         if isinstance(given, pd.DataFrame) and r.offset is not None and r.offset.ndim == 2:
             columns = list(self._labelled_offset(given, self._equations).columns)
             place = [list(given.columns).index(c) for c in columns]
             self._rows_ = replace(r, offset=r.offset[:, place])
-        table, name = self.data.frame, self.endog_names
-        if table is not None and name in table.columns:
-            self._note_lost_levels(pd.unique(table[name].dropna()))
-
-    def _start_with_stream(self, sample, keywords: dict[str, Any]) -> None:
-        super()._start_with_stream(sample, keywords)
-        self._offset_base = self.reference
-        self._note_lost_levels(sample.survey.labels)
+        self._note_lost_levels(read.labels)
 
     def _note_lost_levels(self, found: Any) -> None:
         """Note levels of the response's column that no row of the fit has: lost to missing values or zero weights."""
@@ -195,7 +187,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         if self._rows_ is None:
             return other
         order = np.array([old.classes.index(c) for c in new.classes])
-        other._rows_ = r = self._rows_.changed(lambda X, y, m, o, w: (X, *_recoded(y, m, o, order), w))
+        other._rows_ = r = self._rows_.map(lambda X, y, m, o, w: (X, *_recoded(y, m, o, order), w))
         if not r.streamed:
             new.y = r.y
         return other
@@ -224,14 +216,13 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         y = y[rows]
         levels = [c for c in mine.levels if c != level]
         response = replace(mine, levels=levels, y=y, trials=y.sum(axis=1), kind="counts")
-        part = Rows(
-            r.X[rows],
-            y,
-            y.sum(axis=1),
-            None if offset is None else offset[rows],
-            None if weights is None else weights[rows],
-            r.index[rows],
-            rows if isinstance(r.positions, slice) else r.positions[rows],
+        part = replace(
+            r.take(rows),
+            X=r.X[rows],
+            y=y,
+            trials=response.trials,
+            offset=None if offset is None else offset[rows],
+            weights=None if weights is None else weights[rows],
         )
         other = other._copy_with(keep=("k_constant", "_ranges"), _response=response, _rows_=part)
         other.nobs = other._count(part.weights)
@@ -240,7 +231,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
     @property
     def _cells(self) -> ndarray:
         """Number of observations of each class in each row, weights and counts expanded, (n, J), reference first."""
-        return self._rows.blocks().gathered(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
+        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
 
     def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
         counts = _counts(y, self.J)

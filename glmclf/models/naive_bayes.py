@@ -24,11 +24,10 @@ from glmclf.core.naive_bayes.fit import (
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.feature_design import FeatureValues
-from glmclf.data.reading.feature_streams import read_feature_stream
-from glmclf.data.reading.features import Feature, FeatureDesign, read_feature_arrays, read_features
-from glmclf.data.reading.streams import StreamSample
+from glmclf.data.reading.feature_arrays import read_feature_arrays
+from glmclf.data.reading.features import Feature, FeatureDesign, read_features
 from glmclf.data.table.frame import quoted, row_labels
-from glmclf.data.table.sample import Sample
+from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
 from glmclf.models.discriminant import MIN_SD
 from glmclf.models.generative import MAX_SMOOTHING, GenerativeModel, _number
@@ -136,15 +135,11 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         self._from_arrays(endog, exog, missing, keywords)
 
     # ------------------------------------------------------------------------------------------------- input
-    def _read(self, formula, data, namespace, coding, **options) -> Sample:
-        return read_features(formula, data, namespace=namespace, **self._reading(coding), **options)
-
-    def _read_stream(self, formula, source, namespace, coding, **options) -> StreamSample:
+    def _read(self, formula, data, namespace, coding, **options) -> Any:
         check = partial(_check_domains, bool(coding["pooled"]))
-        reading = self._reading(coding)
-        return read_feature_stream(formula, source, namespace=namespace, check=check, **reading, **options)
+        return read_features(formula, data, namespace=namespace, check=check, **self._reading(coding), **options)
 
-    def _read_arrays(self, endog, exog, coding, **options) -> Sample:
+    def _read_arrays(self, endog, exog, coding, **options) -> ReadTable:
         return read_feature_arrays(endog, exog, **self._reading(coding), **options)
 
     def _reading(self, coding: dict[str, Any]) -> dict[str, Any]:
@@ -155,9 +150,9 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         _check_words({**self._coding, **keywords})
         return super()._split(keywords)
 
-    def _columns(self, sample: Sample) -> FeatureValues:
-        assert sample.values is not None
-        return FeatureValues(sample.values)
+    def _columns(self, read: ReadTable) -> FeatureValues:
+        assert read.values is not None
+        return FeatureValues(read.values)
 
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         super()._settle(keywords, lost)
@@ -242,7 +237,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     def _blocks(self, n_threads: int | None = None) -> Blocks:
         """The rows of the fit: features, side by side where they are one group, classes, weights."""
-        return self._rows.blocks(n_threads=n_threads).changed(partial(_side_by_side, grouped(self._families)))
+        return self._rows.blocks(n_threads=n_threads).map(partial(_side_by_side, grouped(self._families)))
 
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> NaiveBayesResults:
         if not self._rows.streamed:  # the reader checks parts of a stream

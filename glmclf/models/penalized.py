@@ -322,7 +322,7 @@ class Regularization(Inputs):
         free = np.flatnonzero(wanted.free[columns])
         if not len(free) or (len(free) == 1 and columns[free[0]] == self._constant_column()):
             return
-        found = dependencies_in(objective.blocks.changed(lambda X, *rest: (some_columns(X, free),)))
+        found = dependencies_in(objective.blocks.map(lambda X, *rest: (some_columns(X, free),)))
         if found:
             raise RankDeficiency(
                 {int(free[j]): {int(free[i]): v for i, v in terms.items()} for j, terms in found.items()}

@@ -123,7 +123,7 @@ def test_gradient_is_the_evaluation_without_information(rows):
 @pytest.mark.parametrize("step", [1, 2, 10, N])
 def test_thinned(rows, step):
     blocks = Blocks(Dense(rows["X"]), rows["y"], None, rows["offset"])
-    thin = blocks.thinned(step)
+    thin = blocks.every(step)
     picked = [np.concatenate([np.atleast_1d(b[i]) for b in thin]) for i in (1, 3)]
     some = np.arange(N) // RUN % step == 0
     np.testing.assert_array_equal(picked[0], rows["y"][some])

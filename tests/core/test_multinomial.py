@@ -271,4 +271,4 @@ def test_thinned():
     objective = MultinomialObjective(likelihood, Blocks(Dense(X), *rest))
     part = np.arange(len(X)) // RUN % 3 == 0
     other = MultinomialObjective(likelihood, Blocks(Dense(X[part]), *(a[part] for a in rest)))
-    np.testing.assert_allclose(objective.thinned(3)(theta).information, other(theta).information, rtol=1e-12)
+    np.testing.assert_allclose(objective.every(3)(theta).information, other(theta).information, rtol=1e-12)

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from glmclf.data.design import codec
-from glmclf.data.design.arrays import read_arrays
 from glmclf.data.formula import expressions
+from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.read import read_formula
 from glmclf.data.response import codec as response_codec
 from glmclf.data.response.response import BinaryResponse

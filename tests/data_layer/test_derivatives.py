@@ -19,7 +19,7 @@ from scipy.interpolate import CubicSpline
 
 from glmclf import LDA, Logit, MNLogit, NaiveBayes
 from glmclf.data.design import codec
-from glmclf.data.design.arrays import read_arrays
+from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.read import read_formula
 from glmclf.errors import DataError
 

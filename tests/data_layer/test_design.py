@@ -11,11 +11,11 @@ import pytest
 import glmclf
 from glmclf.core.design import factor
 from glmclf.core.design.factor import FactorColumns, expand
-from glmclf.data.design import arrays as arrays_module
 from glmclf.data.design import design as design_module
-from glmclf.data.design.arrays import read_arrays
 from glmclf.data.formula.parse import parse_formula
+from glmclf.data.reading import arrays as arrays_module
 from glmclf.data.reading import read as read_module
+from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.read import read_formula
 from glmclf.errors import DataError, DataWarning, FormulaError, MissingDataError, UnseenLevelError
 
@@ -1016,5 +1016,5 @@ def test_numbers_that_a_stray_word_made_text():
 
 def test_what_the_module_offers():
     assert set(design_module.__all__) == {"Design", "TableDesign", "build_design", "table_of"}
-    assert set(arrays_module.__all__) == {"ArrayDesign", "Dropped", "read_arrays"}
-    assert set(read_module.__all__) == {"Sample", "read_formula"}
+    assert set(arrays_module.__all__) == {"BesideArrays", "read_arrays", "read_endog", "read_exog"}
+    assert set(read_module.__all__) == {"ReadTable", "ReadParts", "read_formula"}

@@ -12,7 +12,8 @@ import pytest
 
 from glmclf.data.design import codec
 from glmclf.data.design.arrays import Dropped
-from glmclf.data.reading.features import FAMILIES, MISSING_LEVEL, FeatureDesign, read_feature_arrays, read_features
+from glmclf.data.reading.feature_arrays import read_feature_arrays
+from glmclf.data.reading.features import FAMILIES, MISSING_LEVEL, FeatureDesign, read_features
 from glmclf.data.reading.read import read_formula
 from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, FormulaError, MissingDataError, UnseenLevelError

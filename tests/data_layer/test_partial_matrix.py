@@ -9,7 +9,8 @@ import pytest
 
 from glmclf.core.design.factor import expand
 from glmclf.data.design import codec
-from glmclf.data.design.arrays import Dropped, read_arrays
+from glmclf.data.design.arrays import Dropped
+from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.read import read_formula
 from glmclf.errors import DataError, FormulaError, UnseenLevelError
 

@@ -146,7 +146,7 @@ def test_the_part_is_of_a_size_that_memory_holds(n):
         def __init__(self, n, times=1):
             self.n, self.times = -(-n // times), times
 
-        def thinned(self, times):
+        def every(self, times):
             return Rows(self.n, times)
 
     assert SurrogateLikelihood.of(Rows(n), 10).part.n == pytest.approx(min(n / 100, 250_000), rel=1e-3)

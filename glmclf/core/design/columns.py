@@ -62,4 +62,4 @@ def rows_at_once(X: Columns | Product) -> int:
 
 def expandable(blocks: Any) -> Any:
     """The same rows in blocks of which each may be expanded."""
-    return blocks.resized(min(blocks.size, rows_at_once(blocks.arrays[0])))
+    return blocks.rechunk(min(blocks.size, rows_at_once(blocks.arrays[0])))

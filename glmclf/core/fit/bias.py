@@ -24,6 +24,7 @@ from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted, value
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, MultinomialObjective, Objective
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
+from glmclf.core.rows.observations import linear_predictors
 
 KINDS = ("firth", "median")
 NAMES = {"firth": "Mean BR (Firth)", "median": "Median BR"}
@@ -239,9 +240,7 @@ def _chunks(X, b: ndarray, offset, times, width: int) -> Iterator[tuple[Any, nda
     for start in range(0, X.shape[0], step):
         rows = slice(start, start + step)
         part = X[rows]
-        eta = part @ b
-        if offset is not None:
-            eta += offset[rows] if offset.ndim == b.ndim else offset[rows, None]
+        eta = linear_predictors(part, b, None if offset is None else offset[rows])
         yield part, eta, 1.0 if times is None else times[rows]
 
 

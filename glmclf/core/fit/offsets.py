@@ -51,10 +51,10 @@ def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarra
         return nothing
     less = -c if objective.blocks.arrays[3].ndim == 2 else -c[0]
     rounded = objective.blocks.sum(lambda X, y, m, o, w: int(two_sum(o, np.broadcast_to(less, o.shape))[1].any()))
-    a = None if rounded else _constant(objective.blocks.changed(lambda X, *rest: (X,)), movable)
+    a = None if rounded else _constant(objective.blocks.map(lambda X, *rest: (X,)), movable)
     if a is None:
         return nothing
-    blocks = objective.blocks.changed(lambda X, y, m, offset, w: (X, y, m, offset + less, w))
+    blocks = objective.blocks.map(lambda X, y, m, offset, w: (X, y, m, offset + less, w))
     shift = np.outer(np.broadcast_to(c, q), a).ravel()
     return type(objective)(objective.likelihood, blocks, objective.unit), shift
 

@@ -40,7 +40,7 @@ class SurrogateLikelihood:
     """
 
     def __init__(self, objective: Objective, times: int):
-        self.times, self.part = times, objective.thinned(times)
+        self.times, self.part = times, objective.every(times)
         self._at: tuple[ndarray, Evaluation] | None = None
 
     @classmethod

@@ -16,6 +16,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns, from_pieces
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.observations import Observations
 
 LEAST = 20_000  # rows from which looking for repeated ones pays
 PAYS = 8  # rows for each distinct one, at least
@@ -23,28 +24,6 @@ TABLE = 2**16  # numbers that are counted as they come; more are first reduced t
 GLANCE = 500  # rows that tell whether a column may be discrete
 FEW = 100  # distinct numbers of a column that are no whole ones
 CHUNK = 2**14
-
-
-class UniqueRows(NamedTuple):
-    """Distinct rows, and what the rows that are equal to each add up to.
-
-    Attributes
-    ----------
-    X : Dense or FactorColumns
-    y : (n,) or (n, K) ndarray
-        Successes, or counts of each class, with their weights.
-    trials : (n,) ndarray
-        With their weights, too.
-    offset : ndarray or None
-    weights : None
-        Each row counts for what it holds.
-    """
-
-    X: Dense | FactorColumns
-    y: ndarray
-    trials: ndarray
-    offset: ndarray | None
-    weights: None = None
 
 
 class RadixColumn(NamedTuple):
@@ -87,8 +66,11 @@ def distinct_rows(
     offset: ndarray | None,
     weights: ndarray | None,
     n_threads: int | None = None,
-) -> UniqueRows | None:
-    """The distinct rows of a design and an offset with their counts; None unless they are found cheaply and few."""
+) -> Observations | None:
+    """The distinct rows of a design and an offset with their counts; None unless they are found cheaply and few.
+
+    Their responses and trials are what the rows that are equal to each add up to, with their weights in them.
+    """
     n = X.shape[0]
     if n < LEAST or not isinstance(X, Dense | FactorColumns):
         return None
@@ -103,7 +85,7 @@ def distinct_rows(
         return None
     rows, counts = rows[there] - 1, counts[there]
     y = counts if isinstance(likelihood, Multinomial) else counts[:, 1]
-    return UniqueRows(taken(X, rows), y, counts.sum(axis=1), None if offset is None else offset[rows])
+    return Observations(taken(X, rows), y, counts.sum(axis=1), None if offset is None else offset[rows], None)
 
 
 def equal_rows(X: Any) -> tuple[ndarray, ndarray] | None:

@@ -102,7 +102,7 @@ def warm_start(
 
 def _information(objective: Objective, part: Objective, times: int, theta: ndarray) -> ndarray:
     """The information of all rows, as a part of them tells it."""
-    part = objective.thinned(times) if part is objective and times > 1 else part
+    part = objective.every(times) if part is objective and times > 1 else part
     return part(theta, False).information * (objective.n / part.n)
 
 
@@ -131,7 +131,7 @@ def separation_loglik(objective: Objective, p: int) -> float:
 def from_surrogate(surrogate: SurrogateLikelihood, start) -> tuple[ndarray, ndarray | None]:
     """The estimate on a part of the rows and the information that all had at `start`, roughly; or `start` itself."""
     part = surrogate.part
-    few = part.thinned(max(1, part.n // (FIRST_PART_ROWS_PER_PARAMETER * len(start))))
+    few = part.every(max(1, part.n // (FIRST_PART_ROWS_PER_PARAMETER * len(start))))
     opening = few(start)
     if not opening.well_conditioned(few.blocks.arrays[0].least_rcond):
         return start, None

@@ -179,16 +179,16 @@ class Objective:
         """Rows."""
         return self.blocks.n
 
-    def thinned(self, step: int) -> Objective:
+    def every(self, step: int) -> Objective:
         """The objective of every `step`-th row."""
-        return type(self)(self.likelihood, self.blocks.thinned(step), self.unit)
+        return type(self)(self.likelihood, self.blocks.every(step), self.unit)
 
     def rotated(self, basis: ndarray, exact: bool | None = None) -> Objective:
         """The objective in the coordinates ``basis @ theta``, its rows in twofold arithmetic if `exact`."""
         if exact is None and self.blocks.streamed:  # no part is to take itself for the whole
             exact = is_small(self.n, len(basis))
-        blocks = self.blocks.changed(lambda X, *rest: (rotated(X, basis, exact), *rest))
-        blocks = blocks.resized(min(blocks.size, blocks.arrays[0].block_size))  # rows may be expanded now
+        blocks = self.blocks.map(lambda X, *rest: (rotated(X, basis, exact), *rest))
+        blocks = blocks.rechunk(min(blocks.size, blocks.arrays[0].block_size))  # rows may be expanded now
         return type(self)(self.likelihood, blocks, self.unit)
 
     def _pointwise(self, theta, X, y, m, offset, weights, expected):
@@ -249,7 +249,7 @@ class MultinomialObjective(Objective):
         k = len(columns)
         pairs, few = [(j, i) for j in range(1, K) for i in range(j)], max(1, HELD // (8 * k * k))
         out = np.zeros((K - 1, k, K - 1, k))
-        blocks = self.blocks.resized(max(self.blocks.size, ROWS))
+        blocks = self.blocks.rechunk(max(self.blocks.size, ROWS))
         for start in range(0, len(pairs), few):
             some = pairs[start : start + few]
 

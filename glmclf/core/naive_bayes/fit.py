@@ -148,9 +148,9 @@ def class_statistics(families: Sequence[Family], blocks: Blocks, K: int) -> Reco
         Classes.
     """
     groups = grouped(families)
-    blocks = blocks.resized(_size(groups, blocks.arrays))
+    blocks = blocks.rechunk(_size(groups, blocks.arrays))
     if all(isinstance(family, Gaussian) for family in groups):  # they look at few rows at a time by themselves
-        blocks = blocks.resized(PARTS * blocks.size)
+        blocks = blocks.rechunk(PARTS * blocks.size)
     return blocks.sum(partial(_record, groups, K))
 
 

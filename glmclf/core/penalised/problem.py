@@ -693,7 +693,7 @@ class Problem:
         blocks = (self.objective if self.frame is None else self.frame.raw).blocks
         k, full = blocks.arrays[0].shape[1], self._spread(size)
         active = (self.coding.b(found.theta) != 0) | (self.penalty.lasso == 0)
-        rows = _null_rows(dependencies_in(blocks.changed(lambda X, *rest: (X,))), k)
+        rows = _null_rows(dependencies_in(blocks.map(lambda X, *rest: (X,))), k)
         if self.frame is not None:
             rows[:, self.frame.free] = 0.0  # projected out
         nothing = [np.kron(np.eye(len(ridge) // k), row) for row in rows]

@@ -113,8 +113,8 @@ class PartialledOut:
             X = Product(X, T, exact)
             return (X[:] if X.shape[0] * X.shape[1] <= KEPT else X, *rest)
 
-        blocks = objective.blocks.changed(moved)
-        blocks = blocks.resized(min(size, blocks.arrays[0].block_size))  # rows may be expanded now
+        blocks = objective.blocks.map(moved)
+        blocks = blocks.rechunk(min(size, blocks.arrays[0].block_size))  # rows may be expanded now
         return type(objective)(objective.likelihood, blocks, objective.unit)
 
     def into(self, b: ndarray) -> ndarray:
@@ -184,7 +184,7 @@ class PartialledOut:
 
 def _factor_of(blocks: Blocks, columns: Callable[[Any], Any]) -> ndarray:
     """R of columns made of X."""
-    return triangular_factor(blocks.changed(lambda X, *rest: (columns(X),)))
+    return triangular_factor(blocks.map(lambda X, *rest: (columns(X),)))
 
 
 def _order(free: ndarray) -> ndarray:

@@ -25,7 +25,7 @@ EVEN = 4  # few blocks are made a multiple of this, of one size, for the same re
 class Blocks:
     """Aligned arrays (or Columns), cut into blocks of rows.
 
-    Rows that do not fit in memory are `core.streamed.Streamed`.
+    Rows that do not fit in memory are `core.rows.streamed.Streamed`.
 
     Parameters
     ----------
@@ -54,27 +54,31 @@ class Blocks:
     def _cut(self, rows: slice) -> tuple:
         return tuple(None if a is None else a[rows] for a in self.arrays)
 
-    def resized(self, size: int) -> Blocks:
-        """The same rows in blocks of another size."""
+    def rechunk(self, size: int) -> Blocks:
+        """The rows in blocks of another size."""
         return Blocks(*self.arrays, size=size, n_threads=self.n_threads)
 
-    def changed(self, f: Callable[..., tuple], size: int | None = None) -> Blocks:
+    def map(self, f: Callable[..., tuple], size: int | None = None) -> Blocks:
         """``f(*arrays)`` in place of the arrays, row by row the same rows."""
         return Blocks(*f(*self.arrays), size=size or self.size, n_threads=self.n_threads)
 
-    def beside(self, codes: Any, size: int | None = None) -> Blocks:
+    def with_codes(self, codes: Any, size: int | None = None) -> Blocks:
         """The rows with one more array."""
-        return self.changed(lambda *arrays: (*arrays, codes), size)
+        return self.map(lambda *arrays: (*arrays, codes), size)
 
-    def over_parts(self, f: Callable[..., Any]) -> Any:
+    def parts(self) -> Iterator[tuple]:
+        """The arrays of each part that rows come in, which are one here."""
+        yield self.arrays
+
+    def sum_parts(self, f: Callable[..., Any]) -> Any:
         """Sum of ``f(*arrays)`` over the parts that rows come in, which are one here."""
         return f(*self.arrays)
 
-    def gathered(self, f: Callable[..., Any]) -> Any:
+    def collect(self, f: Callable[..., Any]) -> Any:
         """``f(*arrays)``: an array with an entry a row."""
         return f(*self.arrays)
 
-    def thinned(self, step: int) -> Blocks:
+    def every(self, step: int) -> Blocks:
         """Every `step`-th run of rows."""
         rows = (np.arange(0, self.n, RUN * step)[:, None] + np.arange(RUN)).ravel()
         rows = rows[rows < self.n]

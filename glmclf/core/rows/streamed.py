@@ -77,7 +77,7 @@ class Elsewhere:
 
 
 class ColumnsElsewhere(Elsewhere):
-    """The same for Columns, of which the number and how they are worked on are known.
+    """Stands where Columns would be; how many they are and how they are worked on is known.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Gathered(list):
         return Gathered([*self, *other])
 
 
-class Leaving:
+class Filter:
     """What becomes of the arrays of a part of which only some rows stay.
 
     Parameters
@@ -128,7 +128,7 @@ class Streamed(Blocks):
         Rows a block; by default as of `Blocks`.
     n_threads : int, optional
         As of `Blocks`.
-    of : sequence of callable or Leaving
+    of : sequence of callable or Filter
         What becomes of the arrays of a part, one after the other.
     number : (int, callable), optional
         How many arrays of a part are those of its rows, and ``number(*more)``, the numbers (n,) of the clusters of
@@ -143,7 +143,7 @@ class Streamed(Blocks):
         counts: dict[int, int],
         size: int | None = None,
         n_threads: int | None = None,
-        of: Sequence[Callable[..., tuple] | Leaving] = (),
+        of: Sequence[Callable[..., tuple] | Filter] = (),
         number: tuple[int, Callable] | None = None,
     ):
         self.stream, self.counts, self.n = stream, counts, sum(counts.values())
@@ -177,17 +177,17 @@ class Streamed(Blocks):
         for arrays in self.parts():
             yield from Blocks(*arrays, size=self._size, n_threads=self.n_threads)
 
-    def over_parts(self, f: Callable) -> Any:
+    def sum_parts(self, f: Callable) -> Any:
         """Sum of ``f(*arrays)`` over parts."""
         of, number = self._of, self._number
         return self.stream.sum(lambda *arrays: f(*made(of, number, arrays[:-1])))
 
-    def over_numbered_parts(self, f: Callable) -> Any:
+    def sum_numbered_parts(self, f: Callable) -> Any:
         """Sum of ``f(number, *arrays)`` over parts."""
         of, number = self._of, self._number
         return self.stream.sum(lambda *arrays: f(arrays[-1], *made(of, number, arrays[:-1])))
 
-    def gathered(self, f: Callable) -> Any:
+    def collect(self, f: Callable) -> Any:
         """``f(*arrays)`` of all rows in memory, if they are not too many."""
 
         def part(*arrays: Any) -> Gathered:
@@ -196,22 +196,22 @@ class Streamed(Blocks):
                 raise RowsElsewhereError(too_many(self.n))
             return Gathered([found])
 
-        return np.concatenate(self.over_parts(part))
+        return np.concatenate(self.sum_parts(part))
 
-    def resized(self, size: int) -> Streamed:
-        """The same rows in blocks of another size."""
+    def rechunk(self, size: int) -> Streamed:
+        """The rows in blocks of another size."""
         return Streamed(self.stream, self.counts, size, self.n_threads, self._of, self._number)
 
-    def changed(self, f: Callable[..., tuple], size: int | None = None) -> Streamed:
+    def map(self, f: Callable[..., tuple], size: int | None = None) -> Streamed:
         """``f(*arrays)`` in place of the arrays of each part."""
         return Streamed(self.stream, self.counts, size or self.size, self.n_threads, (*self._of, f))
 
-    def left(self, f: Callable[..., tuple[np.ndarray, tuple]], counts: dict[int, int]) -> Streamed:
+    def filter(self, f: Callable[..., tuple[np.ndarray, tuple]], counts: dict[int, int]) -> Streamed:
         """Some rows: ``f(*arrays)`` gives their places in a part and what is in place of its arrays; `counts` says how
         many they are."""
-        return Streamed(self.stream, counts, None, self.n_threads, (*self._of, Leaving(f)))
+        return Streamed(self.stream, counts, None, self.n_threads, (*self._of, Filter(f)))
 
-    def beside(self, codes: Any, size: int | None = None) -> Streamed:
+    def with_codes(self, codes: Any, size: int | None = None) -> Streamed:
         """The rows with the numbers of their clusters, which are made part by part.
 
         Parameters
@@ -222,7 +222,7 @@ class Streamed(Blocks):
         of, count, number = self._of, len(self.stream.prototype), codes.number
         return Streamed(codes.stream, self.counts, size or self._size, self.n_threads, of, (count, number))
 
-    def thinned(self, step: int) -> Blocks:
+    def every(self, step: int) -> Blocks:
         """Every `step`-th run of rows, in memory: the same rows however they are parted."""
         of, number, ends = self._of, self._number, np.cumsum([0, *self.counts.values()])
         starts = dict(zip(self.counts, ends.tolist(), strict=False))
@@ -262,15 +262,15 @@ class SideBySide(Blocks):
         self.size = size or self.arrays[0].block_size
 
     def __iter__(self) -> Iterator[tuple]:
-        for arrays in _aligned(*(b.parts() if isinstance(b, Streamed) else iter([b.arrays]) for b in self._both)):
+        for arrays in _aligned(*(b.parts() for b in self._both)):
             yield from Blocks(*self._of(*arrays), size=self.size, n_threads=1)
 
     def sum(self, f: Callable) -> Any:
         """Sum of ``f(*block)`` over the blocks in their order."""
         return functools.reduce(operator.add, (f(*block) for block in self))
 
-    def resized(self, size: int) -> SideBySide:
-        """The same rows in blocks of another size."""
+    def rechunk(self, size: int) -> SideBySide:
+        """The rows in blocks of another size."""
         return SideBySide(*self._both, self._of, size)
 
 
@@ -315,7 +315,7 @@ def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) 
     if number is not None:
         arrays, beside = arrays[: number[0]], (number[1](*arrays[number[0] :]),)
     for f in of:
-        if isinstance(f, Leaving):
+        if isinstance(f, Filter):
             rows, arrays = f.f(*arrays)
             beside = tuple(codes[rows] for codes in beside)
         else:

@@ -250,7 +250,7 @@ def _looked_at(objective: Objective, basis: ndarray, M: ndarray, noise: float, b
     """The rows that object most to the first column of a basis (p, r), and those that bound the cone it is inside."""
     blocks = expandable(objective.blocks)
     wide = objective.likelihood.n_eta + 1
-    blocks = blocks.resized(min(blocks.size, expanded_rows(wide * basis.shape[1])))
+    blocks = blocks.rechunk(min(blocks.size, expanded_rows(wide * basis.shape[1])))
     D = basis.reshape(wide - 1, len(M), -1).transpose(1, 0, 2)
     T, size = lengths(M, D)
     return blocks.sum(partial(_look, D, T, noise * size, bounds))
@@ -299,5 +299,5 @@ def ruled_out_in_stream(objective: Objective, cone: RecessionCone) -> RuledOut:
         open_ = (~gone & ~seen).any(axis=1) | (seen.sum(axis=1) > 1)
         return _Counts({number: int(left.sum())}, int(decided.sum()), int(open_.sum()))
 
-    found = objective.blocks.over_numbered_parts(part)  # type: ignore[attr-defined]
+    found = objective.blocks.sum_numbered_parts(part)  # type: ignore[attr-defined]
     return RuledOut((objective.blocks.n, K), found.left, found.decided, not found.open)

@@ -13,22 +13,8 @@ from numpy import ndarray
 
 from glmclf import registry
 from glmclf.core.design.dense import Dense
-from glmclf.core.design.sparse import Sparse
-from glmclf.data.table.frame import Column, as_frame, as_series, close_to, quoted, read_column, row_labels
-from glmclf.data.table.sample import (
-    Respond,
-    Rows,
-    Sample,
-    check_missing_option,
-    finish,
-    leave_out_no_trials,
-    read_extras,
-    respond,
-    weigh,
-)
+from glmclf.data.table.frame import Column, as_frame, close_to, quoted, read_column
 from glmclf.errors import DataError
-
-__all__ = ["ArrayDesign", "Dropped", "read_arrays"]
 
 
 class Dropped(NamedTuple):
@@ -210,98 +196,7 @@ def _without(X: ndarray, dropped: Dropped) -> ndarray:
     return np.delete(X, dropped.place, axis=1)
 
 
-def leave_out_constant(X: ndarray, names: list[str]) -> tuple[ndarray, list[str], Dropped | None]:
-    """X and its names less the first column that holds one number other than zero throughout.
-
-    A model of the features' distribution has its own constant; any other column that does not vary stays, for the
-    estimation to refuse.
-
-    Examples
-    --------
-    >>> X, names, dropped = leave_out_constant(np.array([[1.0, 3.0], [1.0, 4.0]]), ["const", "x1"])
-    >>> X.tolist(), names, dropped
-    ([[3.0], [4.0]], ['x1'], Dropped(name='const', place=0, value=1.0))
-    """
-    places = constant_columns(X)
-    if not places:
-        return X, names, None
-    j = places[0]
-    if X.shape[1] == 1:
-        raise DataError(f'exog has no features: its only column, "{names[j]}", is constant.')
-    rest = X[:, 1:] if j == 0 else X[:, :-1] if j == X.shape[1] - 1 else np.delete(X, j, axis=1)
-    return rest, names[:j] + names[j + 1 :], Dropped(names[j], j, float(X[0, j]))
-
-
 # ------------------------------------------------------------------------------------------------------- reading
-def read_arrays(
-    endog: Any,
-    exog: Any,
-    *,
-    missing: str = "drop",
-    extras: Mapping[str, Any] | None = None,
-    response: Respond,
-    drop_constant: bool = False,
-) -> Sample:
-    """Read a response and a design given as arrays: rows that are complete, X uncopied where it can be.
-
-    Parameters
-    ----------
-    endog : (n,) or (n, 2) array-like, Series or DataFrame
-        Response; two columns are successes and failures.
-    exog : (n, k) or (n,) array-like, Series, DataFrame or scipy.sparse array
-        Regressors, numbers only; the caller adds a constant.
-    missing : {"drop", "raise", "none"}
-        What becomes of rows with a missing value.
-    extras : mapping
-        "offset", "freq_weights", "weights": a Series or an array, or None.
-    response : callable
-        Makes the response of the names and the values of the columns of `endog`, on the kept rows.
-    drop_constant : bool
-        Leave the first constant column out of X; `design.dropped` tells which.
-
-    Returns
-    -------
-    Sample
-        Design, response, X and extras of the kept rows.
-
-    Raises
-    ------
-    MissingDataError, DataError, NotImplementedError
-        Naming what was found, where, and what to do.
-    """
-    check_missing_option(missing)
-    X, names, index = read_exog(unmasked(exog), sparse=not drop_constant)
-    left, left_index = read_endog(unmasked(endog))
-    index = common_index(left, left_index, X, index)
-    beside = array_extras(extras, index)
-    rows = Rows(index, missing)
-    lost = weigh(rows, beside, extras)
-    notes: list[str] = []
-    columns = {name: read_column(series, name) for name, series in left.items()}
-    clean = sums_up(X)
-    masks = {} if clean else _missing_columns(X, names)
-    rows.lose(lost, {name: column.missing for name, column in columns.items()}, masks)
-    if len(left) > 1:
-        leave_out_no_trials(rows, [np.asarray(column.values) for column in columns.values()], notes)
-    keep = rows.selection
-    X = X if keep is None else X[keep]
-    if not clean:
-        _finite(X, names, rows)
-    X, names, dropped = leave_out_constant(X, names) if drop_constant else (X, names, None)
-    values = [series if keep is None else series[keep] for series in left.values()]
-    made = respond(response, list(left), values, rows)
-    notes += getattr(made, "notes", [])
-    design = ArrayDesign(names, 0 if drop_constant else constant(X), " + ".join(left), dropped=dropped)
-    kept = finish(rows, beside, index, None)
-    return Sample(design=design, response=made, pieces=None, X=X, notes=notes, frame=None, **kept)
-
-
-def array_extras(extras: Mapping[str, Any] | None, index: pd.Index) -> dict[str, ndarray]:
-    """Offset and weights beside arrays, which have no columns to name."""
-    for name, value in (extras or {}).items():
-        if isinstance(value, str):
-            raise DataError(f'{name}="{value}" names a column, but the model was given arrays: pass the values.')
-    return read_extras(extras, pd.DataFrame(index=index), None) if extras else {}
 
 
 def is_frame(value: Any) -> bool:
@@ -313,26 +208,6 @@ def is_frame(value: Any) -> bool:
 def is_sparse(value: Any) -> bool:
     """Whether this is a scipy.sparse array or matrix."""
     return hasattr(value, "tocsr")
-
-
-def read_exog(exog: Any, sparse: bool = False) -> tuple[Any, list[str], pd.Index | None]:
-    """Numbers, names and index of the regressors; a scipy.sparse array stays one where that is allowed."""
-    if exog is None:
-        raise DataError("exog is None: pass the regressors, with a constant column for an intercept.")
-    index = exog.index if isinstance(exog, (pd.DataFrame, pd.Series)) else None
-    if is_frame(exog):
-        frame = as_frame(exog)
-        names = column_names(frame)
-        X = table_numbers(frame)
-    else:
-        X = sparse_numbers(exog, "exog") if sparse and is_sparse(exog) else numbers_of(exog, "exog")
-        X = X[:, None] if X.ndim == 1 else X
-        if X.ndim != 2:
-            raise DataError(f"exog has shape {np.shape(exog)}; it needs rows and columns.")
-        named = isinstance(exog, pd.Series) and exog.name is not None
-        names = [str(exog.name)] if named else array_names(X)
-    check_columns(X.shape, names)
-    return X, names, index
 
 
 def column_names(frame: pd.DataFrame) -> list[str]:
@@ -347,21 +222,6 @@ def check_columns(shape: tuple[int, ...], names: list[str]) -> None:
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise DataError(f"columns of exog occur more than once: {quoted(repeated)}. Rename or drop the copies.")
-
-
-def array_names(X: ndarray) -> list[str]:
-    """statsmodels' names: ``const`` for the first constant column, ``x1, x2, ...`` for the others.
-
-    Examples
-    --------
-    >>> array_names(np.array([[1.0, 3.0], [1.0, 4.0]]))
-    ['const', 'x1']
-    """
-    constants = constant_columns(X)
-    names = [f"x{j + 1}" for j in range(X.shape[1] - bool(constants))]
-    if constants:
-        names.insert(constants[0], "const")
-    return names
 
 
 def unmasked(values: Any) -> Any:
@@ -468,65 +328,23 @@ def table_numbers(frame: pd.DataFrame) -> ndarray:
     return out
 
 
-def read_endog(endog: Any) -> tuple[dict[str, pd.Series], pd.Index | None]:
-    """Columns of the response by name, and the index if it has one."""
-    if isinstance(endog, pd.Series):
-        return {"y" if endog.name is None else str(endog.name): endog}, endog.index
-    if is_frame(endog):
-        frame = as_frame(endog)
-        left = {str(c): frame[c] for c in frame.columns}
-        return left, frame.index if isinstance(endog, pd.DataFrame) else None
-    if hasattr(endog, "to_pandas"):
-        return {str(getattr(endog, "name", "") or "y"): as_series(endog)}, None
-    if isinstance(endog, pd.Categorical):
-        return {"y": pd.Series(endog)}, None
-    array = np.asarray(endog)
-    if array.dtype.kind == "U":  # numpy turns a list of labels and numbers into text
-        array = np.asarray(endog, dtype=object)
-    if array.ndim == 1:
-        return {"y": pd.Series(array, copy=False)}, None
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise DataError(f"endog has shape {array.shape}; it needs one column, or two for successes and failures.")
-    names = ["y"] if array.shape[1] == 1 else [f"y{j + 1}" for j in range(array.shape[1])]
-    return {name: pd.Series(array[:, j]) for j, name in enumerate(names)}, None
-
-
-def common_index(left: dict[str, pd.Series], left_index: pd.Index | None, X: Any, index: pd.Index | None) -> pd.Index:
-    n = len(next(iter(left.values())))
-    if n != X.shape[0]:
-        raise DataError(f"endog has {n} rows and exog {X.shape[0]}: they need the same rows.")
-    if left_index is not None and index is not None and not left_index.equals(index):
-        raise DataError("The indices for endog and exog are not aligned: give both the same index, or pass arrays.")
-    return index if index is not None else left_index if left_index is not None else pd.RangeIndex(n)
-
-
 def sums_up(X: ndarray) -> bool:
     """Whether all of X is finite, told by its sum; False may be a false alarm."""
     with np.errstate(all="ignore"):
         return bool(np.isfinite(X.sum(dtype=np.float64)))
 
 
-def _doubtful_columns(X: Any) -> dict[int, ndarray]:
+def doubtful_columns(X: Any) -> dict[int, ndarray]:
     """Columns that may hold a number that is not finite."""
     if is_sparse(X):
         return {int(j): X[:, [j]].toarray()[:, 0] for j in np.unique(X.indices[~np.isfinite(X.data)])}
     return dict(enumerate(X.T))
 
 
-def _missing_columns(X: Any, names: list[str]) -> dict[str, ndarray]:
-    masks = {names[j]: np.isnan(column) for j, column in _doubtful_columns(X).items()}
+def missing_columns(X: Any, names: list[str]) -> dict[str, ndarray]:
+    """The rows in which a column is missing, of columns of which some are."""
+    masks = {names[j]: np.isnan(column) for j, column in doubtful_columns(X).items()}
     return {name: mask for name, mask in masks.items() if mask.any()}
-
-
-def _finite(X: Any, names: list[str], rows: Rows) -> None:
-    for j, column in _doubtful_columns(X).items():
-        infinite = np.isinf(column)
-        if infinite.any():
-            where = row_labels(infinite, rows.index[rows.keep])
-            raise DataError(
-                f'"{names[j]}" is infinite in {int(infinite.sum())} of {len(column)} rows ({where}). '
-                "Correct or drop them."
-            )
 
 
 def array_columns(X: ndarray, names: list[str], finite: bool = False) -> dict[str, Column]:
@@ -534,54 +352,5 @@ def array_columns(X: ndarray, names: list[str], finite: bool = False) -> dict[st
 
     `finite` says that all numbers are known to be.
     """
-    missing = {} if finite or sums_up(X) else _missing_columns(X, names)
+    missing = {} if finite or sums_up(X) else missing_columns(X, names)
     return {name: Column(X[:, j], missing.get(name), "number") for j, name in enumerate(names)}
-
-
-def constant_columns(X: Any) -> list[int]:
-    """Columns that hold one value other than zero throughout."""
-    if not X.shape[0]:
-        return []
-    if is_sparse(X):
-        full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0])
-        return [int(full[j]) for j in constant_columns(X[:, full].toarray())] if len(full) else []
-    likely = np.flatnonzero((X[:100] == X[0]).all(axis=0) & (X[0] != 0))
-    return [int(j) for j in likely if (X[:, j] == X[0, j]).all()]
-
-
-def constant(X: Any) -> int:
-    """1 where a constant is among the columns of X, an array, scipy.sparse array or Columns, or in their span; else 0.
-
-    A constant outside the span of some rows is outside the span of all: only a design that passes on some rows is
-    looked at whole.
-    """
-    n, k = X.shape
-    if isinstance(X, ndarray) and constant_columns(X):
-        return 1
-    some = X[:: max(1, n // (2 * k + 100))]
-    some = some if isinstance(some, ndarray) else some.toarray()
-    weights = _combination(some)
-    if not _is_one(some, weights):
-        return 0
-    return int(_is_one(X[:], weights) or _is_one(X[:], _combination(X)))
-
-
-def _combination(X: Any) -> ndarray:
-    """The combination of columns nearest to one in every row; of codes and sparse columns by the normal equations,
-    refined once, so that no row is expanded."""
-    if isinstance(X, (ndarray, Dense)):
-        X = X if isinstance(X, ndarray) else X.toarray()
-        scale = np.abs(X).max(axis=0).astype(np.float64)
-        scale[scale == 0] = 1.0
-        return np.linalg.lstsq(X / scale, np.ones(len(X)), rcond=None)[0] / scale
-    X = Sparse(X) if is_sparse(X) else X
-    size, ones = X.largest(), np.ones(X.shape[0])
-    scale = np.where(size > 0, size, 1.0)
-    G, found = X.gram(ones) / scale / scale[:, None], np.zeros(len(scale))
-    for _ in range(2):
-        found += np.linalg.lstsq(G, X.times(ones - X @ (found / scale)) / scale, rcond=None)[0]
-    return found / scale
-
-
-def _is_one(X: ndarray, weights: ndarray) -> bool:
-    return bool(np.abs(X @ weights - 1.0).max() < 1e-8)

@@ -33,7 +33,7 @@ class Term(NamedTuple):
         return " + ".join(self.words if len(self.words) <= 4 else (self.words[0], "...", self.words[-1]))
 
 
-class Found(NamedTuple):
+class FactorRows(NamedTuple):
     """A factor's value on those of the kept rows that have one."""
 
     value: Value

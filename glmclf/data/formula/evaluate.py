@@ -12,7 +12,7 @@ from numpy import ndarray
 from glmclf.data.formula.factors import Box, Expression, Value, as_value
 from glmclf.data.formula.terms import Variable
 from glmclf.data.table.frame import Column
-from glmclf.data.table.sample import Rows
+from glmclf.data.table.rows import RowMask
 from glmclf.errors import DataError
 
 
@@ -48,7 +48,7 @@ def variable(column: Column, only_labels: bool) -> Variable:
     return Variable(column.kind)
 
 
-def left_value(expression: Expression, value: Value, frame: pd.DataFrame, rows: Rows) -> Any:
+def left_value(expression: Expression, value: Value, frame: pd.DataFrame, rows: RowMask) -> Any:
     """The left side in the table's own dtype where it is a column, else as evaluated."""
     column = expression.bare or (expression.categorised if value.levels in (None, [False, True]) else None)
     if column is not None:

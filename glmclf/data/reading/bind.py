@@ -1,13 +1,11 @@
-"""What the names of a formula are in a table, and each factor's values on the rows that have them.
+"""What the names of a formula are in a source: columns, functions and the caller's variables.
 
-`bind` finds columns, functions and the caller's variables; `settle` leaves out incomplete rows, lets transforms
-memorise the rest and gives every factor's value there.
+Of data in parts it is refused what only a table in memory can give: masks, values beside it, code across rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,80 +13,62 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.formula import expressions
-from glmclf.data.formula.borrowed import described
-from glmclf.data.formula.evaluate import queried, value_of
-from glmclf.data.formula.factors import Expression, Value, as_value, not_finite, resolve
-from glmclf.data.table.frame import Column, align, as_frame, quoted, read_column
-from glmclf.data.table.sample import Rows, finish, leave_out_no_trials, read_extras, weigh
-from glmclf.data.transforms.memory import MOST_REPEATED, memorise
+from glmclf.data.formula.across import Query, factor_across, query_across
+from glmclf.data.formula.evaluate import queried
+from glmclf.data.formula.factors import Expression, resolve
+from glmclf.data.source.base import Source
+from glmclf.data.source.one_table import OneTable
+from glmclf.data.table.frame import align, close_to, quoted
 from glmclf.errors import DataError
 
 
-@dataclass
-class Reading:
-    """The names of a formula bound to a table, before anything of it is evaluated.
-
-    Attributes
-    ----------
-    given_index : Index
-        Rows of the table before `subset`.
-    cut : bool ndarray or None
-        What `subset` left of them.
-    frame : DataFrame or None
-        The table after `subset`; None for arrays.
-    rows : Rows
-        Which of its rows stay; those of weight zero are out already.
-    beside : dict of ndarrays
-        Offset and weights.
-    lost : dict of bool ndarrays
-        Rows in which one of these is missing.
-    bound : dict of Expression
-        Factors by code.
-    table : dict of Column
-        The columns that they use.
-    """
-
-    given_index: pd.Index
-    cut: ndarray | None
-    frame: pd.DataFrame | None
-    rows: Rows
-    beside: dict[str, ndarray]
-    lost: dict[str, ndarray]
-    bound: dict[str, Expression]
-    table: dict[str, Column]
-
-    def finish(self) -> dict[str, Any]:
-        """The fields of a `Sample` that describe rows."""
-        taken = {code: described(code, e.columns, e.borrowed) for code, e in self.bound.items() if e.borrowed}
-        return {**finish(self.rows, self.beside, self.given_index, self.cut), "borrowed": taken}
-
-
 def bind(
-    codes: list[str],
-    data: Any,
+    source: Source,
+    left: list[str],
+    right: list[str],
     *,
     namespace: Mapping[str, Any] | None,
     subset: Any,
-    missing: str,
     extras: Mapping[str, Any] | None,
-    safe: bool,
-) -> Reading:
-    """Find what the factors of a formula refer to; the arguments are those of `read_formula`."""
-    given = as_frame(data)
-    caller = {} if safe or namespace is None else namespace
-    given = _with_arrays(given, codes, caller)
-    cut = subset_mask(subset, given, caller, safe)
-    frame = given if cut is None else given[cut]
-    rows = Rows(frame.index, missing)
-    beside = read_extras(extras, given, cut)
-    lost = weigh(rows, beside, extras)
-    bound = {code: bind_code(code, frame, caller, safe) for code in codes}
-    table = {name: read_column(frame[name], name) for e in bound.values() for name in e.columns}
-    return Reading(given.index, cut, frame, rows, beside, lost, bound, table)
+    restricted: bool,
+) -> dict[str, Any]:
+    """The fields of a `Reader` that the first table of a source tells: what the codes of a formula refer to.
+
+    Parameters
+    ----------
+    source : Source
+        A table in memory takes variables of the caller's with a value a row for columns.
+    left, right : list of str
+        Codes of the factors.
+    namespace, subset, extras, restricted
+        As of `read_formula`.
+    """
+    caller = {} if restricted or namespace is None else namespace
+    codes = list(dict.fromkeys([*left, *right]))
+    if isinstance(source, OneTable):
+        source.add_columns(_columns_of_caller(source.frame, codes, caller))
+    first = source.first()
+    bound = {code: bind_code(code, first, caller, restricted) for code in codes}
+    fields = {"left": list(left), "bound": bound, "subset": subset}
+    if isinstance(source, OneTable):
+        given = {name: value for name, value in (extras or {}).items() if value is not None}
+        return {**fields, "caller": caller, "extras": given, "restricted": restricted, "part": False}
+    if subset is not None and not isinstance(subset, str):
+        raise DataError(f'subset= of data in a stream is a query, such as "age > 20"; found {type(subset).__name__}')
+    columns, caller = _names_of(extras, first), caller if subset else {}
+    if subset is not None:
+        query = Query(subset, caller)
+        _refuse_labels(query, source, first)
+        if query.unknown:
+            raise query_across(query)
+    for e in bound.values():
+        if e.unknown:
+            raise factor_across(e)
+    return {**fields, "caller": caller, "extras": columns}
 
 
-def _with_arrays(frame: pd.DataFrame, codes: list[str], caller: Mapping[str, Any]) -> pd.DataFrame:
-    """The table with those variables of the caller that hold a value a row; the caller's table stays as it is."""
+def _columns_of_caller(frame: pd.DataFrame, codes: list[str], caller: Mapping[str, Any]) -> dict[str, pd.Series]:
+    """Those variables of the caller that hold a value a row of the table, by name."""
     borrowed, columns = {}, set(frame.columns)
     for code in codes:
         found = expressions.names(code)
@@ -96,7 +76,7 @@ def _with_arrays(frame: pd.DataFrame, codes: list[str], caller: Mapping[str, Any
             series = _one_a_row(caller.get(name), name, frame, found, code)
             if series is not None:
                 borrowed[name] = series
-    return frame.assign(**borrowed) if borrowed else frame
+    return borrowed
 
 
 def _one_a_row(value: Any, name: str, frame: pd.DataFrame, found: expressions.Names, code: str) -> pd.Series | None:
@@ -152,105 +132,27 @@ def bind_code(code: str, frame: pd.DataFrame, caller: Mapping[str, Any], restric
     return resolve(code, frame.columns, caller, safe=restricted)
 
 
-def settle(
-    bound: dict[str, Expression],
-    table: dict[str, Column],
-    rows: Rows,
-    left: list[str],
-    notes: list[str],
-    times: ndarray | None,
-    stage: str = "whole",
-) -> dict[str, Value]:
-    """Each factor's values on the rows where all have one, transforms memorised on exactly these rows.
-
-    Of a part of a larger table, transforms are memorised elsewhere: at the stage "before" that, factors with one have
-    no value, though their arguments must; "after" it, all have.
-    """
-    if rows.part and not len(rows.keep):  # functions of the caller's may not do without rows
-        return {}
-    if len(left) > 1 and rows.keep.any():
-        cut = {name: column.take(rows.selection) for name, column in table.items()}
-        leave_out_no_trials(
-            rows, [_scattered(value_of(bound[c], cut, int(rows.keep.sum())), rows, c) for c in left], notes
+def _refuse_labels(query: Query, source: Source, first: pd.DataFrame) -> None:
+    """NotImplementedError for a query about the index where parts have none that is the table's."""
+    own = {"index", "columns", *(f"ilevel_{i}" for i in range(first.index.nlevels)), *first.index.names}
+    asked = sorted(map(str, query.names & own - set(first.columns)))
+    if not asked and query.labels:
+        asked = ["index"]
+    if asked and not source.labelled:
+        raise NotImplementedError(
+            f'subset="{query.text}" asks for {quoted(asked)}, the labels of rows, which {source.kind} does not keep '
+            f"from part to part: make them a column. {close_to(asked[0], first.columns)}"
         )
-    whole = _whole_values(bound, table, len(rows.keep), times)
-    while True:
-        n = int(rows.keep.sum())
-        if not n and rows.part:
-            return {}
-        cut = {name: column.take(rows.selection) for name, column in table.items()}
-        if not _lost(rows, {c: _argument_missing(e, cut, n, rows) for c, e in bound.items()}):
-            values = {}
-            for code, expression in bound.items():
-                if code in whole:
-                    values[code] = whole[code].take(rows.keep)
-                    continue
-                if stage == "before" and expression.remembers:
-                    continue
-                if stage == "whole":
-                    memorise(expression, cut, None if times is None else times[rows.keep])
-                values[code] = value_of(expression, cut, n)
-            # a column on rows that have it is never missing; what is computed from it may be
-            computed = {code: value for code, value in values.items() if bound[code].bare not in cut}
-            if not _lost(rows, {code: value.missing() for code, value in computed.items()}):
-                break
-    for code, value in values.items():
-        not_finite(value.data, code, rows.index[rows.keep] if rows.selection is not None else rows.index)
-    return values
 
 
-def _whole_values(
-    bound: dict[str, Expression], table: dict[str, Column], n: int, times: ndarray | None
-) -> dict[str, Value]:
-    """Values, on every row of the table, of code that may look across rows: a lag is not of the complete rows."""
-    whole = {}
-    for code, expression in bound.items():
-        if expression.across:
-            expression.prepare()
-            whole[code] = value_of(expression, table, n)
-    if times is None or not whole or not 0 < np.nansum(times) <= MOST_REPEATED:
-        return whole
-    where = np.repeat(np.arange(n), np.nan_to_num(times).astype(np.int64))
-    repeated = {name: column.take(where) for name, column in table.items()}
-    for code, value in whole.items():
-        if not value.take(where).equals(value_of(bound[code], repeated, len(where))):
-            raise NotImplementedError(
-                f'"{code}" with freq_weights: its value in a row depends on other rows, which the weights repeat. '
-                "Compute the column beforehand, on the rows that it should see."
-            )
-    return whole
-
-
-def _scattered(value: Value, rows: Rows, code: str) -> ndarray:
-    """A count of the left side in the table's rows; rows already gone hold NaN."""
-    if value.labelled:
-        raise DataError(
-            f'"{code}" on the left side is summed as a count but holds labels ({quoted(value.data.categories, 3)}).'
-        )
-    out = np.full(len(rows.keep), np.nan)
-    out[rows.keep] = value.data[:, 0]
-    return out
-
-
-def _lost(rows: Rows, masks: dict[str, ndarray]) -> bool:
-    """Drop rows in which a factor came out as NaN; whether there were any."""
-    found = {code: mask for code, mask in masks.items() if mask.any()}
-    full = {}
-    for code, mask in found.items():
-        full[code] = np.zeros(len(rows.keep), dtype=bool)
-        full[code][rows.keep] = mask
-    if full:
-        rows.lose(full)
-    return bool(full)
-
-
-def _argument_missing(expression: Expression, cut: dict[str, Column], n: int, rows: Rows) -> ndarray:
-    """Rows in which an argument of a stateful transform is NaN: one of them would spoil what it remembers."""
-    lost = np.zeros(n, dtype=bool)
-    for code in expression.transform_arguments():
-        raw = expression.run(code, cut)
-        if np.ndim(raw) and len(raw) == n:
-            value = as_value(raw, code, n)
-            lost |= value.missing()
-            not_finite(value.data, code, rows.index[rows.keep])
-    return lost
+def _names_of(extras: Mapping[str, Any] | None, first: pd.DataFrame) -> dict[str, str]:
+    """Columns that hold the offset and weights."""
+    given = {name: value for name, value in (extras or {}).items() if value is not None}
+    if "weights" in given and "freq_weights" in given:
+        raise DataError("weights= and freq_weights= were both given: use one (freq_weights counts equal rows).")
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise DataError(f"{name}= of data in a stream is the name of a column; found {type(value).__name__}")
+        if value not in first.columns:
+            raise DataError(f'{name}="{value}": no such column. {close_to(value, first.columns)}')
+    return given

@@ -13,10 +13,10 @@ from numpy import ndarray
 from patsy import Treatment
 
 from glmclf.data.design.feature_design import MISSING_LEVEL, Feature, everywhere, grid_codes, level_word
-from glmclf.data.design.feature_terms import MOST_CELLS, NUMBERS, Families, Found, Term, fitting, plain_columns
+from glmclf.data.design.feature_terms import MOST_CELLS, NUMBERS, FactorRows, Families, Term, fitting, plain_columns
 from glmclf.data.formula import expressions
 from glmclf.data.formula.factors import Factor, Value, as_value, fit_factor
-from glmclf.data.reading.bind import Reading
+from glmclf.data.reading.settle import Reading
 from glmclf.data.table.frame import quoted, row_labels
 from glmclf.errors import DataError, FormulaError, MissingDataError
 
@@ -28,7 +28,7 @@ class Builder:
     ----------
     reading : Reading
         The table.
-    found : dict of Found
+    found : dict of FactorRows
         Each factor's values.
     families : Families
         What the user asked for.
@@ -39,7 +39,7 @@ class Builder:
     """
 
     def __init__(
-        self, reading: Reading, found: Mapping[str, Found], families: Families, missing: str, notes: list[str]
+        self, reading: Reading, found: Mapping[str, FactorRows], families: Families, missing: str, notes: list[str]
     ):
         self.reading, self.found, self.families, self.missing, self.notes = reading, found, families, missing, notes
         self.factors: dict[str, Factor] = {}

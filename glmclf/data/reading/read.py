@@ -1,21 +1,93 @@
-"""A formula read on a table in memory: the design, the response and the rows of a fit."""
+"""A formula read over a source: the design, the response and the rows of a fit.
+
+A table in memory is a source of one part that remembers what its factors are. Of others, one pass sees levels and
+counts, transforms take theirs, and the rows are made part by part, each time they are summed over.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from glmclf.core.design.factor import SubtermColumns
-from glmclf.data.design.design import Design, build_design
-from glmclf.data.formula.evaluate import left_value, raw_missing, variable
-from glmclf.data.formula.factors import Expression, Value, fit_factor
-from glmclf.data.formula.parse import Parsed, no_features, parse_formula
-from glmclf.data.reading.bind import bind, settle
-from glmclf.data.table.frame import Column, as_frame, quoted
-from glmclf.data.table.sample import Respond, Sample, check_missing_option, respond
+import pandas as pd
 
-__all__ = ["Sample", "read_formula"]
+from glmclf.data.design.design import Design, build_design
+from glmclf.data.formula.factors import Expression, fit_factor
+from glmclf.data.formula.parse import Parsed, no_features, parse_formula
+from glmclf.data.formula.terms import Variable
+from glmclf.data.reading.bind import bind
+from glmclf.data.reading.reader import Reader
+from glmclf.data.reading.summary import TableSummary
+from glmclf.data.source.base import Source
+from glmclf.data.source.one_table import WHOLE, OneTable
+from glmclf.data.table.frame import quoted
+from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, no_trials, respond
+from glmclf.data.transforms.memory import memorise_all
+from glmclf.errors import DataError, MissingDataError
+
+__all__ = ["ReadTable", "ReadParts", "read_formula"]
+
+
+@dataclass(frozen=True)
+class ReadParts:
+    """What reading a source of parts gives a model.
+
+    Attributes
+    ----------
+    design, response
+        As of a `ReadTable`; the response holds no rows.
+    reader : Reader
+    source : Source
+    survey : TableSummary
+    extras : dict of str
+        Columns of the offset and weights.
+    notes : list of str
+    """
+
+    design: Any
+    response: Any
+    reader: Reader
+    source: Source
+    survey: TableSummary
+    extras: dict[str, str]
+    notes: list[str] = field(default_factory=list)
+
+    frame = cut = None  # no table is in memory
+
+    def __len__(self) -> int:
+        return self.survey.used
+
+    @property
+    def given_index(self) -> pd.Index:
+        """Places of the rows before `subset`."""
+        return pd.RangeIndex(self.survey.given)
+
+    @property
+    def labels(self) -> list[Any]:
+        """Values of the response's column, those of rows that are not used included."""
+        return self.survey.labels
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a summary says of the rows."""
+        s = self.survey
+        order = list(dict.fromkeys([*self.extras.values(), *self.reader.columns, *self.reader.bound, *s.masks]))
+        return {
+            "n_before": s.given,
+            "n_given": s.cut,
+            "n_dropped": s.dropped,
+            "dropped": dict(sorted(s.masks.items(), key=lambda item: order.index(item[0]))),
+            "n_absent": s.absent,
+            "source": self.source.kind,
+        }
+
+    @property
+    def ranges(self) -> dict[str, list[float]]:
+        """Least and largest value of each variable of the design that is a number."""
+        numbers = {name: c for name, c in self.survey.columns.items() if c.kind == "number" and not c.empty}
+        return {name: [c.low, c.high] for name, c in numbers.items() if name in self.design.variables}
 
 
 def read_formula(
@@ -29,23 +101,24 @@ def read_formula(
     response: Respond,
     restricted: bool = False,
     intercept: bool = False,
-) -> Sample:
-    """Read a formula on a table: response, design and extras of the rows that are complete.
+) -> ReadTable | ReadParts:
+    """Read a formula: response, design and extras of the rows that are complete.
 
     Parameters
     ----------
     formula : str
         patsy's language; names are columns of `data`, patsy's functions, `np`, or the caller's variables.
-    data : DataFrame, Mapping, polars or pyarrow frame
-        The table.
+    data : Source, DataFrame, Mapping, polars or pyarrow frame
+        The table, or a source of its parts.
     namespace : mapping, optional
-        The caller's variables; an array with one value a row of `data` serves as a column.
+        The caller's variables; an array with one value a row of a table in memory serves as a column.
     subset : bool array, bool Series or str, optional
-        Rows to use: a mask, or a query like ``"age > 30"``.
+        Rows to use: a query like ``"age > 30"``, or of a table in memory a mask.
     missing : {"drop", "raise", "none"}
         What becomes of rows with a missing value.
     extras : mapping
-        "offset", "freq_weights", "weights": a column's name, a Series or an array beside `data`, or None.
+        "offset", "freq_weights", "weights": a column's name, or None; of a table in memory also a Series or an array
+        beside it.
     response : callable
         Makes the response of the names and the values of the left side's terms on the kept rows.
     restricted : bool
@@ -56,53 +129,98 @@ def read_formula(
 
     Returns
     -------
-    Sample
-        Design, response, pieces and extras of the kept rows.
+    ReadTable or ReadParts
+        Design, response, and the kept rows of a table in memory or how they are read from parts.
 
     Raises
     ------
     FormulaError, MissingDataError, DataError, NotImplementedError
-        Naming what was found, where, and what to do.
+        Naming what was found, where (of data in parts the part as well), and what to do. Of data in parts: values
+        beside the table that are no columns of it; code whose value in a row depends on other rows.
     """
     check_missing_option(missing)
-    parsed = parse_formula(formula, intercept=intercept, columns=lambda: as_frame(data).columns)
-    codes = list(dict.fromkeys([*parsed.left, *itertools.chain(*parsed.right)]))
-    reading = bind(codes, data, namespace=namespace, subset=subset, missing=missing, extras=extras, safe=restricted)
-    rows, bound, table = reading.rows, reading.bound, reading.table
-    notes: list[str] = []
-    rows.lose(reading.lost, raw_missing(bound.values(), table))
-    values = settle(bound, table, rows, parsed.left, notes, reading.beside.get("freq_weights"))
-    design, pieces = _design(parsed, formula, bound, values, table, notes)
+    source = data if isinstance(data, Source) else OneTable(data)
+    parsed = parse_formula(formula, intercept=intercept, columns=lambda: source.first().columns)
+    right, given = list(itertools.chain(*parsed.right)), {"subset": subset, "extras": extras}
+    fields = bind(source, parsed.left, right, namespace=namespace, restricted=restricted, **given)
+    reader = Reader(**fields, missing=missing)
+    survey = surveyed(source, reader)
+    design, notes = designed(parsed, formula, reader, survey)
     if intercept and len(design.xnames) == 1:
         raise no_features(formula)
+    made = responded(response, source, reader, survey)
+    notes = [*no_trials(survey.no_trials), *notes, *getattr(made, "notes", [])]
+    reader = replace(reader, design=design, response=made, constant=not intercept)
+    if isinstance(source, OneTable):
+        return reader.table_read(source.settled(reader), notes)
+    return ReadParts(design, made, reader, source, survey, reader.extras, notes)
+
+
+def responded(response: Respond, source: Source, reader: Reader, survey: TableSummary) -> Any:
+    """The response that the left side makes; of data in parts without their rows."""
+    assert survey.left is not None
+    rows = source.settled(reader).reading.rows if isinstance(source, OneTable) else None
+    made = respond(response, survey.left.names, survey.left.columns, rows)
+    return made if isinstance(source, OneTable) else made.without_rows()
+
+
+def surveyed(source: Source, reader: Reader) -> TableSummary:
+    """All that the parts show, transforms memorised on the way; a table in memory is settled once and for all."""
+    if isinstance(source, OneTable):
+        return reader.summary(source.settled(reader), WHOLE)
+    columns, memories = reader.wanted, reader.memories()
+    survey = source.sum(lambda table, place: reader.survey(table, place, "before"), columns)
+    source.ledger.check(survey.digests)
+    if not survey.given:
+        raise DataError(f"{source.kind} has no rows (columns: {quoted(source.names)}).")
+    if not survey.used:
+        why = ", ".join(f'"{name}" ({count} rows)' for name, count in survey.masks.items())
+        gone = "all have weight 0 or no trials" if survey.cut else "subset= leaves none"
+        why = f"missing values in {why}" if why else gone
+        raise MissingDataError(f"no complete row is left of the {survey.given} of {source.kind}: {why}.")
+    for some in memories:
+
+        def total(g: Callable, some: list[Expression] = some) -> Any:
+            passed = source.sum(lambda table, place: reader.memorised(table, place, g, some), columns)
+            return source.ledger.checked(passed)
+
+        memorise_all(some, total)
+    if memories:
+        survey = source.sum(lambda table, place: reader.survey(table, place, "after"), columns)
+        source.ledger.check(survey.digests)
+    return survey
+
+
+def designed(parsed: Parsed, formula: str, reader: Reader, survey: TableSummary) -> tuple[Design, list[str]]:
+    """The design that the levels and widths of all parts make, with notes."""
+    n = max([1, *(int(s.used.sum()) for s in survey.factors.values())])
+    factors, contrasts, notes = {}, {}, []
+    for code in dict.fromkeys(itertools.chain(*parsed.right)):
+        value = survey.factors[code].value(n)
+        factors[code], _, note = fit_factor(reader.bound[code], value, survey.used)
+        contrasts[code] = value.contrast
+        if note:
+            notes.append(note)
+    design = build_design(parsed, formula, factors, contrasts)
+    design.columns |= variables(factors, survey)
     notes += [
         f"{code} has one level, {quoted(f.levels)}, in the rows used: it adds no column"
         for code, f in design.factors.items()
         if f.levels is not None and len(f.levels) == 1
     ]
-    left = [left_value(bound[code], values[code], reading.frame, rows) for code in parsed.left]
-    made = respond(response, list(parsed.left), left, rows)
-    notes += getattr(made, "notes", [])
-    return Sample(
-        design=design, response=made, pieces=pieces, X=None, notes=notes, frame=reading.frame, **reading.finish()
-    )
+    return design, notes
 
 
-def _design(
-    parsed: Parsed,
-    formula: str,
-    bound: dict[str, Expression],
-    values: dict[str, Value],
-    table: dict[str, Column],
-    notes: list[str],
-) -> tuple[Design, list[SubtermColumns]]:
-    factors, numbers, contrasts = {}, {}, {}
-    for code in dict.fromkeys(itertools.chain(*parsed.right)):
-        factors[code], numbers[code], note = fit_factor(bound[code], values[code])
-        contrasts[code] = values[code].contrast
-        if note:
-            notes.append(note)
-    design = build_design(parsed, formula, factors, contrasts)
-    names = dict.fromkeys(name for code in factors for name in bound[code].columns)
-    design.columns = {name: variable(table[name], design._only_labels(name)) for name in names}
-    return design, design.pieces(numbers)
+def variables(factors: Mapping[str, Any], survey: TableSummary) -> dict[str, Variable]:
+    """The columns that factors use, as all parts show them."""
+    found = {}
+    for name in dict.fromkeys(name for f in factors.values() for name in f.expression.columns):
+        seen = survey.columns[name].variable
+        found[name] = Variable("category") if seen.kind == "category" and design_only_labels(factors, name) else seen
+    return found
+
+
+def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:
+    """Whether a column is used as a factor only."""
+    uses = [f.expression for f in factors.values() if name in f.expression.columns]
+    return all(name in (e.bare, e.categorised) for e in uses)

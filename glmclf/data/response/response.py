@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.data.response.new_rows import counts_of_levels, counts_of_two, fractions_or_places
+from glmclf.data.response.places import distinct, looked_up, narrowest, seen
 from glmclf.data.table.frame import Column, quoted, read_column, unusable
 from glmclf.errors import DataError
 
 SHOWN = 20  # distinct numbers of a response that are counted
-PART = 65_536  # rows at a time, so that what is made of them on the way stays in the cache
 
 
 @dataclass
@@ -173,6 +174,41 @@ class BinaryResponse:
             return pd.api.extensions.take(labels, codes, allow_fill=bool(some))
         return labels.take(codes, allow_fill=bool(some))
 
+    @property
+    def count_names(self) -> list[str]:
+        """Terms that count the levels."""
+        return self.name.split(" + ")
+
+    def code(self, names: list[str], values: list[Any], index: pd.Index) -> tuple[ndarray, ndarray | None]:
+        """The response of more rows as `y` and `trials`, by the levels of this one.
+
+        Parameters
+        ----------
+        names : list of str
+            Name of the response, or of the counts.
+        values : list of (n,) array-like
+        index : Index
+            Labels of the rows, for messages.
+
+        Raises
+        ------
+        DataError
+            Values that the response cannot have.
+        UnseenLevelError
+            A label that is none of its levels.
+        """
+        if self.kind == "counts":
+            counts = self.counts(names, values, index)
+            return counts[:, 1], counts.sum(axis=1)
+        return fractions_or_places(self, names, values, index), None
+
+    def counts(self, names: list[str], values: list[Any], index: pd.Index) -> ndarray:
+        """Observations of each level in more rows, (n, 2); see `code`."""
+        if self.kind == "counts":
+            return counts_of_two(names, values, index)
+        found = fractions_or_places(self, names, values, index)
+        return np.column_stack([1 - found, found]) if self.kind == "fraction" else np.eye(2)[found]
+
     def without_rows(self) -> BinaryResponse:
         """The labels alone, for predictions."""
         return BinaryResponse(None, None, self.kind, self.name, list(self.levels), self.dtype, list(self.notes))
@@ -263,8 +299,8 @@ class MultinomialResponse:
         _several_classes(name, levels)
         _distinct_words(name, levels, values[0])
         response = cls(None, None, "classes", name, levels, levels[_position(name, levels, reference)], series.dtype)
-        ranks = np.argsort(response._order).astype(_narrowest(len(levels)))[place]
-        response.y = _looked_up(ranks, codes)
+        ranks = np.argsort(response._order).astype(narrowest(len(levels)))[place]
+        response.y = looked_up(ranks, codes)
         left_out = [level for level in known if level not in levels]
         if left_out:
             plural = "s" if len(left_out) > 1 else ""
@@ -313,53 +349,49 @@ class MultinomialResponse:
             return pd.api.extensions.take(labels.astype(object) if some else labels, codes, allow_fill=bool(some))
         return labels.take(codes, allow_fill=bool(some))
 
+    @property
+    def count_names(self) -> list[str]:
+        """Terms that count the levels."""
+        return [str(level) for level in self.levels]
+
+    def code(self, names: list[str], values: list[Any], index: pd.Index) -> tuple[ndarray, ndarray | None]:
+        """The response of more rows as `y` and `trials`, by the levels of this one.
+
+        Parameters
+        ----------
+        names : list of str
+            Name of the response, or of the counts.
+        values : list of (n,) array-like
+        index : Index
+            Labels of the rows, for messages.
+
+        Raises
+        ------
+        DataError
+            Values that the response cannot have.
+        UnseenLevelError
+            A label that is none of its levels.
+        """
+        if self.kind == "counts":
+            counts = self.counts(names, values, index)
+            return counts[:, self._order], counts.sum(axis=1)
+        found = fractions_or_places(self, names, values, index)
+        return np.argsort(self._order).astype(narrowest(len(self.levels)))[found], None
+
+    def counts(self, names: list[str], values: list[Any], index: pd.Index) -> ndarray:
+        """Observations of each level, in their order, in more rows, (n, K); see `code`."""
+        if self.kind == "counts":
+            return counts_of_levels(self.levels, names, values, index)
+        return np.eye(len(self.levels))[fractions_or_places(self, names, values, index)]
+
     def without_rows(self) -> MultinomialResponse:
         """The labels alone, for predictions."""
         return replace(self, y=None, trials=None)
 
 
 def packed(response: Any) -> Any:
-    """The same with 0 and 1 in a byte each, as a model keeps one for each row."""
+    """The response with 0 and 1 in a byte each, as a model keeps one for each row."""
     return replace(response, y=response.y.astype(np.int8)) if response.kind == "binary" else response
-
-
-def distinct(values: ndarray) -> tuple[ndarray, ndarray]:
-    """Sorted distinct values and each row's place among them; by counting where they are few whole numbers."""
-    if values.dtype.kind in "iu" and len(values):
-        low, high = int(values.min()), int(values.max())
-        if high - low < 10_000:
-            seen = _seen(values, low, high - low + 1)
-            levels = np.array([low + j for j in np.flatnonzero(seen).tolist()], dtype=values.dtype)
-            return levels, _looked_up((np.cumsum(seen) - 1).astype(_narrowest(len(levels))), values, low)
-    return np.unique(values, return_inverse=True)
-
-
-def _seen(codes: ndarray, low: int, size: int) -> ndarray:
-    """Which of low, low + 1, ..., low + size - 1 are among the codes, (size,)."""
-    seen = np.zeros(size, dtype=bool)
-    for start in range(0, len(codes), PART):
-        seen |= np.bincount(_less(codes[start : start + PART], low), minlength=size) > 0
-    return seen
-
-
-def _looked_up(table: ndarray, codes: ndarray, low: int = 0) -> ndarray:
-    """table[codes - low], by parts: numpy makes wide numbers of an index."""
-    out = np.empty(len(codes), dtype=table.dtype)
-    for start in range(0, len(codes), PART):
-        rows = slice(start, start + PART)
-        np.take(table, _less(codes[rows], low), out=out[rows], mode="clip")
-    return out
-
-
-def _less(codes: ndarray, low: int) -> ndarray:
-    """codes - low as int64; the differences are small, but codes may be at the ends of their type."""
-    wide = codes if codes.dtype.itemsize == 8 else codes.astype(np.int64)
-    return (wide - wide.dtype.type(low)).astype(np.int64, copy=False)
-
-
-def _narrowest(levels: int) -> Any:
-    """The smallest type of integers that holds the places of so many levels, and -1."""
-    return np.min_scalar_type(-levels)
 
 
 def _several_classes(name: str, levels: list[Any]) -> None:
@@ -410,7 +442,7 @@ def _complete(column: Column, name: str) -> Column:
 
 def _used(column: Column) -> list[Any]:
     categories = column.values.categories.tolist()
-    return [c for c, seen in zip(categories, _seen(np.asarray(column.values.codes), 0, len(categories))) if seen]
+    return [c for c, there in zip(categories, seen(np.asarray(column.values.codes), 0, len(categories))) if there]
 
 
 def _two_classes(name: str, used: list[Any], known: int | None) -> None:

@@ -10,6 +10,7 @@ from numpy import ndarray
 from glmclf.core.likelihood.objective import Evaluation, Objective
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.observations import linear_predictors
 
 MAX_ENTRIES = 2**21  # entries of the largest temporary array
 LEVERAGE_ONE = 1e-10  # one minus a leverage, below which the leverage is one up to rounding
@@ -162,13 +163,10 @@ def _solve(A: ndarray, u: ndarray) -> ndarray:
 def score_and_weight(likelihood, X, y, m, offset, theta) -> tuple[ndarray, ndarray]:
     """Score factor (n, q) and expected weight (n, q, q) of each row, without its own weight."""
     if not isinstance(likelihood, Multinomial):
-        eta = X @ theta
-        _, u, w = likelihood.pointwise(y, m, eta if offset is None else eta + offset, True)
+        _, u, w = likelihood.pointwise(y, m, linear_predictors(X, theta, offset), True)
         return u[:, None], w[:, None, None]
-    eta = X @ theta.reshape(X.shape[1], -1, order="F")
-    if offset is not None:
-        eta = eta + (offset if offset.ndim == 2 else offset[:, None])
-    _, u, p, c = likelihood.pointwise(y, m, eta)
+    B = theta.reshape(X.shape[1], -1, order="F")
+    _, u, p, c = likelihood.pointwise(y, m, linear_predictors(X, B, offset))
     W = -p[:, :, None] * p[:, None, :]
     j = np.arange(p.shape[1])
     W[:, j, j] = p * c

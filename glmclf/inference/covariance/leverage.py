@@ -108,7 +108,7 @@ class Leverages:
     def _blocks(self) -> Any:
         """Rows in blocks whose arrays (n, q, p) are not too large."""
         blocks, numbers_a_row = self.objective.blocks, len(self.theta) * self.objective.likelihood.n_eta
-        return blocks.resized(max(16, min(blocks.size, MAX_ENTRIES // numbers_a_row)))
+        return blocks.rechunk(max(16, min(blocks.size, MAX_ENTRIES // numbers_a_row)))
 
     def _of_rows(self, X, y, m, offset, weights) -> tuple[ndarray, ndarray, ndarray, ndarray]:
         """X as an array, the score factor (n, q), W and G (n, q, q) of rows."""

@@ -154,7 +154,7 @@ class ScoreSums:
 
     def _beside(self, codes: Any) -> Blocks:
         """Blocks of the rows with one more array beside them."""
-        return self.blocks.beside(codes)
+        return self.blocks.with_codes(codes)
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Context(ScoreSums):
 
     def _beside(self, codes: Any) -> Blocks:
         blocks = self.objective.blocks
-        return blocks.beside(codes, rows_at_once(blocks.arrays[0]))
+        return blocks.with_codes(codes, rows_at_once(blocks.arrays[0]))
 
     def leverages(self, cov_type: str) -> Leverages:
         """Leverages of the rows, for a covariance of that name."""

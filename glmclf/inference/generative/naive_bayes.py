@@ -239,7 +239,7 @@ class PartsContext(InfluenceContext):
     ) -> PartsContext:
         """Context of a fit and its rows: features as the fit packs them, classes, weights."""
         fit = parts.fit
-        blocks = blocks.resized(int(np.clip(MAX_NUMBERS_AT_A_TIME // ((fit.K - 1) * parts.E), 128, 16_384)))
+        blocks = blocks.rechunk(int(np.clip(MAX_NUMBERS_AT_A_TIME // ((fit.K - 1) * parts.E), 128, 16_384)))
 
         def psi(*block: Any) -> ndarray:
             return parts.influence(block[-2], block[:-2])

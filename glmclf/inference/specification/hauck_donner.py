@@ -9,6 +9,7 @@ from numpy import ndarray
 
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.observations import linear_predictors
 
 MAX_ENTRIES = 2**17  # entries of the largest temporary array
 
@@ -65,7 +66,7 @@ def _sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:
     """Sums sum_i w'_i x_ij (z_i'v_j)^2, w' = w (2 g - r1 + r0) the derivative of the expected weight r1 r0."""
     link, total = likelihood.link, np.zeros(len(tested))
     for z, x, times, off in _chunks(Z, X, m, offset, w, G.shape[1]):
-        eta = z @ theta if off is None else z @ theta + off
+        eta = linear_predictors(z, theta, off)
         t, g = link.terms(eta), link.dlogpdf(eta)
         weight = t.r1 * t.r0
         with np.errstate(invalid="ignore"):  # 0 times infinity, far out
@@ -84,11 +85,10 @@ def _level_sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:
     parts, total = G.reshape(q, k, -1), np.zeros(len(tested))
     c = np.arange(len(tested))
     for z, x, times, off in _chunks(Z, X, m, offset, w, G.shape[1] * q):
-        eta, base = z @ B, None
+        base = None
         if off is not None and off.ndim == 2 and off.shape[1] == q + 1:  # of a limit: outcomes that are ruled out
-            eta, base = eta + off[:, 1:], off[:, :1]
-        elif off is not None:
-            eta = eta + (off if off.ndim == 2 else off[:, None])
+            off, base = off[:, 1:], off[:, :1]
+        eta = linear_predictors(z, B, off)
         with np.errstate(invalid="ignore"):
             p = likelihood.probabilities(eta, base)[1][:, 1:]
         v = np.stack([z @ part for part in parts], axis=1)

@@ -97,7 +97,7 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
     """
     likelihood, q = objective.likelihood, objective.likelihood.n_eta
     size = max(16, MAX_ENTRIES // ((q + 1) * (c + root.shape[1] + q * q)))
-    blocks = objective.blocks.resized(min(size, objective.blocks.size))
+    blocks = objective.blocks.rechunk(min(size, objective.blocks.size))
 
     def parts(X, y, m, offset, weights):
         o = outcomes(likelihood, X.toarray(), offset, theta)

@@ -32,7 +32,7 @@ def vuong_test(res: Any, other: Any) -> pd.DataFrame:
         )
     first, second = row_loglikelihoods(res), row_loglikelihoods(other)
     r = res.model._rows
-    weights = None if r.weights is None else r.blocks().gathered(lambda X, y, trials, offset, weights: weights)
+    weights = None if r.weights is None else r.blocks().collect(lambda X, y, trials, offset, weights: weights)
     found = vuong(first, second, weights, (float(res._k_counted), float(other._k_counted)))
     index = pd.Index(["uncorrected", "AIC", "BIC"], dtype=object)
     return pd.DataFrame({"statistic": found.statistic, "pvalue": found.pvalue}, index=index)
@@ -48,7 +48,7 @@ def row_loglikelihoods(res: Any) -> ndarray:
         of_classes = (eta,) if eta.ndim == 1 else (eta[:, 1:], eta[:, :1])
         return res.model._likelihood.pointwise(y, trials, *of_classes)[0]
 
-    return res.model._rows.blocks().gathered(part)
+    return res.model._rows.blocks().collect(part)
 
 
 def _nested(a: Any, b: Any) -> int:

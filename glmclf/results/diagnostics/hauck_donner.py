@@ -135,10 +135,10 @@ def undecided_in_stream(res: Any) -> Blocks:
         return rows, both(X.subset(rows), *some)
 
     if found.is_finite:
-        return blocks.changed(both)
+        return blocks.map(both)
     from glmclf.core.separation.limit import offset_of_all
 
-    return blocks.changed(left) if several else blocks.left(left, found.ruled_out.left)
+    return blocks.map(left) if several else blocks.filter(left, found.ruled_out.left)
 
 
 def flagged(res: Any) -> list[list[Any]]:

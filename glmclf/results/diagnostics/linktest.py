@@ -31,7 +31,7 @@ def linktest(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None)
         )
     options = _covariance(res, cov_type, cov_kwds)
     if hasattr(res.model, "link"):  # MNLogit has no link
-        rows = res.model._rows.changed(lambda X, y, m, o, w: (_square(res._eta_of(X, o)), y, m, None, w))
+        rows = res.model._rows.map(lambda X, y, m, o, w: (_square(res._eta_of(X, o)), y, m, None, w))
         return _table(res.model, rows, options)
     if res.model._rows.streamed and options["cov_type"] in NEEDS_ROWS:
         raise RowsElsewhereError()
@@ -77,7 +77,7 @@ def _few(X: Dense, *rest: Any) -> Gathered:
 
 def _table(model: Any, rows: Any, options: dict[str, Any]) -> pd.DataFrame:
     """Table of the fit of a response to a linear predictor and its square."""
-    if len(set(rows.blocks().over_parts(_few))) < 3:
+    if len(set(rows.blocks().sum_parts(_few))) < 3:
         raise ValueError(
             "linktest(): the linear predictor takes fewer than three values, so that its square says nothing new"
         )
@@ -112,16 +112,7 @@ def _pair(model: Any, j: int) -> tuple[Any, ndarray]:
         trials=y[rows].sum(axis=1),
         kind="counts",
     )
-    other._rows_ = replace(
-        r,
-        X=r.X[rows],
-        y=y[rows],
-        trials=y[rows].sum(axis=1),
-        offset=None,
-        weights=None if r.weights is None else r.weights[rows],
-        index=r.index[rows],
-        positions=rows if isinstance(r.positions, slice) else r.positions[rows],
-    )
+    other._rows_ = replace(r.take(rows), X=r.X[rows], y=y[rows], trials=y[rows].sum(axis=1), offset=None)
     other.nobs = other._count(other._rows_.weights)
     if not other._frequency:
         other._weight_sum = float(other._rows_.weights.sum())

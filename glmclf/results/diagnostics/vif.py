@@ -70,4 +70,4 @@ def design_factor(res: Any) -> tuple[ndarray, ndarray]:
         times = np.ones(X.shape[0]) if trials is None else trials
         return X if len(columns) == k else some_columns(X, columns), times if weights is None else weights * times
 
-    return inflation.design_factor(res.model._rows.blocks().changed(counted)), columns
+    return inflation.design_factor(res.model._rows.blocks().map(counted)), columns

@@ -767,7 +767,7 @@ def _robust(
 def _warn_one_cluster(model, codes: list[ndarray]) -> None:
     """Warn if all rows of a class are in one cluster, whose residuals add up to 0 and give no variance."""
     K = model.J
-    ends = (model._blocks().beside(c).sum(lambda X, y, w, c: class_ends(c[:, None], y, w, K)) for c in codes)
+    ends = (model._blocks().with_codes(c).sum(lambda X, y, w, c: class_ends(c[:, None], y, w, K)) for c in codes)
     alone = {int(k) for found in ends for k in np.flatnonzero((found.low == found.high).all(axis=1))}
     if alone:
         names = ", ".join(repr(model._classes[k]) for k in sorted(alone))

@@ -139,7 +139,7 @@ class PosteriorTests:
             sums = gof.class_sums(counts[~impossible], p[~impossible], rest[~impossible])
             return np.array([impossible.sum(), counts.sum(), *sums])
 
-        impossible, n, *sums = self.model._rows.blocks().over_parts(part)
+        impossible, n, *sums = self.model._rows.blocks().sum_parts(part)
         _check_possible(int(impossible))
         found = gof.from_loglikelihoods(res.llf_conditional, res._conditional_null, float(n), 0)
         del found["adjusted McFadden"]
@@ -151,7 +151,7 @@ class PosteriorTests:
         def part(X, y, trials, offset, weights) -> ndarray:
             return np.hstack(self._counts_and_posteriors(X, y, weights))
 
-        counts, p = np.hsplit(self.model._rows.blocks().gathered(part), 2)
+        counts, p = np.hsplit(self.model._rows.blocks().collect(part), 2)
         _check_possible(int(np.isnan(p[:, 0]).sum()))
         return counts, p, p[:, 1:].sum(axis=1)
 

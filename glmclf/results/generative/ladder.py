@@ -85,7 +85,7 @@ def naive_bayes_ladder(res: Any) -> pd.DataFrame:
         raise NotImplementedError(f"ladder() of NaiveBayes is for gaussian features; {others} are of other families")
     if (res.observed.sum() != res.nobs).any():
         raise ValueError('ladder() needs complete rows, as covariance matrices do: fit with missing="drop"')
-    blocks = model._rows.blocks().changed(_matrix)
+    blocks = model._rows.blocks().map(_matrix)
     moments = class_moments(blocks, model.J)
     o = model._options
     priors = None if o["priors"] is None else np.array(o["priors"])

@@ -397,7 +397,7 @@ class NaiveBayesResults(GenerativeResults):
         """Confusion tables and sums of log posteriors, in the order of the classes."""
         blocks = self._blocks()
         width = sum(1 if len(v.shape) == 1 else v.shape[1] for v in blocks.arrays[:-2])
-        blocks = blocks.resized(int(np.clip(200_000 // width, 128, 16_384)))
+        blocks = blocks.rechunk(int(np.clip(200_000 // width, 128, 16_384)))
         return error_facts(error_rates(self._fit, blocks, self.model._frequency))
 
     @requires(Needs.ROWS)

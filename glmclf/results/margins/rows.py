@@ -461,7 +461,7 @@ class _FitParts:
             w = w if trials is None else w * trials
             return f(ObservedRows(source, table, w, offset, fitted=True), columns[-1] if beside else None)
 
-        return self._rows.beside([*names, *([beside] if beside else [])]).over_parts(part)
+        return self._rows.beside([*names, *([beside] if beside else [])]).sum_parts(part)
 
 
 class _NewParts:
@@ -625,14 +625,14 @@ class _SeenValues:
 
     @cached_property
     def _seen(self) -> dict[str, Any]:
-        from glmclf.data.reading.streams import Outcomes
+        from glmclf.data.reading.summary import ResponseSummary
 
         design = self._rows.source.design
         kinds = {name: column.kind for name, column in getattr(design, "columns", {}).items()}
         names = [name for name in design.variables if kinds.get(name, "number") in KINDS]
 
         def part(rows: ObservedRows) -> _SideBySide:
-            return _SideBySide(Outcomes.of([name], [rows.table[name].dropna()]) for name in names)
+            return _SideBySide(ResponseSummary.of([name], [rows.table[name].dropna()]) for name in names)
 
         return dict(zip(names, self._rows.total(part) or (), strict=False))
 

@@ -134,7 +134,7 @@ def _tally_of_fit(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions)
         log_p, p, counts = res._rows_read(X, y, trials, offset)
         return _tally(f, JudgedRows(log_p, p, None, _outcomes_of(res, counts, weights)), {})
 
-    return r.blocks().over_parts(part)
+    return r.blocks().sum_parts(part)
 
 
 def _outcomes_of(res: Any, counts: ndarray, weights: ndarray | None, frequency: bool | None = None) -> ObservedOutcomes:

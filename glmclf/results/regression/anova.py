@@ -121,10 +121,10 @@ def score_statistic(res: Any, c: TermComparison) -> float:
     if not np.isfinite(theta).all():
         return score_at_limit(res, c)
     own = res.model._objective()
-    chosen = own.blocks.changed(lambda X, *rest: (reordered(X, c.smaller, c.tested), *rest))
+    chosen = own.blocks.map(lambda X, *rest: (reordered(X, c.smaller, c.tested), *rest))
     # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
-    R = triangular_factor(chosen.changed(lambda X, *rest: (X,)))
-    blocks = chosen.changed(lambda X, *rest: (rotated(X, R), *rest))
+    R = triangular_factor(chosen.map(lambda X, *rest: (X,)))
+    blocks = chosen.map(lambda X, *rest: (rotated(X, R), *rest))
     e = type(own)(own.likelihood, blocks, own.unit)(into_basis(R, theta), True)
     with suppress(np.linalg.LinAlgError):
         return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic

@@ -47,7 +47,7 @@ class BinaryResults(
     def _saturated_value(self) -> float:
         if self.model._likelihood.binary:
             return 0.0
-        return self.model._rows.blocks().over_parts(partial(saturated_sum, self.model._likelihood.saturated))
+        return self.model._rows.blocks().sum_parts(partial(saturated_sum, self.model._likelihood.saturated))
 
     @cached_property
     def _event_share(self) -> float:
@@ -101,7 +101,7 @@ class BinaryResults(
     def _eta(self) -> ndarray:
         r = self.model._rows
         if r.streamed:
-            return r.blocks().gathered(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
+            return r.blocks().collect(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X: Columns, offset) -> ndarray:
@@ -208,7 +208,7 @@ class BinaryResults(
             sums = gof.probability_sums(y, m, link.cdf(eta), link.sf(eta), w, mean)
             return _Sums(sums, gof.PredictorSpread.of(eta, w * m))
 
-        found = model._rows.blocks().over_parts(part)
+        found = model._rows.blocks().sum_parts(part)
         latent = gof.mckelvey_zavoina(found.spread, link.latent_variance)
         return gof.of_probabilities(found.sums, mean, fractions) | {"McKelvey-Zavoina": latent}
 

@@ -122,8 +122,8 @@ def free_design(res: Any) -> tuple[ndarray, list[str], ndarray | None]:
     add to it: of `y ~ x + z` under x = z those of `y ~ I(x + z)`."""
     r, names = res.model._rows, res.model.exog_names
     rows = r.blocks()
-    X = rows.gathered(lambda X, *rest: X.toarray())
-    offset = None if r.offset is None else rows.gathered(lambda X, y, trials, offset, weights: offset)
+    X = rows.collect(lambda X, *rest: X.toarray())
+    offset = None if r.offset is None else rows.collect(lambda X, y, trials, offset, weights: offset)
     if not res._state.estimate.constraints:
         return X, names, offset
     k = X.shape[1]

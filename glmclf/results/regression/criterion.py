@@ -69,7 +69,7 @@ class FirthCriterion(LikelihoodCriterion):
             return np.nan
         if not res.model.k_constant:
             return _within(res, np.zeros((len(columns), 0)))[0]
-        R = triangular_factor(res.model._rows.columns().changed(_beside_a_constant))
+        R = triangular_factor(res.model._rows.columns().map(_beside_a_constant))
         A = np.linalg.lstsq(R[:, columns], R[:, -1:], rcond=None)[0]
         A[np.abs(A) < 1e-12 * np.abs(A).max()] = 0.0
         return _within(res, A)[0]

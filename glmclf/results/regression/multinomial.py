@@ -56,7 +56,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     @cached_property
     def _saturated_value(self) -> float:
-        return self.model._rows.blocks().over_parts(partial(saturated_sum, level_residuals.saturated))
+        return self.model._rows.blocks().sum_parts(partial(saturated_sum, level_residuals.saturated))
 
     @property
     @requires()
@@ -150,7 +150,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     def _eta(self) -> ndarray:
         r = self.model._rows
         if r.streamed:
-            return r.blocks().gathered(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
+            return r.blocks().collect(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X, offset) -> ndarray:
@@ -284,7 +284,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
             _, p, q = Multinomial.softmax(eta)
             return gof.class_sums(model._cells_of(y, trials, weights), p, q)
 
-        return gof.of_class_probabilities(model._rows.blocks().over_parts(part))
+        return gof.of_class_probabilities(model._rows.blocks().sum_parts(part))
 
     def _class_names(self) -> list[Any]:
         return self.model._classes

@@ -192,7 +192,7 @@ class RegularizedResults(RegressionResults):
         """Trace of A (A + R)^-1, A the information on the constants that the coefficients span and R their ridge."""
         model, found = self.model, self._penalised
         columns = self._state.columns
-        both = model._rows.columns().changed(
+        both = model._rows.columns().map(
             lambda X: (side_by_side(some_columns(X, columns), np.ones((X.shape[0], 1))),)
         )
         R, c = triangular_factor(both), np.zeros(len(model.exog_names))

@@ -151,7 +151,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         found = self._state.estimate
         if not r.streamed:
             return found.ruled_out
-        return r.blocks().gathered(lambda X, *_: found.rules_out(X, K))
+        return r.blocks().collect(lambda X, *_: found.rules_out(X, K))
 
     @cached_property
     @requires()

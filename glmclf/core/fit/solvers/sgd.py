@@ -12,6 +12,7 @@ from scipy.linalg import block_diag
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.solvers.newton import newton
 from glmclf.core.likelihood.objective import CholeskyFactor, Objective
+from glmclf.core.rows.observations import linear_predictors
 
 BATCH = 32
 STEPS = 5_000  # of a pass over large data
@@ -154,9 +155,7 @@ def _within_reach(x: ndarray, change: ndarray) -> ndarray:
 
 def _factor(objective: Objective, B: ndarray, x: ndarray, y, m, offset) -> tuple[ndarray, ndarray]:
     """y - p, or what takes its place for other links, and the curvature of each row, (rows, q) both."""
-    eta = x @ B
-    if offset is not None:
-        eta = eta + (offset if offset.ndim == 2 else offset[:, None])
+    eta = linear_predictors(x, B, offset)
     if objective.likelihood.n_eta == 1 and not hasattr(objective.likelihood, "K"):
         _, u, weight = objective.likelihood.pointwise(y, m, eta[:, 0], False)
         return u[:, None], weight[:, None]

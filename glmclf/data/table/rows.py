@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.columns import Columns
 from glmclf.core.design.factor import SubtermColumns
 from glmclf.data.table.frame import align, quoted, row_labels
 from glmclf.errors import DataError, MissingDataError
@@ -18,19 +17,9 @@ from glmclf.errors import DataError, MissingDataError
 Respond = Callable[[list[str], list[Any]], Any]  # names and values of the left side -> a response
 
 
-class Part(NamedTuple):
-    """Rows of one part of a source, as a model uses them; see `models.rows.Rows`."""
-
-    X: Columns
-    y: ndarray
-    trials: ndarray | None
-    offset: ndarray | None
-    weights: ndarray | None
-
-
 @dataclass(frozen=True)
-class Sample:
-    """What reading a table, or arrays, gives a model.
+class ReadTable:
+    """What reading a table in memory, or arrays, gives a model.
 
     Attributes
     ----------
@@ -65,7 +54,7 @@ class Sample:
     values : list of ndarrays, or None
         The features of the kept rows, for a model that takes them one by one.
     borrowed : dict
-        What each factor of a formula, either side, takes from beside the table (`data.borrowed.described`).
+        What each factor of a formula, either side, takes from beside the table (`data.formula.borrowed.described`).
     """
 
     design: Any
@@ -85,6 +74,29 @@ class Sample:
     frame: pd.DataFrame | None
     values: list[ndarray] | None = None
     borrowed: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> list[Any]:
+        """Values of the response's column, those of rows that are not used included; none of several columns, of all
+        rows, and of categories, which the response knows."""
+        frame, name = self.frame, self.response.name
+        if frame is None or name not in frame or len(frame) == len(self):
+            return []
+        if isinstance(frame[name].dtype, pd.CategoricalDtype):
+            return []
+        return list(frame[name].dropna().unique())
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a summary says of the rows."""
+        return {
+            "n_before": len(self.given_index),
+            "n_given": self.n_given,
+            "n_dropped": self.n_dropped,
+            "dropped": dict(self.dropped),
+            "n_absent": self.n_absent,
+            "borrowed": self.borrowed,
+        }
 
     @property
     def rows(self) -> ndarray:
@@ -167,7 +179,7 @@ def _refuse(mask: ndarray, label: str, what: str, index: pd.Index) -> None:
 
 # ---------------------------------------------------------------------------------------------------------- rows
 @dataclass
-class Rows:
+class RowMask:
     """Which rows stay, and the reasons of those that go.
 
     `masks` maps a variable to the rows (of the table) in which it is missing. A part of a larger table may be left with
@@ -238,7 +250,7 @@ class Rows:
         return int((~self.keep & ~self._absent).sum())
 
 
-def weigh(rows: Rows, extras: Mapping[str, ndarray], given: Mapping[str, Any] | None) -> dict[str, ndarray]:
+def weigh(rows: RowMask, extras: Mapping[str, ndarray], given: Mapping[str, Any] | None) -> dict[str, ndarray]:
     """Leave out rows of weight zero; returns where an offset or weight is missing, by column or keyword."""
     for name, values in extras.items():
         if name != "offset":
@@ -248,11 +260,9 @@ def weigh(rows: Rows, extras: Mapping[str, ndarray], given: Mapping[str, Any] | 
     return {named[name]: _in_rows(np.isnan(v)) for name, v in extras.items()}
 
 
-def leave_out_no_trials(rows: Rows, counts: list[ndarray], notes: list[str]) -> None:
+def leave_out_no_trials(rows: RowMask, counts: list[ndarray]) -> None:
     """Leave out rows whose counts are all zero: no trial, no information."""
-    none = rows.absent(np.logical_and.reduce([np.asarray(c) == 0 for c in counts]))
-    rows.no_trials = none
-    notes += no_trials(none)
+    rows.no_trials = rows.absent(np.logical_and.reduce([np.asarray(c) == 0 for c in counts]))
     rows.lose()
 
 
@@ -261,20 +271,20 @@ def no_trials(count: int) -> list[str]:
     return [f"{count} row{'s' if count > 1 else ''} with no trials left out"] if count else []
 
 
-def respond(response: Respond, names: list[str], values: list[Any], rows: Rows) -> Any:
-    """The response of the rows that are left; its error says how many were not, and why."""
+def respond(response: Respond, names: list[str], values: list[Any], rows: RowMask | None) -> Any:
+    """The response of the rows that are left; its error says how many of a table in memory were not, and why."""
     try:
         return response(names, values)
     except DataError as error:
-        if not rows.masks:
+        if rows is None or not rows.masks:
             raise
         why = ", ".join(f'"{name}" ({count} rows)' for name, count in rows.dropped().items())
         left_out = f"{rows.n_dropped()} of {len(rows.index)} rows were left out, missing in {why}."
         raise type(error)(f"{error} {left_out}") from None
 
 
-def finish(rows: Rows, extras: Mapping[str, ndarray], given_index: pd.Index, cut: ndarray | None) -> dict[str, Any]:
-    """The fields of a `Sample` that describe rows."""
+def finish(rows: RowMask, extras: Mapping[str, ndarray], given_index: pd.Index, cut: ndarray | None) -> dict[str, Any]:
+    """The fields of a `ReadTable` that describe rows."""
     keep = rows.selection
     return {
         "extras": {name: values if keep is None else values[keep] for name, values in extras.items()},

@@ -1,11 +1,10 @@
-"""Features read over a source: one pass sees levels, cells and the kind of numbers, then each part is rows of features.
+"""A part of a source, or a table in memory, read as features: each factor on the rows that have it.
 
-`read_feature_stream` gives what `features.read_features` gives of a table in memory, but the rows.
+What parts show of factors that become features adds up, as that of factors of a design does.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,37 +13,30 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.design.feature_design import MISSING_LEVEL, FeatureDesign, FeatureValues
-from glmclf.data.design.feature_terms import Families, Found, Term, choose_terms
-from glmclf.data.formula.evaluate import scattered
+from glmclf.data.design.feature_design import MISSING_LEVEL, FeatureValues
+from glmclf.data.design.feature_terms import FactorRows, Families, Term
+from glmclf.data.formula.evaluate import raw_missing, scattered
 from glmclf.data.formula.factors import Expression, Value
-from glmclf.data.formula.parse import no_features, parse_formula
-from glmclf.data.reading.bind import Reading, settle
 from glmclf.data.reading.feature_builder import Builder, raw_numbers
-from glmclf.data.reading.features import (
-    MISSING,
-    check_names,
-    counts_of,
-    never_there,
-    own_rows,
-    refuse_response,
-    settled,
-)
-from glmclf.data.reading.streams import Reader, Seen, StreamSample, Survey, bound_to, surveyed, variables
+from glmclf.data.reading.reader import Reader
+from glmclf.data.reading.settle import Reading, Settled, settle
+from glmclf.data.reading.summary import FactorSummary, TableSummary
 from glmclf.data.source.base import Place, Source
+from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import Column, of_one_type
-from glmclf.data.table.sample import Respond, Rows, check_missing_option
+from glmclf.data.table.rows import RowMask
+from glmclf.errors import MissingDataError
 
 ALONE = ("skip", "level")  # missing values leave out their feature, not their row
 
 
 @dataclass
-class Shown:
+class FeatureSummary:
     """What parts show of a factor that becomes features.
 
     Attributes
     ----------
-    seen : Seen or None
+    seen : FactorSummary or None
         Levels or width; None where every row lacks it.
     few : (m, width) ndarray
         Of numbers, rows with the ends of each column and with a value other than 0 and 1.
@@ -56,23 +48,23 @@ class Shown:
         Whether all distinct numbers are wanted.
     """
 
-    seen: Seen | None
+    seen: FactorSummary | None
     few: ndarray
     raw: Any
     missing: int
     every: bool
 
     @classmethod
-    def of(cls, found: Found, raw: Callable[[], Any], code: str, place: Place, every: bool) -> Shown:
-        """Of one part."""
+    def of(cls, found: FactorRows, raw: Callable[[], Any], code: str, place: Place, every: bool) -> FeatureSummary:
+        """What one part shows."""
         value, missing = found.value, int((~found.keep).sum())
-        seen = Seen.of(value, code, place)
+        seen = FactorSummary.of(value, code, place)
         if seen is None or value.labelled:
             return cls(seen, np.zeros((0, 0)), None, missing, every)
         few = _few(value.data)
         return cls(seen, few, np.unique(raw()) if every or (few == few[0]).all() else None, missing, every)
 
-    def __add__(self, other: Shown) -> Shown:
+    def __add__(self, other: FeatureSummary) -> FeatureSummary:
         missing = self.missing + other.missing
         if self.seen is None or other.seen is None:
             return replace(other if self.seen is None else self, missing=missing)
@@ -82,9 +74,9 @@ class Shown:
         few, raw = _few(np.concatenate([self.few, other.few])), None
         if self.raw is not None and other.raw is not None:
             raw = np.unique(np.concatenate(of_one_type(seen.code, self.raw, other.raw)))
-        return Shown(seen, few, raw if self.every or (few == few[0]).all() else None, missing, self.every)
+        return FeatureSummary(seen, few, raw if self.every or (few == few[0]).all() else None, missing, self.every)
 
-    def found(self) -> Found:
+    def found(self) -> FactorRows:
         """A value that shows all of this, and whether it is anywhere missing."""
         assert self.seen is not None
         if not self.seen.width:
@@ -92,7 +84,7 @@ class Shown:
         else:
             value = Value(self.few if self.raw is None else np.asarray(self.raw, dtype=float)[:, None])
         there = np.ones(len(value.data), dtype=bool)
-        return Found(value, np.append(there, False) if self.missing else there)
+        return FactorRows(value, np.append(there, False) if self.missing else there)
 
 
 def _few(numbers: ndarray) -> ndarray:
@@ -102,14 +94,14 @@ def _few(numbers: ndarray) -> ndarray:
 
 
 @dataclass
-class Cells:
+class CellSummary:
     """Combinations of levels that some row has; None stands for a missing one."""
 
     found: set[tuple[Any, ...]]
 
     @classmethod
-    def of(cls, some: Sequence[Found]) -> Cells:
-        """Of one part; nothing of numbers, which have no joint table."""
+    def of(cls, some: Sequence[FactorRows]) -> CellSummary:
+        """Combinations in one part; none of numbers, which have no joint table."""
         if not len(some[0].keep) or not all(f.value.labelled for f in some):
             return cls(set())
         levels = [[*f.value.data.categories.tolist(), None] for f in some]
@@ -119,8 +111,8 @@ class Cells:
         places = np.unravel_index(np.unique(np.ravel_multi_index(tuple(codes), sizes)), sizes)
         return cls(set(zip(*([words[i] for i in axis] for words, axis in zip(levels, places)))))
 
-    def __add__(self, other: Cells) -> Cells:
-        return Cells(self.found | other.found)
+    def __add__(self, other: CellSummary) -> CellSummary:
+        return CellSummary(self.found | other.found)
 
 
 @dataclass
@@ -152,48 +144,97 @@ class FeatureReader(Reader):
         found = super().memories()
         return [[e] for some in found for e in some] if self.how in ALONE else found
 
-    def _remembered(self, rows: Rows, table: dict[str, Column], some: list[Expression]) -> Rows:
+    def _remembered(self, reading: Reading, some: list[Expression]) -> RowMask:
         if self.how not in ALONE:
-            return super()._remembered(rows, table, some)
-        settle(self.together, table, rows, self.left, [], None, "before")
-        return own_rows(some[0], table, rows, None, "before")[0]
+            return super()._remembered(reading, some)
+        settle(self.together, reading.table, reading.rows, self.left, None, "before")
+        return _own_rows(some[0], reading.table, reading.rows, None, "before")[0]
 
-    def survey(self, given: pd.DataFrame, place: Place, stage: str) -> Survey:
-        """What one part shows."""
-        frame, rows, beside, table = self.rows(given)
-        reading = Reading(frame.index, None, frame, rows, beside, {}, self.bound, table)
-        right = [code for code in self.bound if code not in self.left]
-        found = settled(reading, self.left, right, self.how, [], stage)
-        right = [code for code in right if code in found]
+    def settled(self, given: pd.DataFrame, stage: str) -> Settled:
+        """Each factor's values: on the rows where all have one, or each on its own rows; `stage` as of `settle`."""
+        reading = self.read(given)
+        rows, table = reading.rows, reading.table
+        times = None if self.part else reading.beside.get("freq_weights")
+        values = settle(self.together, _used(self.together, table), rows, self.left, times, stage)
+        every = np.ones(int(np.count_nonzero(rows.keep)), dtype=bool)
+        found = {code: FactorRows(value, every) for code, value in values.items()}
+        for code, expression in self.bound.items():
+            if code not in self.together and not (stage == "before" and expression.remembers):
+                found[code] = _alone(expression, table, rows, times, stage)
+        return Settled(reading, found)
+
+    def summary(self, settled: Settled, place: Place) -> TableSummary:
+        """What settled rows show; of a table in memory nothing of features, which are made of its rows."""
+        reading, found = settled.reading, settled.values
         left = {code: found[code].value for code in self.left if code in found}
-        shown: dict[str, Any] = {code: self._shown_of(code, found[code], reading, place) for code in right}
-        cells = {
-            ":".join(codes): Cells.of([found[code] for code in codes])
+        if not self.part:
+            return self._summary(reading, {}, left, place)
+        factors: dict[str, Any] = {
+            code: s for code, v in left.items() if (s := FactorSummary.of(v, code, place, True)) is not None
+        }
+        right = [code for code in found if code not in self.left]
+        factors |= {code: self._summary_of(code, found[code], reading, place) for code in right}
+        factors |= {
+            ":".join(codes): CellSummary.of([found[code] for code in codes])
             for codes in self.tables
             if all(code in found for code in codes)
         }
-        survey = self._shown(given, frame, rows, table, left, place)
-        return replace(survey, factors=survey.factors | shown | cells)
+        return self._summary(reading, factors, left, place)
 
-    def _shown_of(self, code: str, found: Found, reading: Reading, place: Place) -> Shown:
+    def _summary_of(self, code: str, found: FactorRows, reading: Reading, place: Place) -> FeatureSummary:
         def raw() -> Any:
             return raw_numbers(found.value, self.bound[code].bare, reading, found.keep)
 
-        return Shown.of(found, raw, code, place, code in self.labels)
+        return FeatureSummary.of(found, raw, code, place, code in self.labels)
 
-    def _regressors(self, values: dict[str, Value], table: dict[str, Column], rows: Rows) -> FeatureValues:
+    def _regressors(self, settled: Settled) -> FeatureValues:
         design: Any = self.design
+        rows, table = settled.reading.rows, settled.reading.table
         columns = {name: table[name].take(rows.selection) for name in design.columns}
-        features = design.of_columns(columns, int(rows.keep.sum()))
+        features = design.of_columns(columns, int(np.count_nonzero(rows.keep)))
         if self.check is not None:
             self.check(design.features, features, rows.index[rows.keep])
         return FeatureValues(features)
 
+    def builder(self, source: Source, survey: TableSummary, families: Families, notes: list[str]) -> Builder:
+        """What makes features of the rows of a table in memory, or of what all parts show."""
+        if isinstance(source, OneTable):
+            settled = source.settled(self)
+            return Builder(settled.reading, settled.values, families, self.how, notes)
+        return SummaryBuilder(self, survey, families, notes)
 
-class _Builder(Builder):
+
+def _used(bound: Mapping[str, Expression], table: Mapping[str, Column]) -> dict[str, Column]:
+    return {name: table[name] for e in bound.values() for name in e.columns}
+
+
+def _alone(
+    expression: Expression, table: Mapping[str, Column], rows: RowMask, times: ndarray | None, stage: str
+) -> FactorRows:
+    """One factor on its own rows, of those that have a response and a weight."""
+    try:
+        own, values = _own_rows(expression, table, rows, times, stage)
+        value = values.get(expression.code, Value(np.zeros((0, 1))))  # none in a part without such rows
+    except MissingDataError:
+        raise never_there(expression.code, int(np.count_nonzero(rows.keep))) from None
+    return FactorRows(value, own.keep[rows.keep])
+
+
+def _own_rows(
+    expression: Expression, table: Mapping[str, Column], rows: RowMask, times: ndarray | None, stage: str
+) -> tuple[RowMask, dict[str, Value]]:
+    """The rows that one factor has, of those that stay, and what `settle` finds there."""
+    one = {expression.code: expression}
+    own = RowMask(rows.index, "drop", rows.part)
+    own.absent(~rows.keep)
+    own.lose(raw_missing(one.values(), table))
+    return own, settle(one, _used(one, table), own, [], times, stage)
+
+
+class SummaryBuilder(Builder):
     """Features of what all parts show."""
 
-    def __init__(self, reader: Any, survey: Survey, families: Families, notes: list[str]):
+    def __init__(self, reader: Any, survey: TableSummary, families: Families, notes: list[str]):
         self.survey = survey
         right = [code for code in reader.bound if code not in reader.left]
         lost = [code for code in right if self._of(code).seen is None]
@@ -201,7 +242,7 @@ class _Builder(Builder):
             raise never_there(lost[0], survey.used)
         super().__init__(reader, {code: self._of(code).found() for code in right}, families, reader.how, notes)
 
-    def _of(self, code: str) -> Shown:
+    def _of(self, code: str) -> FeatureSummary:
         shown: Any = self.survey.factors[code]
         return shown
 
@@ -226,69 +267,6 @@ class _Builder(Builder):
         return f"{self._of(code).missing} rows"
 
 
-def read_feature_stream(
-    formula: str,
-    source: Source,
-    *,
-    check: Callable,
-    namespace: Mapping[str, Any] | None = None,
-    subset: Any = None,
-    missing: str = "skip",
-    extras: Mapping[str, Any] | None = None,
-    response: Respond,
-    restricted: bool = False,
-    families: Mapping[str, str] | None = None,
-    multinomial: Sequence[str] | None = None,
-    pooled: bool = False,
-) -> StreamSample:
-    """Read the features that a formula names over a source.
-
-    Parameters
-    ----------
-    check : callable
-        ``check(features, values, index)``, called for each part that is read.
-    formula, source, namespace, subset, missing, extras, response, restricted, families, multinomial, pooled
-        As in `features.read_features` and `streams.read_stream`.
-
-    Returns
-    -------
-    StreamSample
-        `design` is a FeatureDesign.
-
-    Raises
-    ------
-    FormulaError, MissingDataError, DataError, NotImplementedError
-        As in memory, with the part in which it was found.
-    """
-    check_missing_option(missing, MISSING)
-    parsed = parse_formula(formula, intercept=True, columns=lambda: source.first().columns)
-    first = source.first()
-    plain = list(itertools.chain(*parsed.right))
-    block = counts_of(multinomial, list(first.columns), plain)
-    right = list(dict.fromkeys([*plain, *block]))
-    fields = bound_to(source, first, parsed.left, right, namespace, subset, extras, restricted)
-    bound, notes = fields["bound"], list[str]()
-    refuse_response(list(parsed.left), right, bound)
-    terms = choose_terms([codes for codes in parsed.right if codes], block, bound, {}, notes)
-    asked = Families(families, pooled)
-    reader = FeatureReader(
-        **fields,
-        missing="drop" if missing in ALONE else missing,
-        how=missing,
-        labels=frozenset(t.codes[0] for t in terms if asked.of(t.name, t, bound[t.codes[0]].columns) == "categorical"),
-        tables=tuple(t.codes for t in terms if len(t.codes) > 1 and not t.block),
-    )
-    survey = surveyed(source, reader)
-    builder = _Builder(reader, survey, asked, notes)
-    features = builder.features(terms)
-    if not features:
-        raise no_features(formula)
-    columns = variables(builder.factors, survey)
-    design: Any = FeatureDesign(features, formula, " + ".join(parsed.left), builder.factors, columns, missing)
-    check_names(design)
-    assert survey.left is not None
-    made = response(survey.left.names, survey.left.columns)
-    notes += getattr(made, "notes", [])
-    made = made.without_rows()
-    reader = replace(reader, design=design, response=made, check=check)
-    return StreamSample(design, made, reader, source, survey, reader.extras, notes)
+def never_there(code: str, n: int) -> MissingDataError:
+    """A factor that no row has."""
+    return MissingDataError(f'"{code}" is missing in all {n} rows: leave it out.')

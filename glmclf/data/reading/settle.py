@@ -1,0 +1,171 @@
+"""Each factor's values on the rows that have them: incomplete rows are left out, and transforms memorise the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.data.formula.borrowed import described
+from glmclf.data.formula.evaluate import value_of
+from glmclf.data.formula.factors import Expression, Value, as_value, not_finite
+from glmclf.data.table.frame import Column, quoted
+from glmclf.data.table.rows import RowMask, finish, leave_out_no_trials
+from glmclf.data.transforms.memory import MOST_REPEATED, memorise
+from glmclf.errors import DataError
+
+
+@dataclass
+class Reading:
+    """A part of a source, or all of it, as the names of a formula are bound to it, before anything is evaluated.
+
+    Attributes
+    ----------
+    given_index : Index
+        Rows of the table before `subset`.
+    cut : bool ndarray or None
+        What `subset` left of them.
+    frame : DataFrame
+        The table after `subset`; without columns for arrays.
+    rows : RowMask
+        Which of its rows stay; those of weight zero or without a value that every row needs are out already.
+    beside : dict of ndarrays
+        Offset and weights.
+    bound : dict of Expression
+        Factors by code.
+    table : dict of Column
+        The columns that they use.
+    """
+
+    given_index: pd.Index
+    cut: ndarray | None
+    frame: pd.DataFrame
+    rows: RowMask
+    beside: dict[str, ndarray]
+    bound: dict[str, Expression]
+    table: dict[str, Column]
+
+    def finish(self) -> dict[str, Any]:
+        """The fields of a `ReadTable` that describe rows."""
+        taken = {code: described(code, e.columns, e.borrowed) for code, e in self.bound.items() if e.borrowed}
+        return {**finish(self.rows, self.beside, self.given_index, self.cut), "borrowed": taken}
+
+
+@dataclass
+class Settled:
+    """The rows of a part that have all they need, and each factor's value on them.
+
+    Attributes
+    ----------
+    reading : Reading
+    values : dict
+        By the code of the factor: a Value on the rows that stay; of features FactorRows, on those that have it.
+    """
+
+    reading: Reading
+    values: dict[str, Any]
+
+
+def settle(
+    bound: dict[str, Expression],
+    table: dict[str, Column],
+    rows: RowMask,
+    left: list[str],
+    times: ndarray | None,
+    stage: str = "whole",
+) -> dict[str, Value]:
+    """Each factor's values on the rows where all have one, transforms memorised on exactly these rows.
+
+    Of a part of a larger table, transforms are memorised elsewhere: at the stage "before" that, factors with one have
+    no value, though their arguments must; "after" it, all have.
+    """
+    if rows.part and not len(rows.keep):  # functions of the caller's may not do without rows
+        return {}
+    if len(left) > 1 and rows.keep.any():
+        cut = {name: column.take(rows.selection) for name, column in table.items()}
+        n = int(rows.keep.sum())
+        leave_out_no_trials(rows, [_scattered(value_of(bound[c], cut, n), rows, c) for c in left])
+    whole = _whole_values(bound, table, len(rows.keep), times)
+    while True:
+        n = int(rows.keep.sum())
+        if not n and rows.part:
+            return {}
+        cut = {name: column.take(rows.selection) for name, column in table.items()}
+        if not _lost(rows, {c: _argument_missing(e, cut, n, rows) for c, e in bound.items()}):
+            values = {}
+            for code, expression in bound.items():
+                if code in whole:
+                    values[code] = whole[code].take(rows.keep)
+                    continue
+                if stage == "before" and expression.remembers:
+                    continue
+                if stage == "whole":
+                    memorise(expression, cut, None if times is None else times[rows.keep])
+                values[code] = value_of(expression, cut, n)
+            # a column on rows that have it is never missing; what is computed from it may be
+            computed = {code: value for code, value in values.items() if bound[code].bare not in cut}
+            if not _lost(rows, {code: value.missing() for code, value in computed.items()}):
+                break
+    for code, value in values.items():
+        not_finite(value.data, code, rows.index[rows.keep] if rows.selection is not None else rows.index)
+    return values
+
+
+def _whole_values(
+    bound: dict[str, Expression], table: dict[str, Column], n: int, times: ndarray | None
+) -> dict[str, Value]:
+    """Values, on every row of the table, of code that may look across rows: a lag is not of the complete rows."""
+    whole = {}
+    for code, expression in bound.items():
+        if expression.across:
+            expression.prepare()
+            whole[code] = value_of(expression, table, n)
+    if times is None or not whole or not 0 < np.nansum(times) <= MOST_REPEATED:
+        return whole
+    where = np.repeat(np.arange(n), np.nan_to_num(times).astype(np.int64))
+    repeated = {name: column.take(where) for name, column in table.items()}
+    for code, value in whole.items():
+        if not value.take(where).equals(value_of(bound[code], repeated, len(where))):
+            raise NotImplementedError(
+                f'"{code}" with freq_weights: its value in a row depends on other rows, which the weights repeat. '
+                "Compute the column beforehand, on the rows that it should see."
+            )
+    return whole
+
+
+def _scattered(value: Value, rows: RowMask, code: str) -> ndarray:
+    """A count of the left side in the table's rows; rows already gone hold NaN."""
+    if value.labelled:
+        raise DataError(
+            f'"{code}" on the left side is summed as a count but holds labels ({quoted(value.data.categories, 3)}).'
+        )
+    out = np.full(len(rows.keep), np.nan)
+    out[rows.keep] = value.data[:, 0]
+    return out
+
+
+def _lost(rows: RowMask, masks: dict[str, ndarray]) -> bool:
+    """Drop rows in which a factor came out as NaN; whether there were any."""
+    found = {code: mask for code, mask in masks.items() if mask.any()}
+    full = {}
+    for code, mask in found.items():
+        full[code] = np.zeros(len(rows.keep), dtype=bool)
+        full[code][rows.keep] = mask
+    if full:
+        rows.lose(full)
+    return bool(full)
+
+
+def _argument_missing(expression: Expression, cut: dict[str, Column], n: int, rows: RowMask) -> ndarray:
+    """Rows in which an argument of a stateful transform is NaN: one of them would spoil what it remembers."""
+    lost = np.zeros(n, dtype=bool)
+    for code in expression.transform_arguments():
+        raw = expression.run(code, cut)
+        if np.ndim(raw) and len(raw) == n:
+            value = as_value(raw, code, n)
+            lost |= value.missing()
+            not_finite(value.data, code, rows.index[rows.keep])
+    return lost
