@@ -224,7 +224,7 @@ def test_a_large_information_is_formed_by_pairs(monkeypatch):
     data = problem("counts, weights", n=500)
     theta = np.random.default_rng(7).normal(size=P) * 0.3
     whole = objective_of(*data)(theta)
-    monkeypatch.setattr(objectives, "HELD", 8 * k * k)  # one pair at a time
+    monkeypatch.setattr(objectives, "MAX_HELD_ENTRIES", 8 * k * k)  # one pair at a time
     parts = objective_of(*data)(theta)
     np.testing.assert_allclose(parts.information, whole.information, rtol=1e-12, atol=1e-10)
     np.testing.assert_allclose(parts.score, whole.score, rtol=1e-12, atol=1e-10)

@@ -418,7 +418,7 @@ def test_log_odds_in_chunks(kind, pooled, monkeypatch):
     X, y = simulated()
     g = fit_gaussian(moments_of(X, y), kind, pooled)
     whole = log_odds_covariance(g, X)
-    monkeypatch.setattr("glmclf.core.discriminant.logit.CHUNK", 100)
+    monkeypatch.setattr("glmclf.core.discriminant.logit.MAX_BLOCK_NUMBERS", 100)
     assert_allclose(log_odds_covariance(g, X), whole, rtol=1e-13)
     assert log_odds_covariance(g, X[:0]).shape == (0, 2, 2)
 

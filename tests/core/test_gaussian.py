@@ -409,7 +409,7 @@ def test_far_from_the_data_the_posterior_is_a_probability():
 def test_blocks_and_threads_change_no_bit(monkeypatch):
     X, y, _ = arrays("crabs")
     law = fit(X, y, pooled=False)[2]
-    monkeypatch.setattr("glmclf.core.gaussian.law.CHUNK", 300)
+    monkeypatch.setattr("glmclf.core.gaussian.law.CACHED_NUMBERS", 300)
     X = np.tile(X, (10, 1))
     np.testing.assert_array_equal(law.log_joint(X, n_threads=1), law.log_joint(X, n_threads=3))
     assert law.posterior(X[:0]).shape == (0, 4)
@@ -633,7 +633,7 @@ def test_a_constant_stays_singular_when_shrunk_to_its_own_variance():
 
 def test_covariances_by_class_need_scatters_by_class(monkeypatch):
     X, y = simulated()
-    monkeypatch.setattr("glmclf.core.gaussian.moments.MANY", 1)
+    monkeypatch.setattr("glmclf.core.gaussian.moments.MAX_SCATTER_NUMBERS", 1)
     assert fit(X, y)[2].pooled
     with pytest.raises(ValueError, match="not kept"):
         fit(X, y, pooled=False)

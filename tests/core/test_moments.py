@@ -150,7 +150,7 @@ def test_a_constant_has_no_scatter(value):
 def test_many_features_keep_only_the_sum_of_the_scatters(data, monkeypatch):
     X, y, w = data
     whole = moments(X, y, w, size=64)
-    monkeypatch.setattr("glmclf.core.gaussian.moments.MANY", K * P * P - 1)
+    monkeypatch.setattr("glmclf.core.gaussian.moments.MAX_SCATTER_NUMBERS", K * P * P - 1)
     found = moments(X, y, w, size=64)
     assert not found.by_class and found.scatter.shape == (P, P)
     np.testing.assert_allclose(found.within, whole.within, rtol=1e-12)

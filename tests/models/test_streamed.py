@@ -346,7 +346,7 @@ WEDGE = [[1, 1, 1], [-1, 2, 1], [0, 0, 0], [-1, 1, 1], [1, 0, 1], [0, 0, 1]]
 
 
 def test_separation_is_detected_by_all_rows(monkeypatch):
-    monkeypatch.setattr(streamed_limit, "MOST", 1)
+    monkeypatch.setattr(streamed_limit, "MAX_ROWS_PER_PASS", 1)
     d = pd.DataFrame(WEDGE, columns=["u", "v", "y"])
     found = detect_separation("y ~ u + v", parts(d, [0, 3, 6]))
     assert str(found) == 'quasi-complete separation of y: "u" (inf), "v" (inf); 4 of 6 rows'
@@ -378,13 +378,13 @@ def test_a_gap_of_seconds_is_seen_from_far():
 
 
 def test_few_rows_a_pass_lead_to_the_same_limit(monkeypatch):
-    monkeypatch.setattr(streamed_limit, "MOST", 1)
+    monkeypatch.setattr(streamed_limit, "MAX_ROWS_PER_PASS", 1)
     streamed, _, whole, _ = fits(Logit, "whole ~ x + o + w", RARE)
     same_limit(streamed, whole, RARE.assign(x=-RARE.x).head(30))
 
 
 def test_too_many_rows_around_the_directions_are_refused_by_name(monkeypatch):
-    monkeypatch.setattr(streamed_limit, "BOUNDING", 10)
+    monkeypatch.setattr(streamed_limit, "MAX_FACET_NUMBERS", 10)
     words = "complete separation of whole: 200 of 200 rows .* more rows than are kept of data in a stream"
     with pytest.raises(PerfectSeparationError, match=words):
         Logit.from_formula("whole ~ x + o", parts(RARE, [0, 90, 200])).fit()

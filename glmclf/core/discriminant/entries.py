@@ -1,4 +1,4 @@
-"""Which entries of a covariance matrix are wanted: a table of rows by columns, or pairs such as the diagonal."""
+"""Entries of a covariance matrix that are asked for: a table of rows by columns, or pairs such as the diagonal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Positions(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    """How entries follow from the positions of rows and columns.
+    """Rule by which entries of a covariance matrix follow from the positions of rows and columns.
 
     Attributes
     ----------

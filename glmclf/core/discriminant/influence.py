@@ -1,4 +1,4 @@
-"""Influence of single rows on the discriminant of Gaussian classes: what its robust covariances are made of."""
+"""Influence of single rows on the discriminant of Gaussian classes, of which its robust covariances are made."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def odds_influence(g: Gaussian, y: ndarray) -> ndarray:
 
 
 def _add(psi: ndarray, rows: ndarray, k: int, part: ndarray | float) -> None:
-    """Add what rows of class k do: to equation k, or, if it is the reference, from every equation."""
+    """Add the influence of rows of class k to equation k, or, if it is the reference, subtract it in every equation."""
     if k == 0:
         psi[rows] -= part[:, None, :] if isinstance(part, ndarray) else part
     else:
@@ -98,7 +98,7 @@ def _add(psi: ndarray, rows: ndarray, k: int, part: ndarray | float) -> None:
 
 @dataclass(frozen=True)
 class _Change:
-    """What each row does to a covariance: dS_i = share (ratio d_i d_i' - C) + diag(t_i).
+    """Change of a covariance matrix by each row, dS_i = share (ratio d_i d_i' - C) + diag(t_i).
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class _Change:
 
     @classmethod
     def of(cls, g: Gaussian, k: int, D: ndarray, moments: ClassMoments | None) -> _Change:
-        """Of rows D (n, p) on the covariance of class k."""
+        """Change of the covariance of class k by rows D (n, p)."""
         spread, (C, ratio) = g.dispersion(k), _unshrunk(g, k, moments)
         intensity = g.shrinkage[0 if g.pooled else k] if g.shrinkage else 0.0
         weights = {"full": 0.0, "diag": 0.0, "spherical": 0.0, "fixed": 0.0}
@@ -148,7 +148,7 @@ class _Change:
         return _Change(self.spread.marginal(seen), C, self.D[:, seen], self.share, self.ratio, t)
 
     def applied(self, b: ndarray, Z: ndarray) -> ndarray:
-        """W dS_i b, (n, p); Z has rows W d_i."""
+        """Products W dS_i b, (n, p); Z has rows W d_i."""
         out = np.zeros_like(Z) if self.t is None else self.spread.solve(self.t * b)
         if self.share:
             Cb = self.spread.solve((self.C @ b)[None, :])
@@ -156,7 +156,7 @@ class _Change:
         return out
 
     def sandwiched(self, Z: ndarray) -> ndarray:
-        """(W dS_i W)_ij, halved where i = j, in the order of the quadratic coefficients; Z has rows W d_i."""
+        """Entries (W dS_i W)_ij, halved where i = j, in the order of the quadratic coefficients; Z has rows W d_i."""
         if self.spread.kind != "full":
             t = self.t if self.t is not None else np.zeros_like(self.D)
             out = t / self.spread.root**4 / 2
@@ -171,7 +171,7 @@ class _Change:
         return out * np.where(i == j, 0.5, 1.0)
 
     def trace(self, Z: ndarray) -> ndarray:
-        """tr(W dS_i), (n,), i.e. the change of log|S|."""
+        """Change of log|S|, tr(W dS_i), (n,)."""
         W = self.spread.inverse
         out = np.zeros(len(Z)) if self.t is None else self.t @ W.diagonal()
         if self.share:
@@ -192,7 +192,7 @@ def _unshrunk(g: Gaussian, k: int, moments: ClassMoments | None) -> tuple[ndarra
 
 
 def _linear(g: Gaussian, y: ndarray, change: _Change) -> ndarray:
-    """[y=k] N/n_k J(m_k)'z - [y=0] N/n_0 J(m_0)'z - J(h_k)'W dS b_k, with z = W d and J(m) = [-m, I]."""
+    """Influence [y=k] N/n_k J(m_k)'z - [y=0] N/n_0 J(m_0)'z - J(h_k)'W dS b_k, with z = W d and J(m) = [-m, I]."""
     spread, N, D = g.dispersion(0), g.counts.sum(), change.D
     Z = spread.solve(D)
     psi = np.zeros((len(D), g.K - 1, g.p + 1))

@@ -16,7 +16,7 @@ from glmclf.core.gaussian.fit import Gaussian
 
 
 def coefficients(g: Gaussian) -> ndarray:
-    """Intercept log(p_k/p_0) - h_k'b_k and slopes b_k, (K - 1, p + 1)."""
+    """Coefficients of the linear discriminant: intercept log(p_k/p_0) - h_k'b_k and slopes b_k, (K - 1, p + 1)."""
     steps = g.means[1:] - g.means[0]
     slopes = g.dispersion(0).solve(steps)
     alpha = g.log_priors[1:] - g.log_priors[0] - np.einsum("kj,kj->k", _middles(g), slopes)
@@ -29,7 +29,7 @@ def _middles(g: Gaussian) -> ndarray:
 
 @dataclass(frozen=True)
 class LinearCovariance:
-    """What the covariance of the linear coefficients consists of, without the prior part.
+    """Covariance of the linear discriminant's coefficients, without the prior part.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class LinearCovariance:
         return cls(g.kind, g.counts, spread.n, units, means, middles, steps, slopes)
 
     def entries(self, a: Positions, b: Positions, pairing: Pairing) -> ndarray:
-        """[k=l] J(m_k)'W J(m_k)/n_k + J(m_0)'W J(m_0)/n_0 + C_kl at the positions asked for."""
+        """Entries [k=l] J(m_k)'W J(m_k)/n_k + J(m_0)'W J(m_0)/n_0 + C_kl at the positions asked for."""
         k, l = pairing.split(a.equation, b.equation)
         own = pairing.dot(self._columns(self.means[1:], a), self._columns(self.means[1:], b))
         first = np.broadcast_to(self.means[0], self.steps.shape)
@@ -82,7 +82,7 @@ class LinearCovariance:
         return out
 
     def _full(self, a: Positions, b: Positions, pairing: Pairing) -> ndarray:
-        """C_kl = (b_k'S b_l J(h_k)'W J(h_l) + (J(h_k)'b_l)(J(h_l)'b_k)')/n."""
+        """Full covariance: C_kl = (b_k'S b_l J(h_k)'W J(h_l) + (J(h_k)'b_l)(J(h_l)'b_k)')/n."""
         k, l = pairing.split(a.equation, b.equation)
         i, j = pairing.split(a.column, b.column)
         middle = self.middles @ self.steps.T  # h_k'b_l
@@ -92,7 +92,8 @@ class LinearCovariance:
         return ((self.steps @ self.steps.T)[k, l] * inner + one * two) / self.n
 
     def _diagonal(self, a: Positions, b: Positions, pairing: Pairing) -> ndarray:
-        """C_kl = 2/n J(h_k)' diag(b_k * b_l) J(h_l), or with one variance 2/(n p) (J(h_k)'b_k)(J(h_l)'b_l)'."""
+        """Diagonal covariance: C_kl = 2/n J(h_k)' diag(b_k * b_l) J(h_l), or with one variance 2/(n p)
+        (J(h_k)'b_k)(J(h_l)'b_l)'."""
         one, two = (self._columns(self.middles, at) * self.steps[at.equation] for at in (a, b))
         if self.kind == "diag":
             return 2 / self.n * pairing.dot(one, two)

@@ -19,11 +19,12 @@ from glmclf.core.discriminant.entries import DIAGONAL, TABLE, Pairing, Positions
 from glmclf.core.gaussian.fit import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 
-CHUNK = 2**21  # numbers a block of rows may hold while the covariance of its log-odds is formed
+MAX_BLOCK_NUMBERS = 2**21  # numbers a block of rows may hold while the covariance of its log-odds is formed
 
 
 def size(g: Gaussian) -> int:
-    """Coefficients in an equation, m: p + 1 if linear; if quadratic 1 + p + p(p+1)/2, 2p + 1 or p + 2 by structure."""
+    """Number of coefficients in an equation, m: p + 1 if linear; if quadratic 1 + p + p(p+1)/2, 2p + 1
+    or p + 2 by structure."""
     return g.p + 1 if g.pooled else quadratic.size(g.kind, g.p)
 
 
@@ -65,7 +66,8 @@ def coefficients(g: Gaussian) -> ndarray:
 
 
 def to_raw(g: Gaussian, rows: ndarray) -> ndarray:
-    """Rows (r, m) of coefficients in x - g.centre as coefficients in x; the same linear map turns V_c to M V_c M'."""
+    """Coefficients in x from rows (r, m) of coefficients in x - g.centre; this linear map M also
+    turns V_c to M V_c M'."""
     if g.pooled:
         out = np.array(rows, dtype=float)
         out[:, 0] -= out[:, 1:] @ g.centre
@@ -146,7 +148,8 @@ class DiscriminantCovariance:
         return (V + V.T) / 2 if cols is None else V
 
     def full(self) -> ndarray:
-        """The whole matrix, ((K-1) m, (K-1) m); O(K^2 p^4) numbers for quadratic log-odds of full covariances."""
+        """The whole covariance matrix, ((K-1) m, (K-1) m); O(K^2 p^4) numbers for quadratic
+        log-odds of full covariances."""
         return self.block(np.arange(self.shape[0] * self.shape[1]))
 
     def _positions(self, rows) -> Positions:
@@ -191,7 +194,7 @@ def log_odds_covariance(g: Gaussian, X: ndarray, priors_free: bool | None = None
     of_rows = linear.log_odds_covariance if g.pooled else quadratic.log_odds_covariance
     out = np.zeros((len(X), g.K - 1, g.K - 1))
     # of no feature at all, the priors remain
-    for rows in _chunks(len(X) if g.p else 0, max(1, CHUNK // (g.K * (g.p + g.K)))):
+    for rows in _chunks(len(X) if g.p else 0, max(1, MAX_BLOCK_NUMBERS // (g.K * (g.p + g.K)))):
         out[rows] = of_rows(g, X[rows])
     return out + _prior_covariance(g) if free else out
 

@@ -27,7 +27,7 @@ def monomials(kind: str, p: int) -> tuple[ndarray, ndarray]:
 
 
 def size(kind: str, p: int) -> int:
-    """Coefficients in an equation."""
+    """Number of coefficients in an equation."""
     return {"full": (p + 1) * (p + 2) // 2, "diag": 2 * p + 1, "spherical": p + 2}[kind]
 
 
@@ -68,7 +68,7 @@ def coefficients(g: Gaussian) -> ndarray:
 
 
 def _class_coefficients(g: Gaussian, k: int) -> ndarray:
-    """log p_k - log|S_k|/2 - m'W m/2, then W m, then -W_ii/2 and -W_ij."""
+    """Coefficients of log pi_k f_k(x): log p_k - log|S_k|/2 - m'W m/2, then W m, then -W_ii/2 and -W_ij."""
     spread, m = g.dispersion(k), g.means[k]
     b = spread.solve(m[None, :])[0]
     c = g.log_priors[k] - spread.logdet / 2 - m @ b / 2
@@ -81,7 +81,7 @@ def _class_coefficients(g: Gaussian, k: int) -> ndarray:
 
 
 def translated(kind: str, rows: ndarray, origin: ndarray) -> ndarray:
-    """Rows (r, m) of coefficients in x - origin as coefficients in x."""
+    """Coefficients in x from rows (r, m) of coefficients in x - origin."""
     out, p = np.array(rows, dtype=float), len(origin)
     intercept, linear, squares = out[:, 0], out[:, 1 : p + 1], out[:, p + 1 :]  # views
     intercept -= linear @ origin
@@ -129,7 +129,7 @@ class FullClass:
 
 @dataclass(frozen=True)
 class DiagonalClass:
-    """The same for a diagonal or spherical covariance.
+    """Covariance of the coefficients of a class with a diagonal or spherical covariance.
 
     Rows of `means` and `spread`, (m, p) and (m, p) or (m, 1), are derivatives of the coefficients in independent
     standardised parameters, of variance 1/count and 1/n.
@@ -155,7 +155,8 @@ def _full_class(count: float, spread: Dispersion, m: ndarray) -> FullClass:
 
 
 def _diagonal_class(count: float, spread: Dispersion, m: ndarray) -> DiagonalClass:
-    """Parameters: m_j / s_j, and log s_j^2 / sqrt(2) for each feature or log s^2 sqrt(p/2) for the common variance."""
+    """DiagonalClass in the parameters m_j / s_j, and log s_j^2 / sqrt(2) for each feature or log s^2 sqrt(p/2) for the
+    common variance."""
     p, s = len(m), spread.root
     z, unit = m / s, np.diag(1 / s)
     if spread.kind == "diag":

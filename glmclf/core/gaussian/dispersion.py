@@ -9,9 +9,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-TAME = 1e-4
-
-
+MIN_TOLERANCE_TO_INVERT = 1e-4  # tolerance of each feature above which products with R^-1 lose two digits at most
 @dataclass(frozen=True)
 class Dispersion:
     """A positive definite covariance matrix Sigma = R'R of p features and how well it is known.
@@ -39,7 +37,7 @@ class Dispersion:
 
     @property
     def p(self) -> int:
-        """Features."""
+        """Number of features."""
         return self.root.shape[-1]
 
     @property
@@ -49,17 +47,17 @@ class Dispersion:
 
     @cached_property
     def logdet(self) -> float:
-        """log |Sigma|."""
+        """Log determinant log |Sigma|."""
         return 2.0 * float(np.log(np.diag(self.root) if self.full else self.root).sum())
 
     @cached_property
     def matrix(self) -> ndarray:
-        """Sigma, (p, p)."""
+        """The covariance matrix Sigma, (p, p)."""
         return self.root.T @ self.root if self.full else np.diag(self.root**2)
 
     @cached_property
     def inverse(self) -> ndarray:
-        """Sigma^-1, (p, p)."""
+        """Inverse covariance matrix Sigma^-1, (p, p)."""
         if not self.full:
             return np.diag(self.root**-2.0)
         half = self._half_inverse
@@ -67,7 +65,7 @@ class Dispersion:
 
     @cached_property
     def _half_inverse(self) -> ndarray:
-        """R^-1, (p, p)."""
+        """Inverse of the root, R^-1, (p, p)."""
         return _solve(self.root, np.eye(self.p), "N")
 
     @cached_property
@@ -85,7 +83,7 @@ class Dispersion:
     @cached_property
     def _tame(self) -> bool:
         """Whether R^-1 may be multiplied by: five times faster than solving, at the cost of a digit or two at most."""
-        return bool((self.tolerance > TAME).all())
+        return bool((self.tolerance > MIN_TOLERANCE_TO_INVERT).all())
 
     def whiten(self, D: ndarray) -> ndarray:
         """Rows z = R^-T d of D (n, p), so that |z|^2 = d' Sigma^-1 d."""
@@ -122,7 +120,7 @@ def _solve(R: ndarray, B: ndarray, trans: str) -> ndarray:
 
 
 def stacked_root(*rows: ndarray) -> ndarray:
-    """R, upper triangular, with R'R the gram of all rows (n_i, p); at most p rows, positive diagonal."""
+    """Upper triangular R with R'R the gram of all rows (n_i, p); at most p rows, positive diagonal."""
     return upright(np.asarray(np.linalg.qr(np.vstack(rows), mode="r")))
 
 
@@ -132,7 +130,7 @@ def upright(R: ndarray) -> ndarray:
 
 
 def triangular_root(S: ndarray) -> ndarray | None:
-    """R, upper triangular, with R'R = S (p, p), factored with units of the features removed; None if there is none."""
+    """Upper triangular R with R'R = S (p, p), factored with units of the features removed; None if there is none."""
     scale = np.sqrt(np.diag(S))
     if not (scale > 0).all():
         return None

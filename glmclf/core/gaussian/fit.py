@@ -30,8 +30,8 @@ from glmclf.core.gaussian.likelihood import (
 from glmclf.core.gaussian.moments import ClassMoments, class_rows
 from glmclf.core.gaussian.shrinkage import ledoit_wolf, oas
 from glmclf.core.gaussian.singular import (
-    LEAST,
-    LEAST_SQUARED,
+    DEPENDENT_LENGTH_SHARE,
+    DEPENDENT_VARIANCE_SHARE,
     SingularDispersion,
     dependent_columns,
     dependent_from_scatter,
@@ -61,7 +61,7 @@ __all__ = [
     "standard_errors",
 ]
 
-INACCURATE = 1e-6  # a tolerance below this leaves a Cholesky factor of the scatter too few digits
+MIN_SCATTER_TOLERANCE = 1e-6  # tolerance below which a Cholesky factor of the scatter has too few digits
 
 
 def fit_gaussian(
@@ -155,7 +155,7 @@ def fit_gaussian(
 
 
 def _priors(counts: ndarray, priors: ndarray | None, smoothing: float) -> tuple[ndarray, ndarray]:
-    """log pi_k and the counts behind them."""
+    """Log priors log pi_k and the counts behind them."""
     if priors is not None:
         with np.errstate(divide="ignore"):
             return np.log(np.asarray(priors, dtype=float)), counts
@@ -173,14 +173,14 @@ def _scatters(moments: ClassMoments, pooled: bool) -> tuple[ndarray, ndarray]:
 
 
 def _least_ranks(intensities: ndarray, kind: str, p: int, target: str | ndarray, ridge: float) -> ndarray:
-    """Rank that each scatter needs, (g,): targets made of variances need some, a ridge or a given matrix none."""
+    """Rank that each scatter matrix needs, (g,): a target of variances needs 1, a ridge or a given matrix 0."""
     if ridge > 0:
         return np.zeros(len(intensities))
     return np.where(intensities > 0, 1 if isinstance(target, str) else 0, p if kind == "full" else 1)
 
 
 def _check_rows(rows: ndarray, ranks: ndarray, pooled: bool) -> None:
-    """Enough rows that the scatters can have these ranks."""
+    """Refuse too few rows for scatter matrices of the given ranks."""
     if pooled:
         if rows.sum() - len(rows) < ranks[0]:
             raise SingularDispersion("too few rows", rows=[rows.sum()], needed=len(rows) + int(ranks[0]))
@@ -202,7 +202,7 @@ def _regularised(Sigma: ndarray, intensity: float, target: str | ndarray, ridge:
 
 
 def _check_spread(variances: ndarray, floors: ndarray, kind: str, classes: tuple[int, ...]) -> None:
-    """No feature is constant; of a class with equal variances, not all are."""
+    """Refuse constant features; for a class with equal variances only if all are constant."""
     constant = variances <= floors
     if constant.any() and (not classes or kind != "spherical" or constant.all()):
         reason = "constant within a class" if classes else "constant within every class"
@@ -210,18 +210,18 @@ def _check_spread(variances: ndarray, floors: ndarray, kind: str, classes: tuple
 
 
 def _root(Sigma: ndarray, kind: str, factor: ndarray | None, classes: tuple[int, ...]) -> ndarray:
-    """Root of a dispersion, from the factor where there is one."""
+    """Root of a dispersion, from the factor of the residuals where there is one."""
     if kind == "diag":
         return np.sqrt(np.diag(Sigma))
     if kind == "spherical":
         return np.full(len(Sigma), np.sqrt(np.mean(np.diag(Sigma))))
     if factor is not None:
         length = np.linalg.norm(factor, axis=0)
-        if (np.abs(np.diag(factor)) < LEAST * length).any():
+        if (np.abs(np.diag(factor)) < DEPENDENT_LENGTH_SHARE * length).any():
             _raise_collinear(dependent_columns(factor), classes)
         return upright(factor)
     root = triangular_root(Sigma)
-    if root is None or (np.diag(root) ** 2 < LEAST_SQUARED * np.diag(Sigma)).any():
+    if root is None or (np.diag(root) ** 2 < DEPENDENT_VARIANCE_SHARE * np.diag(Sigma)).any():
         _raise_collinear(dependent_from_scatter(Sigma), classes)
     return root
 
@@ -238,7 +238,7 @@ def ill_conditioned(moments: ClassMoments, pooled: bool) -> bool:
             root = cholesky(S / scale / scale[:, None], lower=False)
         except (LinAlgError, ValueError):
             return True
-        if (Dispersion("full", root, 1.0).tolerance < INACCURATE).any():
+        if (Dispersion("full", root, 1.0).tolerance < MIN_SCATTER_TOLERANCE).any():
             return True
     return False
 

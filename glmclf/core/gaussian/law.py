@@ -14,11 +14,11 @@ from glmclf.core.gaussian.dispersion import Dispersion
 from glmclf.core.rows.blocks import Blocks
 
 LOG_2PI = float(np.log(2 * np.pi))
-NEAR = 1e-8  # a tolerance below this leaves few digits of the data themselves
-WIDE = 32  # features from which a loop over those of a row is long
-CHUNK = 128_000  # numbers of X that are handled at a time, so that they stay in the cache
-PARTS = 4  # such chunks that a worker is given at once
-ROWS = 8_192  # rows of scores that are handled at a time, likewise
+MIN_LAW_TOLERANCE = 1e-8  # tolerance of a feature below which few digits of the data themselves are left
+LONG_ROW_FEATURES = 32  # features from which a loop over those of a row is long
+CACHED_NUMBERS = 128_000  # numbers of X that are handled at a time, so that they stay in the cache
+CHUNKS_PER_TASK = 4  # chunks of as many numbers that a worker is given at once
+SCORES_ROWS_AT_A_TIME = 8_192  # rows of scores that are handled at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,17 @@ class Gaussian:
 
     @property
     def K(self) -> int:
-        """Classes."""
+        """Number of classes."""
         return self.means.shape[0]
 
     @property
     def p(self) -> int:
-        """Features."""
+        """Number of features."""
         return self.means.shape[1]
 
     @property
     def n(self) -> float:
-        """Rows, or the sum of their weights."""
+        """Number of rows, or the sum of their weights."""
         return float(self.counts.sum())
 
     @property
@@ -86,7 +86,7 @@ class Gaussian:
 
     @property
     def kind(self) -> str:
-        """ "full", "diag" or "spherical"."""
+        """Structure of the dispersions: "full", "diag" or "spherical"."""
         return self.dispersions[0].kind
 
     @property
@@ -101,8 +101,9 @@ class Gaussian:
 
     @cached_property
     def near(self) -> tuple[int, ...]:
-        """Features that the others nearly determine: tolerance below 1e-8 in some class."""
-        return tuple(np.flatnonzero(np.any([d.tolerance < NEAR for d in self.dispersions], axis=0)).tolist())
+        """Features that the other features nearly determine: tolerance below 1e-8 in some class."""
+        below = [d.tolerance < MIN_LAW_TOLERANCE for d in self.dispersions]
+        return tuple(np.flatnonzero(np.any(below, axis=0)).tolist())
 
     def dispersion(self, k: int) -> Dispersion:
         """The dispersion of class k."""
@@ -113,26 +114,26 @@ class Gaussian:
         return self._by_blocks(X, self._distances, n_threads)
 
     def log_joint(self, X: ndarray, n_threads: int | None = None) -> ndarray:
-        """log pi_k f_k(x) of rows of X (n, p), (n, K); the density has the units of x^-p."""
+        """Joint log density log pi_k f_k(x) of rows of X (n, p), (n, K); its units are those of x^-p."""
         return self._by_blocks(X, self._log_joint, n_threads)
 
     def log_posterior(self, X: ndarray, n_threads: int | None = None) -> ndarray:
-        """log p(y = k | x) of rows of X (n, p), (n, K).
+        """Posterior log probabilities log p(y = k | x) of rows of X (n, p), (n, K).
 
         Where pooled, from scores linear in x: what the classes share is never computed.
         """
         return self._by_blocks(X, self._log_posterior, n_threads)
 
     def scores(self, X: ndarray, n_threads: int | None = None) -> ndarray:
-        """log pi_k f_k(x) of rows of X (n, p) less what all classes have in common, (n, K)."""
+        """Discriminant scores, log pi_k f_k(x) of rows of X (n, p) less what all classes have in common, (n, K)."""
         return self._by_blocks(X, self._scores, n_threads)
 
     def posterior(self, X: ndarray, n_threads: int | None = None) -> ndarray:
-        """p(y = k | x) of rows of X (n, p), (n, K)."""
+        """Posterior probabilities p(y = k | x) of rows of X (n, p), (n, K)."""
         return self._by_blocks(X, self._posterior, n_threads)
 
     def marginal(self, observed: ndarray) -> Gaussian:
-        """The law of the features where `observed` (p,) is true; of none, the priors."""
+        """The law of the features where `observed` (p,) is true; without any, the priors."""
         dispersions = tuple(d.marginal(observed) for d in self.dispersions)
         means, rest = self.means[:, observed], np.broadcast_to(self.rest, self.means.shape)[:, observed]
         return replace(self, means=means, dispersions=dispersions, centre=self.centre[observed], rest=rest)
@@ -147,10 +148,10 @@ class Gaussian:
         return replace(self, means=self.about, centre=np.zeros(self.p), rest=0.0)
 
     def _by_blocks(self, X: ndarray, f: Callable[[ndarray, ndarray], None], n_threads: int | None = None) -> ndarray:
-        """(n, K) by column; f fills a (K, rows) part of it from rows of X."""
+        """Array (n, K) in memory by column, of which f fills a (K, rows) part from rows of X."""
         out = np.empty((self.K, len(X)))
 
-        size = max(256, CHUNK // max(self.p, self.K))
+        size = max(256, CACHED_NUMBERS // max(self.p, self.K))
 
         def fill(block: Dense, part: ndarray) -> int:
             for start in range(0, len(part), size):
@@ -159,7 +160,7 @@ class Gaussian:
             return 0
 
         if len(X):
-            Blocks(Dense(X), out.T, size=PARTS * size, n_threads=n_threads).sum(fill)
+            Blocks(Dense(X), out.T, size=CHUNKS_PER_TASK * size, n_threads=n_threads).sum(fill)
         return out.T
 
     def _distances(self, X: ndarray, out: ndarray) -> None:
@@ -185,7 +186,7 @@ class Gaussian:
             return self._log_joint(X, out)
         slopes, constants = self._linear
         # short rows are put side by side, so that loops are long
-        D = np.subtract(X.T, self.centre[:, None], order="C" if self.p < WIDE else "K")
+        D = np.subtract(X.T, self.centre[:, None], order="C" if self.p < LONG_ROW_FEATURES else "K")
         np.matmul(slopes, D, out=out)
         out += constants[:, None]
 
@@ -212,16 +213,16 @@ def log_softmax(scores: ndarray) -> ndarray:
     Precise where a probability is 1 to rounding, too.
     """
     log_p = np.array(scores.T, dtype=float, order="C")
-    for start in range(0, log_p.shape[1], ROWS):
-        _to_log_probabilities(log_p[:, start : start + ROWS])
+    for start in range(0, log_p.shape[1], SCORES_ROWS_AT_A_TIME):
+        _to_log_probabilities(log_p[:, start : start + SCORES_ROWS_AT_A_TIME])
     return log_p.T
 
 
 def softmax(scores: ndarray, overwrite: bool = False) -> ndarray:
     """Probabilities proportional to exp(scores), by rows of an (n, K) array; by column in memory, perhaps in place."""
     p = (np.asarray if overwrite else np.array)(scores.T, dtype=float, order="C")
-    for start in range(0, p.shape[1], ROWS):
-        _to_probabilities(p[:, start : start + ROWS])
+    for start in range(0, p.shape[1], SCORES_ROWS_AT_A_TIME):
+        _to_probabilities(p[:, start : start + SCORES_ROWS_AT_A_TIME])
     return p.T
 
 

@@ -13,7 +13,7 @@ from glmclf.core.gaussian.law import LOG_2PI, Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.core.rows.blocks import Blocks
 
-LARGEST = 2_000  # parameters of which the whole covariance matrix is formed
+MAX_COVARIANCE_PARAMETERS = 2_000  # parameters of which the whole covariance matrix is formed
 
 
 def loglikelihood(moments: ClassMoments, gaussian: Gaussian) -> float:
@@ -41,7 +41,7 @@ def _scatters(moments: ClassMoments, pooled: bool) -> tuple[ndarray, ndarray]:
 
 
 def _trace(d: Dispersion, S: ndarray) -> float:
-    """tr(Sigma^-1 S)."""
+    """Trace tr(Sigma^-1 S)."""
     if not d.full:
         return float((np.diag(S) / d.variances).sum())
     half = solve_triangular(d.root, S, trans="T", check_finite=False)
@@ -54,7 +54,7 @@ def conditional_loglikelihood(blocks: Blocks, gaussian: Gaussian) -> float:
 
 
 def block_conditional(X, y: ndarray, w: ndarray | None, gaussian: Gaussian) -> float:
-    """The same of one block."""
+    """Conditional log-likelihood, the sum of f log p(y | x), of one block."""
     own = gaussian.log_posterior(X.toarray(), n_threads=1)[np.arange(len(y)), y]
     return float(own.sum() if w is None else w @ own)
 
@@ -90,12 +90,12 @@ def _total_root(moments: ClassMoments, factors: tuple[ndarray, ...] | None) -> n
 
 
 def n_elements(kind: str, p: int) -> int:
-    """Free elements of one covariance matrix."""
+    """Number of free elements of one covariance matrix."""
     return {"full": p * (p + 1) // 2, "diag": p, "spherical": 1}[kind]
 
 
 def n_parameters(gaussian: Gaussian) -> float:
-    """Parameters: log prior odds if estimated, means, elements of the dispersions.
+    """Number of parameters: log prior odds if estimated, means, elements of the dispersions.
 
     With shrinkage the effective number, a share 1 - lambda of what the target does not keep: all elements but the
     variances ("diag") or their mean ("identity"), or all (a fixed matrix).
@@ -110,7 +110,7 @@ def n_parameters(gaussian: Gaussian) -> float:
 
 
 def n_null_parameters(gaussian: Gaussian) -> int:
-    """Parameters of the null model: one mean and one covariance matrix of the same structure."""
+    """Number of parameters of the null model: one mean and one covariance matrix of the same structure."""
     free = gaussian.K - 1 if gaussian.priors_free else 0
     return free + gaussian.p + n_elements(gaussian.kind, gaussian.p)
 
@@ -156,8 +156,10 @@ def parameter_covariance(gaussian: Gaussian) -> ndarray:
     means = [gaussian.dispersion(k).matrix / n for k, n in enumerate(gaussian.counts)]
     parts = [_odds_covariance(gaussian), *means]
     size = sum(len(v) for v in parts) + len(gaussian.dispersions) * n_elements(gaussian.kind, gaussian.p)
-    if size > LARGEST:
-        raise ValueError(f"the covariance matrix of {size} parameters is not formed; the largest is {LARGEST}")
+    if size > MAX_COVARIANCE_PARAMETERS:
+        raise ValueError(
+            f"the covariance matrix of {size} parameters is not formed; the largest is {MAX_COVARIANCE_PARAMETERS}"
+        )
     parts += [_element_covariance(d) for d in gaussian.dispersions]
     out, at = np.zeros((size, size)), 0
     for v in parts:

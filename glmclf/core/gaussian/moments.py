@@ -13,8 +13,8 @@ from glmclf.core.numerics.double_double import two_sum
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.summed import Summed, added_by
 
-PART = 65_536  # codes that are counted at a time
-MANY = 20_000_000  # numbers in the scatter by class above which only their sum is kept
+CODES_AT_A_TIME = 65_536  # codes of classes that are counted at a time
+MAX_SCATTER_NUMBERS = 20_000_000  # numbers in the scatter by class above which only their sum is kept
 
 
 @dataclass(frozen=True)
@@ -79,17 +79,17 @@ class ClassMoments:
 
     @property
     def K(self) -> int:
-        """Classes."""
+        """Number of classes."""
         return self.means.shape[0]
 
     @property
     def p(self) -> int:
-        """Features."""
+        """Number of features."""
         return self.means.shape[1]
 
     @property
     def n(self) -> float:
-        """Rows, or the sum of their weights."""
+        """Number of rows, or the sum of their weights."""
         return float(self.counts.sum())
 
     @cached_property
@@ -107,18 +107,18 @@ class ClassMoments:
 
     @cached_property
     def within(self) -> ndarray:
-        """W, the sum of the scatters about the class means, (p, p)."""
+        """Scatter within classes W, the sum of the scatters about the class means, (p, p)."""
         return self.scatter.sum(axis=0) if self.by_class else self.scatter
 
     @cached_property
     def between(self) -> ndarray:
-        """B, the scatter of the class means about the grand mean, (p, p)."""
+        """Scatter between classes B, that of the class means about the grand mean, (p, p)."""
         apart = np.sqrt(self.counts)[:, None] * np.where(self.counts[:, None] > 0, self.apart, 0.0)
         return apart.T @ apart
 
     @property
     def total(self) -> ndarray:
-        """T = W + B, the scatter about the grand mean, (p, p)."""
+        """Total scatter T = W + B, about the grand mean, (p, p)."""
         return self.within + self.between
 
 
@@ -142,11 +142,11 @@ def class_moments(blocks: Blocks, K: int) -> ClassMoments:
     See `ClassMoments`.
     """
     p = blocks.arrays[0].shape[1]
-    return blocks.sum(partial(_block_moments, K=K, by_class=K * p * p <= MANY))
+    return blocks.sum(partial(_block_moments, K=K, by_class=K * p * p <= MAX_SCATTER_NUMBERS))
 
 
 def centred_by_class(X, y: ndarray, w: ndarray | None, K: int) -> Iterator[tuple]:
-    """(class, its rows of X minus their own mean, their weights, that mean) of each class in a block.
+    """Tuples (class, its rows of X minus their own mean, their weights, their number, that mean) of a block's classes.
 
     The rest of the mean that rounding leaves is at most a few roundings of the largest value; see `_class_moments`.
     """
@@ -162,7 +162,7 @@ def centred_by_class(X, y: ndarray, w: ndarray | None, K: int) -> Iterator[tuple
 
 
 def class_rows(y: ndarray, K: int) -> Iterator[tuple[int, ndarray]]:
-    """(class, positions of its rows in their order) of the classes that occur."""
+    """Pairs (class, positions of its rows in their order) of the classes that occur."""
     # numpy sorts small integers by radix
     order = np.argsort(y.astype(np.min_scalar_type(K)), kind="stable")
     ends = np.cumsum(np.bincount(y, minlength=K))
@@ -172,15 +172,16 @@ def class_rows(y: ndarray, K: int) -> Iterator[tuple[int, ndarray]]:
 
 
 def class_sizes(y: ndarray, w: ndarray | None, K: int) -> ndarray:
-    """Rows of each class, or sums of their weights, (K,); by parts, as numpy makes wide numbers of narrow codes."""
-    parts = (slice(start, start + PART) for start in range(0, len(y), PART))
+    """Number of rows of each class, or sums of their weights, (K,); by parts, as numpy makes wide
+    numbers of narrow codes."""
+    parts = (slice(start, start + CODES_AT_A_TIME) for start in range(0, len(y), CODES_AT_A_TIME))
     counts = [np.bincount(y[part], None if w is None else w[part], minlength=K) for part in parts]
     return np.sum(counts, axis=0, dtype=float)
 
 
 @dataclass(frozen=True)
 class ClassEnds(Summed):
-    """Least and largest value of each feature by class, (K, p) each; NaN without one."""
+    """Least and largest value of each feature by class, (K, p) each; NaN where none is observed."""
 
     low: ndarray = field(metadata=added_by(np.fmin))
     high: ndarray = field(metadata=added_by(np.fmax))

@@ -71,7 +71,8 @@ def ledoit_wolf(blocks: Blocks, moments: ClassMoments, pooled: bool = True) -> n
 
 
 def _ratio(a: ndarray, b: ndarray, apart: ndarray, p: int) -> ndarray:
-    """min(1, a/b), but 0 where the correlations are not `apart` from the target: there is nothing to shrink."""
+    """Shrinkage intensity min(1, a/b), but 0 where correlations are not `apart` from the target:
+    nothing is to shrink."""
     worth = apart > 1e-14 * p
     return np.where(worth, np.minimum(a, b) / np.where(worth, b, 1.0), 0.0)
 

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 import numpy as np
 from numpy import ndarray
 
-NO_SPREAD = 1e-10  # a feature varies if its sd within classes exceeds this part of the total
-LEAST = 1e-7  # a feature depends on others if they leave less of its residuals' length than this
-LEAST_SQUARED = 1e-12  # the same as a share of variance, where only sums of squares are known
+CONSTANT_SD_SHARE = 1e-10  # sd of a feature within classes, as a share of its total sd, up to which it is constant
+DEPENDENT_LENGTH_SHARE = 1e-7  # share of its residuals' length left by others, below which a feature depends on them
+DEPENDENT_VARIANCE_SHARE = 1e-12  # share of variance left by others, where only sums of squares are known
 
 
 class SingularDispersion(Exception):
-    """A covariance matrix has no inverse; positions only, so that the caller can name features and classes.
+    """Error of a covariance matrix without inverse; it holds positions, so that the caller can name
+    features and classes.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class SingularDispersion(Exception):
 
     @property
     def combination(self) -> dict[int, float]:
-        """What the first dependent column equals: {feature: coefficient}."""
+        """Combination that the first dependent column equals: {feature: coefficient}."""
         return self.combinations.get(self.columns[0], {}) if self.columns else {}
 
 
@@ -57,7 +58,7 @@ def _rebuilt(reason, columns, classes, combinations, rows, needed) -> SingularDi
 
 
 def least_variances(total: ndarray, n: float, means: ndarray) -> ndarray:
-    """Variances within classes up to which a feature counts as constant, (p,).
+    """Variances within classes up to which features count as constant, (p,).
 
     Parameters
     ----------
@@ -69,10 +70,10 @@ def least_variances(total: ndarray, n: float, means: ndarray) -> ndarray:
         Class means: the largest values of a feature that hardly varies about them.
     """
     rounding = 8 * np.finfo(float).eps * np.abs(means).max(axis=0)
-    return np.maximum(NO_SPREAD * np.sqrt(np.diag(total) / n), rounding) ** 2
+    return np.maximum(CONSTANT_SD_SHARE * np.sqrt(np.diag(total) / n), rounding) ** 2
 
 
-def dependent_columns(R: ndarray, least: float = LEAST) -> dict[int, dict[int, float]]:
+def dependent_columns(R: ndarray, least: float = DEPENDENT_LENGTH_SHARE) -> dict[int, dict[int, float]]:
     """Columns that are combinations of earlier ones, taken from left to right: column -> {column: coefficient}.
 
     Parameters
@@ -101,11 +102,11 @@ def dependent_columns(R: ndarray, least: float = LEAST) -> dict[int, dict[int, f
 
 
 def dependent_from_scatter(S: ndarray) -> dict[int, dict[int, float]]:
-    """`dependent_columns` where only the scatter S (p, p) is known: half the digits."""
+    """Columns that are combinations of earlier ones, where only the scatter S (p, p) is known: half the digits."""
     scale = np.sqrt(np.diag(S))
     values, vectors = np.linalg.eigh(S / scale / scale[:, None])
     root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale
-    least = np.sqrt(LEAST_SQUARED)
+    least = np.sqrt(DEPENDENT_VARIANCE_SHARE)
     while not (found := dependent_columns(root, least)):
         least *= 2  # the factorisation failed; the nearest dependence is the reason
     return found

@@ -23,7 +23,7 @@ RELATIVE_RISK = "relative risk ratio"  # exp(b) of the multinomial logit, log(p_
 
 
 class Terms(NamedTuple):
-    """What a likelihood needs of a link at eta, each (n,).
+    """Functions of a link at eta that a likelihood is made of, each (n,).
 
     log F, log(1-F), their slopes r1 = f/F and r0 = f/(1-F) (the latter with its sign turned), and their curvatures
     w1 = -(log F)'' = r1 (r1 - g) and w0 = -(log(1-F))'' = r0 (r0 + g), g = d log f / d eta. The curvatures are here,
@@ -67,19 +67,19 @@ class Link(ABC):
 
     @abstractmethod
     def logcdf(self, eta: ndarray) -> ndarray:
-        """log F(eta)."""
+        """Log probability of the event, log F(eta)."""
 
     @abstractmethod
     def logsf(self, eta: ndarray) -> ndarray:
-        """log(1 - F(eta))."""
+        """Log probability of the other outcome, log(1 - F(eta))."""
 
     @abstractmethod
     def logpdf(self, eta: ndarray) -> ndarray:
-        """log f(eta), f the derivative of F."""
+        """Log density log f(eta), f the derivative of F."""
 
     @abstractmethod
     def dlogpdf(self, eta: ndarray) -> ndarray:
-        """d log f / d eta."""
+        """Derivative d log f / d eta of the log density."""
 
     @abstractmethod
     def quantile(self, mu: ndarray) -> ndarray:
@@ -90,25 +90,25 @@ class Link(ABC):
         """The eta with log F(eta) = log_p and log(1 - F(eta)) = log_q, by the one that keeps its digits."""
 
     def cdf(self, eta: ndarray) -> ndarray:
-        """F(eta), the probability of the event."""
+        """Probability of the event, F(eta)."""
         return np.exp(self.logcdf(eta))
 
     def sf(self, eta: ndarray) -> ndarray:
-        """1 - F(eta), right where F rounds to one."""
+        """Probability of the other outcome, 1 - F(eta), right where F rounds to one."""
         return np.exp(self.logsf(eta))
 
     def pdf(self, eta: ndarray) -> ndarray:
-        """f(eta)."""
+        """Density f(eta)."""
         return np.exp(self.logpdf(eta))
 
     def terms(self, eta: ndarray) -> Terms:
-        """All that a likelihood needs, at once."""
+        """Log probabilities, slopes and curvatures at eta, all that a likelihood needs."""
         logcdf, logsf, logpdf, g = self.logcdf(eta), self.logsf(eta), self.logpdf(eta), self.dlogpdf(eta)
         r1, r0 = np.exp(logpdf - logcdf), np.exp(logpdf - logsf)
         return Terms(logcdf, logsf, r1, r0, r1 * (r1 - g), r0 * (r0 + g))
 
     def success(self, eta: ndarray, expected: bool) -> tuple[ndarray, ndarray, ndarray]:
-        """log F, r1 and the weight r1 r0 (expected) or w1 (observed) of a success at eta."""
+        """Values of log F, r1 and the weight r1 r0 (expected) or w1 (observed) of a success at eta."""
         t = self.terms(eta)
         return t.logcdf, t.r1, t.r1 * t.r0 if expected else t.w1
 
@@ -163,7 +163,7 @@ class LogitLink(Link):
         return expit(eta) * expit(-eta)
 
     def terms(self, eta):
-        """r1 = 1 - F, r0 = F, w1 = w0 = F (1 - F); one exponential, exp(-|eta|), serves all."""
+        """Terms r1 = 1 - F, r0 = F, w1 = w0 = F (1 - F), all by one exponential, exp(-|eta|)."""
         e = np.exp(-np.abs(eta))
         small, large = e / (1.0 + e), 1.0 / (1.0 + e)
         up = eta >= 0
@@ -173,7 +173,8 @@ class LogitLink(Link):
         return Terms(base + np.minimum(eta, 0.0), base - np.maximum(eta, 0.0), S, F, w, w)
 
     def success(self, eta, expected):
-        """One exponential and one logarithm a row, and beyond its range, where minimum(eta, 0) - eta is -max(eta, 0)
+        """Log F, r1 and weight by one exponential and one logarithm a row, and beyond its range, where minimum(eta, 0)
+        - eta is -max(eta, 0)
         exactly, one exponential more."""
         if within(eta, -700.0, 700.0):
             e = np.negative(eta)
@@ -220,8 +221,8 @@ class ProbitLink(Link):
         return ndtr(-eta)
 
     def terms(self, eta):
-        """With a = |eta|: the small tail is Q = phi(a) M(a), M = Mills' ratio from the scaled erfc, so that
-        phi/Q = 1/M loses no digit where phi and Q underflow."""
+        """Terms by Mills' ratio: with a = |eta| the small tail is Q = phi(a) M(a), M = Mills' ratio from the scaled
+        erfc, so that phi/Q = 1/M loses no digit where phi and Q underflow."""
         a = np.abs(eta)
         half_erfcx = 0.5 * erfcx(a * SQRT_HALF)
         log_kernel = -0.5 * a * a
@@ -241,10 +242,10 @@ class ProbitLink(Link):
         )
 
     def success(self, eta, expected):
-        """With a = |eta|, Mills' ratio M and the tail Q = phi(a) M(a): F = Q below 0 and 1 - Q above, and log F =
-        log M + log phi or log1p(-Q). A choice between two numbers costs more than an exponential: `below` is 0 or 1,
-        phi a kernel that is 1 below, and log M = log1p(M - 1), where M below rounding of 1 (a > 1e15) is nothing beside
-        log phi."""
+        """Log F, r1 and weight: with a = |eta|, Mills' ratio M and the tail Q = phi(a) M(a): F = Q below 0 and 1 - Q
+        above, and log F = log M + log phi or log1p(-Q). A choice between two numbers costs more than an exponential:
+        `below` is 0 or 1, phi a kernel that is 1 below, and log M = log1p(M - 1), where M below rounding of 1 (a >
+        1e15) is nothing beside log phi."""
         if within(eta, -5.0, 30.0):
             return self._success_at_hand(eta, expected)
         below = (eta < 0).astype(np.float64)
@@ -295,13 +296,14 @@ def within(eta: ndarray, low: float, high: float) -> bool:
 
 
 def log_of(F: ndarray, S: ndarray) -> ndarray:
-    """log F to all digits where F = 1 - S: what rounding of F took from it is (1 - F) - S, which is nothing where F is
-    far from 1."""
+    """Log F to all digits where F = 1 - S: what rounding of F took from it is (1 - F) - S, which is nothing
+    where F is far from 1."""
     return np.log(F) + F * ((1.0 - F) - S)
 
 
 def _hazard_excess(a: ndarray, hazard: ndarray) -> ndarray:
-    """phi/Q - a; beyond 10 by Laplace's continued fraction 1/(a + 2/(a + 3/(a + ...))), where it cancels."""
+    """Excess phi/Q - a of the hazard; beyond 10 by Laplace's continued fraction 1/(a + 2/(a + 3/(a +
+    ...))), where it cancels."""
     excess = hazard - a
     far = a > 10.0
     if far.any():
@@ -343,7 +345,7 @@ class CLogLogLink(Link):
         return np.log(-np.log1p(-mu))
 
     def quantile_of_logs(self, log_p, log_q):
-        """log(-log q); for small p log p + log(-log(1-p)/p), whose second part is that of a number near 1."""
+        """Quantile log(-log q); for small p log p + log(-log(1-p)/p), whose second part is that of a number near 1."""
         p = np.exp(np.minimum(log_p, -1.0))
         ratio = np.where(p > 0.0, -np.log1p(-p) / np.where(p > 0.0, p, 1.0), 1.0)
         return np.where(log_p < -1.0, log_p + np.log(ratio), np.log(-log_q))
@@ -353,7 +355,7 @@ class CLogLogLink(Link):
             return -np.expm1(-np.exp(eta))
 
     def terms(self, eta):
-        """With h = exp(eta): log(1-F) = -h, r0 = w0 = h, r1 = h exp(-h)/F, w1 = r1 (h/F - 1).
+        """Terms with h = exp(eta): log(1-F) = -h, r0 = w0 = h, r1 = h exp(-h)/F, w1 = r1 (h/F - 1).
 
         log F = log(1 - exp(-h)) is eta - log1p(h/F - 1) up to h = log 2. h stops at the largest double, where the
         log-likelihood of a failure leaves the range of doubles, and h/F - 1 is h/2 where h is below rounding. A choice
@@ -378,7 +380,8 @@ class CLogLogLink(Link):
         return Terms(logcdf, -h, r1, h, r1 * ratio, h)
 
     def outcome(self, y, eta, expected):
-        """Where h is from 1e-3 to 665 no difference loses more than three digits: a third of the time of `terms`."""
+        """Log-likelihood, slope and weight: where h is from 1e-3 to 665 no difference loses more than three digits: a
+        third of the time of `terms`."""
         if not within(eta, -7.0, 6.5):
             return super().outcome(y, eta, expected)
         h = np.exp(eta)
@@ -407,8 +410,8 @@ BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 130
 
 
 def _ratio_series(h: ndarray) -> ndarray:
-    """h/(1 - exp(-h)) - 1 = h/2 + sum_k B_2k h^2k / (2k)! for 0 <= h <= 1/2, where the difference cancels (Abramowitz
-    & Stegun 1964, 23.1.1)."""
+    """Series h/(1 - exp(-h)) - 1 = h/2 + sum_k B_2k h^2k / (2k)! for 0 <= h <= 1/2, where the difference cancels
+    (Abramowitz & Stegun 1964, 23.1.1)."""
     square = h * h
     series = np.full_like(h, BERNOULLI[-1])
     for b in BERNOULLI[-2::-1]:

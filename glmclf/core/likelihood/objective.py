@@ -17,10 +17,10 @@ from glmclf.core.design.product import is_small, rotated
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.summed import Summed
 
-HELD = 2**23  # entries of an information of several equations from which it is not held once more for each block
-ROWS = 4096  # of a block that grams of many columns are worth adding for
-CLEAR = 100.0  # times the least reciprocal condition, where an estimate of it is enough
-EQUAL = 1e-15  # relative difference of probabilities that are the same but for rounding
+MAX_HELD_ENTRIES = 2**23  # entries of an information of several equations that each block holds once more
+MIN_GRAM_ROWS = 4096  # rows of a block for which adding up grams of many columns is worth while
+CLEAR_RCOND_RATIO = 100.0  # ratio to the least reciprocal condition above which an estimate of it is enough
+SAME_PROBABILITY_SHARE = 1e-15  # relative difference of probabilities that are the same but for rounding
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Evaluation(Summed):
 
     @cached_property
     def factor(self) -> CholeskyFactor:
-        """The information, factorised."""
+        """Cholesky factor of the information."""
         return CholeskyFactor(self.information)
 
     def well_conditioned(self, least: float) -> bool:
@@ -87,12 +87,12 @@ class CholeskyFactor:
             raise np.linalg.LinAlgError("the matrix is not positive definite")
 
     def solve(self, b: ndarray) -> ndarray:
-        """A^-1 b."""
+        """Solution A^-1 b of a linear system."""
         return self.scale * dpotrs(self.L, self.scale * b, lower=True)[0] if len(b) else b
 
     @property
     def root(self) -> ndarray:
-        """T with A^-1 = T T', so that T' M T loses nothing to A^-1 M A^-1.
+        """Root T with A^-1 = T T', so that T' M T loses nothing to A^-1 M A^-1.
 
         By dtrtri: dtrtrs wakes a second BLAS thread for the smallest matrix, which then turns for some 80 ms.
         """
@@ -100,7 +100,7 @@ class CholeskyFactor:
 
     @property
     def inverse(self) -> ndarray:
-        """A^-1, with less memory than by the root."""
+        """Inverse A^-1, with less memory than by the root."""
         V = dpotri(self.L, lower=True)[0]
         V *= self.scale
         V *= self.scale[:, None]
@@ -118,14 +118,15 @@ class CholeskyFactor:
         """Whether `rcond` is above `least`.
 
         The condition in the 1-norm, which is no less than in the spectral, is estimated from the factor at next to no
-        cost (Higham 1988, ACM Transactions on Mathematical Software 14, 381-396), up to a factor far below CLEAR.
+        cost (Higham 1988, ACM Transactions on Mathematical Software 14, 381-396), up to a factor far below
+        `CLEAR_RCOND_RATIO`.
         """
         rcond, _ = dpocon(self.L, np.abs(self.scaled).sum(axis=0).max(), uplo="L")
-        return rcond > CLEAR * least or self.rcond > least
+        return rcond > CLEAR_RCOND_RATIO * least or self.rcond > least
 
 
 class Largest(float):
-    """A number of which the sum over blocks is the largest."""
+    """A number whose sum over blocks is the largest of them."""
 
     def __add__(self, other: float) -> Largest:
         return Largest(max(self, other))
@@ -176,7 +177,7 @@ class Objective:
 
     @property
     def n(self) -> int:
-        """Rows."""
+        """Number of rows."""
         return self.blocks.n
 
     def every(self, step: int) -> Objective:
@@ -220,7 +221,7 @@ class MultinomialObjective(Objective):
         The information is the sum over pairs of classes j, l of X' diag(m p_j p_l) X (e_j - e_l)(e_j - e_l)', so that
         nothing is formed as a difference: its blocks off the diagonal are minus the pairs', on it their sums.
         """
-        if (self.blocks.arrays[0].shape[1] * self.likelihood.K) ** 2 > HELD:
+        if (self.blocks.arrays[0].shape[1] * self.likelihood.K) ** 2 > MAX_HELD_ENTRIES:
             return replace(self.gradient(theta), information=self.information(theta))
 
         def rows(X, y, m, offset, weights):
@@ -247,9 +248,9 @@ class MultinomialObjective(Objective):
         X, K = self.blocks.arrays[0], self.likelihood.K
         columns = np.arange(X.shape[1]) if columns is None else columns
         k = len(columns)
-        pairs, few = [(j, i) for j in range(1, K) for i in range(j)], max(1, HELD // (8 * k * k))
+        pairs, few = [(j, i) for j in range(1, K) for i in range(j)], max(1, MAX_HELD_ENTRIES // (8 * k * k))
         out = np.zeros((K - 1, k, K - 1, k))
-        blocks = self.blocks.rechunk(max(self.blocks.size, ROWS))
+        blocks = self.blocks.rechunk(max(self.blocks.size, MIN_GRAM_ROWS))
         for start in range(0, len(pairs), few):
             some = pairs[start : start + few]
 
@@ -269,12 +270,12 @@ class MultinomialObjective(Objective):
 
     @property
     def cost(self) -> float:
-        """Passes for the gradient that take as long as one with the information, about: measured."""
+        """Cost of a pass with the information in passes for the gradient, as measured."""
         k, K = self.blocks.arrays[0].shape[1], self.likelihood.K
         return 1.0 + K * k * k / (200.0 + 6.0 * k)
 
     def mean_information(self, theta: ndarray) -> tuple[ndarray, ndarray]:
-        """W (q, q) and G (k, k) with W (x) G the information if every row had the mean probabilities of all."""
+        """Factors W (q, q) and G (k, k) with W (x) G the information if every row had the mean probabilities of all."""
 
         def rows(X, y, m, offset, weights):
             *_, p, scale = self._terms(theta, X, y, m, offset, weights)
@@ -307,7 +308,7 @@ class MultinomialObjective(Objective):
 
 def _pairs(X, p: ndarray, scale: ndarray | None) -> ndarray:
     """Blocks X' diag(scale p_j p_l) X of pairs of the K classes, (K k, K k)."""
-    if (np.abs(p - p[:, :1]) <= EQUAL * p[:, :1]).all():  # as without regressors
+    if (np.abs(p - p[:, :1]) <= SAME_PROBABILITY_SHARE * p[:, :1]).all():  # as without regressors
         ones = np.ones(X.shape[0]) if scale is None else scale
         return np.kron(np.outer(p[:, 0], p[:, 0]), X.gram(ones))
     return X.stacked_gram((p if scale is None else p * np.sqrt(scale)).T)

@@ -8,11 +8,11 @@ from scipy.special import gammaln, xlogy
 
 from glmclf.core.likelihood.links import Link
 
-MODEST = 300.0  # linear predictors up to which exponentials and their ratios are doubles
+MAX_PLAIN_PREDICTOR = 300.0  # linear predictors up to which exponentials and their ratios are doubles
 
 
 class Binomial:
-    """y successes in m trials with P(success) = F(eta).
+    """Likelihood of y successes in m trials with P(success) = F(eta).
 
     log-likelihood  y log F + (m-y) log(1-F)      score factor  u = y r1 - (m-y) r0
     expected weight m r1 r0                       observed weight  y w1 + (m-y) w0
@@ -79,7 +79,7 @@ class Binomial:
 
     @staticmethod
     def constant(y: ndarray, m: ndarray | None) -> ndarray | float:
-        """log of the binomial coefficient, (n,); 0 for single trials."""
+        """Log of the binomial coefficient, (n,); 0 for single trials."""
         if m is None:
             return 0.0
         inside = (y > 0) & (y < m)
@@ -98,7 +98,7 @@ class Binomial:
 
 
 class Multinomial:
-    """Counts of K classes in m trials, with log odds eta_j of class j against class 0.
+    """Likelihood of counts of K classes in m trials, with log odds eta_j of class j against class 0.
 
     log-likelihood  sum_j y_j log p_j,   p_j = exp(eta_j) / sum_l exp(eta_l),   eta_0 = 0
     score factor    u_j = y_j - m p_j,   weight of (j, l)   m p_j (1{j = l} - p_l)
@@ -144,7 +144,8 @@ class Multinomial:
         return ll, u[1:].T, p[1:].T, _others(p)[1:].T
 
     def by_class(self, y: ndarray, m: ndarray | None, z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """`pointwise` of all K classes, a row of each array a class: long rows are quick.
+        """Log-likelihood, score factor and probabilities of all K classes, a row of each array a class:
+        long rows are quick.
 
         Parameters
         ----------
@@ -162,7 +163,7 @@ class Multinomial:
             trials = y.sum(axis=1) if m is None else m
             ll = np.where(y.T > 0, y.T * log_p, 0.0).sum(axis=0)
             return ll, y.T * q - (trials - y.T) * p, p
-        modest = np.abs(z).max() < MODEST
+        modest = np.abs(z).max() < MAX_PLAIN_PREDICTOR
         if not modest:
             z -= z.max(axis=0)
         flat, seen = z.ravel(), y.astype(np.intp) * len(y) + np.arange(len(y))
@@ -185,7 +186,7 @@ class Multinomial:
 
     @classmethod
     def probabilities(cls, eta: ndarray, base: ndarray | None = None) -> tuple[ndarray, ndarray, ndarray]:
-        """`softmax` of the linear predictors (n, K-1) beside that of class 0: zeros, or `base` (n, 1)."""
+        """Softmax of the linear predictors (n, K-1) beside that of class 0: zeros, or `base` (n, 1)."""
         return cls.softmax(np.column_stack([np.zeros(len(eta)) if base is None else base, eta]))
 
     @staticmethod
@@ -198,7 +199,8 @@ class Multinomial:
 
     @staticmethod
     def softmax(z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """log p, p and 1 - p of all K classes, (n, K) each, by the largest exponent: exact for z (n, K) of any size.
+        """Values log p, p and 1 - p of all K classes, (n, K) each, by the largest exponent: exact for z
+        (n, K) of any size.
 
         The exponential of the largest is 1; what the others add is kept apart from it, so that neither log p nor 1 - p
         of a nearly certain class is formed as a difference from one.
@@ -208,7 +210,7 @@ class Multinomial:
 
     @staticmethod
     def possible(z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """`softmax` where exponents may be NaN: classes of exponent -inf have probability 0 nonetheless."""
+        """Softmax where exponents may be NaN: classes of exponent -inf have probability 0 nonetheless."""
         log_p, p, q = Multinomial.softmax(z)
         gone = np.isneginf(z)
         return np.where(gone, -np.inf, log_p), np.where(gone, 0.0, p), np.where(gone, 1.0, q)
@@ -221,7 +223,7 @@ class Multinomial:
 
     @staticmethod
     def constant(y: ndarray, m: ndarray | None) -> ndarray | float:
-        """log of the multinomial coefficient, (n,), as a product of binomial ones; 0 for single trials."""
+        """Log of the multinomial coefficient, (n,), as a product of binomial ones; 0 for single trials."""
         if y.ndim == 1:
             return 0.0
         left = np.cumsum(y, axis=1)
@@ -242,7 +244,7 @@ def _softmax(z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
 
 
 def _others(e: ndarray) -> ndarray:
-    """Sums over the other classes than each, (K, n), without a difference."""
+    """Sums over all other classes for each class, (K, n), without a difference."""
     out = np.zeros_like(e)
     for j in range(1, len(e)):
         np.add(out[j - 1], e[j - 1], out=out[j])
@@ -254,7 +256,8 @@ def _others(e: ndarray) -> ndarray:
 
 
 def _stirling_remainder(n: ndarray) -> ndarray:
-    """log n! - [(n + 1/2) log n - n + log(2 pi)/2] for n >= 1: what Stirling's formula lacks, without its large terms.
+    """Remainder log n! - [(n + 1/2) log n - n + log(2 pi)/2] for n >= 1: what Stirling's formula lacks,
+    without its large terms.
 
     With it log binomial coefficients keep their digits for any number of trials (Loader 2000, Fast and accurate
     computation of binomial probabilities).

@@ -28,7 +28,7 @@ from glmclf.core.rows.summed import Summed
 
 LOG_2PI = float(np.log(2 * np.pi))
 EPS = float(np.finfo(float).eps)
-FEW = 16  # classes up to which a dense indicator is the fastest way to sum by class
+MAX_CLASSES_FOR_DENSE = 16  # classes up to which a dense indicator is the fastest way to sum by class
 
 
 class Violation(NamedTuple):
@@ -39,7 +39,7 @@ class Violation(NamedTuple):
 
 
 class Defect(NamedTuple):
-    """A feature (position) without an estimate; `klass` is None where it is so in all classes together."""
+    """A feature (position) without an estimate; `klass` is None where all classes together have none."""
 
     reason: str
     feature: int
@@ -47,7 +47,7 @@ class Defect(NamedTuple):
 
 
 class ZeroCell(NamedTuple):
-    """A probability (or rate) estimated as 0: its log is -inf. `level` is None where there are no levels."""
+    """A probability (or rate) estimated as 0, whose log is -inf; `level` is None where there are no levels."""
 
     feature: int
     level: int | None
@@ -65,7 +65,7 @@ class Estimates(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassSums(Summed):
-    """Rows, sums of T and of log h(x), by class: what most families need.
+    """Rows, sums of T and of log h(x), by class: the statistics that most families need.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class ClassSums(Summed):
     base: ndarray
 
     def together(self) -> ClassSums:
-        """All classes as one."""
+        """Statistics of all classes as one."""
         return ClassSums(*(a.sum(axis=0, keepdims=True) for a in (self.n, self.sums, self.base)))
 
 
@@ -106,19 +106,19 @@ class ClassSquares:
         return ClassSquares(n, mean, squares)
 
     def together(self) -> ClassSquares:
-        """All classes as one."""
+        """Statistics of all classes as one."""
         n = self.n.sum(axis=0)
         mean = (ratio(self.n, n) * self.mean).sum(axis=0)
         squares = (self.squares + self.n * (self.mean - mean) ** 2).sum(axis=0)
         return ClassSquares(n[None], mean[None], squares[None])
 
     def column(self, j: int) -> ClassSquares:
-        """Feature j alone."""
+        """Statistics of feature j alone."""
         at = slice(j, j + 1)
         return ClassSquares(self.n[:, at], self.mean[:, at], self.squares[:, at])
 
     def beside(self, other: ClassSquares) -> ClassSquares:
-        """The features of both, side by side."""
+        """Statistics of the features of both, side by side."""
         pairs = [(getattr(self, a), getattr(other, a)) for a in ("n", "mean", "squares")]
         return ClassSquares(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
@@ -141,7 +141,7 @@ class ClassLogs:
         return both._merged()
 
     def together(self) -> ClassLogs:
-        """All classes as one."""
+        """Statistics of all classes as one."""
         merged = self._merged()
         return ClassLogs(*(a[None] for a in _arrays(merged)))
 
@@ -161,7 +161,7 @@ def _arrays(logs: ClassLogs) -> tuple[ndarray, ndarray, ndarray]:
 
 
 def ratio(part: ndarray, whole: ndarray) -> ndarray:
-    """part / whole, 0 where both are 0."""
+    """Ratio part / whole, 0 where both are 0."""
     return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)
 
 
@@ -183,7 +183,7 @@ def class_total(y: ndarray, x: ndarray | None, w: ndarray | None, K: int) -> nda
 def indicator(y: ndarray, w: ndarray | None, K: int) -> Any:
     """The (K, n) matrix whose product with X holds the weighted sums of X by class: dense where that is faster."""
     n = len(y)
-    if K > FEW:
+    if K > MAX_CLASSES_FOR_DENSE:
         from scipy.sparse import csr_array
 
         return csr_array((np.ones(n) if w is None else w, y, np.arange(n + 1)), shape=(n, K)).T
@@ -192,7 +192,7 @@ def indicator(y: ndarray, w: ndarray | None, K: int) -> Any:
 
 
 class Family:
-    """How one feature is distributed given the class; the concrete families are small frozen dataclasses.
+    """Distribution of one feature given the class; the concrete families are small frozen dataclasses.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ class Family:
         raise NotImplementedError
 
     def k_params(self, K: int) -> int:
-        """Parameters of all features in K classes; K = 1 is the null model."""
+        """Number of parameters of all features in K classes; K = 1 is the null model."""
         return K * self.p * self.free
 
 
@@ -263,15 +263,15 @@ class Fitted:
     # what every family says
 
     def natural(self) -> tuple[ndarray, ndarray]:
-        """-A (K, p) and eta (K, p, m)."""
+        """Natural parameters: -A (K, p) and eta (K, p, m)."""
         raise NotImplementedError
 
     def statistic(self, values: ndarray) -> ndarray:
-        """T, (n, p, m), NaN where missing."""
+        """Sufficient statistic T of rows, (n, p, m), NaN where missing."""
         raise NotImplementedError
 
     def log_density(self, values: ndarray) -> ndarray:
-        """log f(x) summed over the features observed, (n, K)."""
+        """Log density log f(x) summed over the features observed, (n, K)."""
         raise NotImplementedError
 
     def loglik(self, statistics: Any) -> ndarray:
@@ -279,7 +279,7 @@ class Fitted:
         raise NotImplementedError
 
     def class_covariance(self, chosen: ndarray | None = None) -> ndarray:
-        """cov(-A, eta) of each class, (K, p, 1+m, 1+m); NaN for infinite estimates.
+        """Covariance of (-A, eta) of each class, (K, p, 1+m, 1+m); NaN for infinite estimates.
 
         Of a family of one feature, `chosen` (c,) picks some of eta: then (K, 1, 1+c, 1+c).
         """
@@ -297,7 +297,7 @@ class Fitted:
         raise NotImplementedError
 
     def estimates(self) -> list[Estimates]:
-        """The parameters as people know them, with standard errors."""
+        """Estimates of the usual parameters, with standard errors."""
         raise NotImplementedError
 
     def sample(self, rng: Generator, k: int, size: int) -> ndarray:
@@ -321,7 +321,7 @@ class Fitted:
         return None
 
     def shared_scores(self, values: ndarray) -> ndarray | None:
-        """The same for log f_k(x) - log f_0(x), (n, K-1, p), or None."""
+        """Loadings of log f_k(x) - log f_0(x) on what the classes share, (n, K-1, p), or None."""
         return None
 
     def shared_influence(self, values: ndarray, y: ndarray) -> tuple[ndarray, ndarray] | None:
@@ -338,7 +338,7 @@ class Fitted:
 
 
 def arrow(tau: ndarray, P: ndarray) -> ndarray:
-    """J(tau)'P J(tau), J = [-tau, I]: (..., m) and (..., m, m) to (..., 1+m, 1+m)."""
+    """Product J(tau)'P J(tau), J = [-tau, I]: (..., m) and (..., m, m) to (..., 1+m, 1+m)."""
     cross = -np.einsum("...ij,...j->...i", P, tau)
     V = np.empty((*tau.shape[:-1], tau.shape[-1] + 1, tau.shape[-1] + 1))
     V[..., 0, 0] = -np.einsum("...i,...i->...", cross, tau)
@@ -348,7 +348,7 @@ def arrow(tau: ndarray, P: ndarray) -> ndarray:
 
 
 def _picked(V: ndarray, chosen: ndarray | None) -> ndarray:
-    """-A and the chosen eta."""
+    """Entries of -A and of the chosen eta."""
     if chosen is None:
         return V
     at = np.concatenate([[0], 1 + chosen])
@@ -356,11 +356,11 @@ def _picked(V: ndarray, chosen: ndarray | None) -> ndarray:
 
 
 def not_finite(values: ndarray) -> Violation:
-    """Infinite values, which no family has."""
+    """Violations by infinite values, which no family has."""
     bad = np.isinf(values)
     return Violation(np.flatnonzero(bad if bad.ndim == 1 else bad.any(axis=1)), "infinite values")
 
 
 def nonempty(*violations: Violation) -> list[Violation]:
-    """Those that have rows."""
+    """Violations that have rows."""
     return [v for v in violations if len(v.rows)]

@@ -29,7 +29,7 @@ from glmclf.core.rows.summed import Summed
 
 
 class UnusableFeatures(Exception):
-    """Features without an estimate; `defects` says which, in which class, and why."""
+    """Error of features without an estimate; `defects` names them, their class and the reason."""
 
     def __init__(self, defects: list[Defect]):
         super().__init__(defects)
@@ -58,12 +58,12 @@ class Stacked:
         return np.stack([c[rows] for c in self.columns]).T
 
 
-PARTS = 16  # of a block of gaussian features, each of so many rows as stay in the cache
+CHUNKS_PER_BLOCK = 16  # chunks of a block of gaussian features, each of so many rows as stay in the cache
 
 
 @dataclass(frozen=True)
 class Record(Summed):
-    """What one pass leaves: weight of each class, and each group's statistics."""
+    """Sums of one pass: weight of each class, and each group's statistics."""
 
     counts: ndarray
     statistics: tuple[Statistics, ...]
@@ -82,7 +82,7 @@ def grouped(families: Iterable[Family]) -> tuple[Family, ...]:
 
 
 def packed(groups: Sequence[Family], values: Sequence[Any]) -> list[Any]:
-    """Values a group: as they are, or p single columns together as one `Stacked`."""
+    """Values of each group of features: as they are, or p single columns together as one `Stacked`."""
     rest = iter(values)
     return [_gathered(family, next(rest), rest) for family in groups]
 
@@ -100,7 +100,7 @@ def _gathered(family: Family, first: Any, rest: Iterator[Any]) -> Any:
 
 
 def _neighbours(columns: Sequence[Any]) -> ndarray | None:
-    """The matrix that these are the columns of, where they lie side by side in one array; gathering them is slow."""
+    """Matrix of the columns given, where they lie side by side in one array, as gathering them is slow; else None."""
     first = columns[0]
     if not all(isinstance(c, ndarray) and c.base is not None and c.base is first.base for c in columns):
         return None
@@ -123,7 +123,7 @@ def _rows(groups: Sequence[Family], values: Sequence[Any], n_threads: int | None
 
 
 def _size(groups: Sequence[Family], values: Sequence[Any]) -> int:
-    """Rows that stay in a cache."""
+    """Number of rows of a block that stays in a cache."""
     return chunk(sum(max(family.p, _width(v)) for family, v in zip(groups, values)))
 
 
@@ -150,7 +150,7 @@ def class_statistics(families: Sequence[Family], blocks: Blocks, K: int) -> Reco
     groups = grouped(families)
     blocks = blocks.rechunk(_size(groups, blocks.arrays))
     if all(isinstance(family, Gaussian) for family in groups):  # they look at few rows at a time by themselves
-        blocks = blocks.rechunk(PARTS * blocks.size)
+        blocks = blocks.rechunk(CHUNKS_PER_BLOCK * blocks.size)
     return blocks.sum(partial(_record, groups, K))
 
 
@@ -218,7 +218,7 @@ def _starts(groups: Sequence[Family]) -> list[int]:
 
 @dataclass(frozen=True)
 class NaiveBayesFit:
-    """Estimates of a naive Bayes model, and what follows from them.
+    """Estimates of a naive Bayes model, with its discriminant, likelihood and covariances.
 
     Attributes
     ----------
@@ -248,7 +248,7 @@ class NaiveBayesFit:
 
     @property
     def K(self) -> int:
-        """Classes."""
+        """Number of classes."""
         return len(self.counts)
 
     @property
@@ -263,7 +263,7 @@ class NaiveBayesFit:
 
     @property
     def p(self) -> int:
-        """Features."""
+        """Number of features."""
         return sum(f.p for f in self.families)
 
     @property
@@ -280,31 +280,32 @@ class NaiveBayesFit:
 
     @property
     def M(self) -> int:
-        """Coefficients an equation, the intercept included."""
+        """Number of coefficients in an equation, the intercept included."""
         return self.columns[-1].stop
 
     def _spans(self) -> Iterator[tuple[Fitted, slice]]:
-        """Each group with all its columns."""
+        """Each group of features with all its columns of the discriminant."""
         for start, fitted in zip(_starts(self.families), self.features):
             first, last = self.columns[start], self.columns[start + fitted.family.p - 1]
             yield fitted, slice(first.start, last.stop)
 
     def packed(self, values: Sequence[Any]) -> list[Any]:
-        """Values as the groups take them."""
+        """Values of features as their groups take them."""
         return packed(self.families, values)
 
     # densities and predictions
 
     def log_joint(self, values: Sequence[Any]) -> ndarray:
-        """log pi_k + sum_j log f_jk(x_j) over the features observed, (n, K); a row may be -inf throughout."""
+        """Joint log density log pi_k + sum_j log f_jk(x_j) over the features observed, (n, K); a row
+        may be -inf throughout."""
         return self._by_rows(self.log_joint_of_block, values, (self.K,))
 
     def log_joint_of_block(self, values: Sequence[ndarray]) -> ndarray:
-        """The same of a few rows, whose values are packed."""
+        """Joint log density of a few rows, whose values are packed."""
         return sum((f.log_density(v) for f, v in zip(self.features, values)), self.log_priors)
 
     def _by_rows(self, f: Callable[[Sequence[ndarray]], ndarray], values: Sequence[Any], shape: tuple) -> ndarray:
-        """f of every block of rows, (n, *shape)."""
+        """Values of f for every block of rows, (n, *shape)."""
         values = self.packed(values)
         out = np.moveaxis(np.empty((*shape, values[0].shape[0])), -1, 0)  # by column
 
@@ -352,7 +353,7 @@ class NaiveBayesFit:
         return V
 
     def sample(self, rng: Generator, y: ndarray, totals: dict[int, ndarray] | None = None) -> list[ndarray]:
-        """A row for every class code in `y`: one array a feature.
+        """Draw a row for every class code in `y`: one array a feature.
 
         Parameters
         ----------
@@ -400,7 +401,7 @@ class NaiveBayesFit:
     # the implied logit
 
     def intercept_parts(self) -> ndarray:
-        """What each feature adds to the intercepts, -A_jk + A_j0, (K-1, p); the prior's part comes on top."""
+        """Parts of the intercepts by feature, -A_jk + A_j0, (K-1, p); the prior's part comes on top."""
         return np.concatenate([f.contrasts()[0] for f in self.features], axis=1)
 
     def coefficients(self) -> ndarray:
@@ -462,7 +463,7 @@ class NaiveBayesFit:
 
     @property
     def llf_priors(self) -> float:
-        """sum_k n_k log pi_k."""
+        """Log-likelihood of the class counts, sum_k n_k log pi_k."""
         used = self.counts > 0
         return float(self.counts[used] @ self.log_priors[used])
 
@@ -473,7 +474,7 @@ class NaiveBayesFit:
 
     @property
     def llnull(self) -> float:
-        """The same where no feature depends on the class."""
+        """Joint log-likelihood where no feature depends on the class."""
         return self.llf_priors + float(_null(self.families, self.statistics, self.smoothing).sum())
 
     def likelihood_ratios(self) -> tuple[ndarray, ndarray]:
@@ -487,17 +488,17 @@ class NaiveBayesFit:
 
     @property
     def k_params(self) -> int:
-        """Free parameters."""
+        """Number of free parameters."""
         return (self.K - 1) * self.priors_free + sum(f.k_params(self.K) for f in self.families)
 
     @property
     def k_params_null(self) -> int:
-        """Free parameters where no feature depends on the class."""
+        """Number of free parameters where no feature depends on the class."""
         return (self.K - 1) * self.priors_free + sum(f.k_params(1) for f in self.families)
 
     @property
     def effective_params(self) -> float:
-        """Free parameters, those of a smoothed table counted as (L-1) n/(n + a L)."""
+        """Number of free parameters, those of a smoothed table counted as (L-1) n/(n + a L)."""
         parts = [f.family.k_params(self.K) if _fixed(f.family) else f.effective().sum() for f in self.features]
         return (self.K - 1) * self.priors_free + float(sum(parts))
 
@@ -540,7 +541,7 @@ def _pairs(value: ndarray, se: ndarray) -> Iterator[tuple[float, float]]:
 
 
 def _fixed(family: Family) -> bool:
-    """Whether smoothing leaves the family alone."""
+    """Whether smoothing does not change a family's estimates."""
     return family.name not in ("bernoulli", "categorical", "multinomial")
 
 
@@ -565,7 +566,7 @@ def _place(own: ndarray, fitted: Fitted, span: slice, used: ndarray) -> None:
 
 
 def _spread(loadings: ndarray, span: slice, M: int) -> ndarray:
-    """(K-1, p, 1+m) loadings as (K-1, p, M): entry 0, and each feature's own columns."""
+    """Loadings (K-1, p, 1+m) as an array (K-1, p, M): entry 0, and each feature's own columns."""
     p, m = loadings.shape[1], loadings.shape[2] - 1
     out = np.zeros((len(loadings), p, M))
     out[..., 0] = loadings[..., 0]

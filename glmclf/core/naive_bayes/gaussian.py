@@ -27,11 +27,11 @@ from glmclf.core.naive_bayes.family import (
     ratio,
 )
 
-CLOSE = 30.0  # class means within so many sd of the grand mean leave 12 digits to a density expanded about it
-FAR = 4.0  # squared sd of a class between its mean and the centre of a block, from which squares are summed again
-CACHED = 1e5  # numbers
-FIRST = 64  # rows whose mean is the centre of a block
-WIDE = 32  # features from which a loop over those of a row is long
+MAX_EXPANSION_DISTANCE = 30.0  # sd of class means from the grand mean to which an expanded density keeps 12 digits
+MAX_CENTRE_DISTANCE2 = 4.0  # squared sd of class means from a block's centre beyond which squares are summed again
+CHUNK_NUMBERS = 1e5  # numbers of a chunk of rows, which stays in the cache
+CENTRE_ROWS = 64  # rows whose mean is the centre of a block
+LONG_ROW_FEATURES = 32  # features from which a loop over those of a row is long
 
 
 @dataclass(frozen=True)
@@ -87,17 +87,18 @@ def _matrix(values: ndarray) -> ndarray:
 
 
 def _squares(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSquares:
-    """One block: sums about one centre, or where classes lie far from it about their means; corrected for the rest.
+    """Moments of one block by class: sums about one centre, or where classes lie far from it about their means;
+    corrected for the rest.
 
     A sum of squares about a point that is c standard deviations off costs log2(1 + c^2) bits.
     """
     if not len(X):
         return _squares_of_observed(X, y, w, K)
-    centre = X[:FIRST].mean(axis=0, dtype=float)
+    centre = X[:CENTRE_ROWS].mean(axis=0, dtype=float)
     found = _about(np.broadcast_to(centre, (K, len(centre))), X, y, w)
     if found is None:
         return _squares_with_gaps(X, y, w, K)
-    if (found.n * (found.mean - centre) ** 2 <= FAR * found.squares).all():
+    if (found.n * (found.mean - centre) ** 2 <= MAX_CENTRE_DISTANCE2 * found.squares).all():
         return found
     again = _about(found.mean, X, y, w)
     return found if again is None else again
@@ -124,17 +125,17 @@ def _about(points: ndarray, X: ndarray, y: ndarray, w: ndarray | None) -> ClassS
 
 
 def chunk(p: int) -> int:
-    """Rows of p numbers that stay in the cache."""
-    return int(np.clip(2 ** np.round(np.log2(CACHED / max(p, 1))), 128, 16_384))
+    """Number of rows of p numbers that stay in the cache."""
+    return int(np.clip(2 ** np.round(np.log2(CHUNK_NUMBERS / max(p, 1))), 128, 16_384))
 
 
 def _deviations(X: ndarray, points: ndarray) -> ndarray:
-    """X' less points (p, 1) or (p, n); short rows are put side by side, so that loops over them are long."""
-    return np.subtract(X.T, points, order="C" if X.shape[1] < WIDE else "K")
+    """Deviations X' less points (p, 1) or (p, n); short rows are put side by side, so that loops over them are long."""
+    return np.subtract(X.T, points, order="C" if X.shape[1] < LONG_ROW_FEATURES else "K")
 
 
 def _squares_with_gaps(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSquares:
-    """The same where values are missing, perhaps in few of the rows."""
+    """Moments of one block by class where values are missing, perhaps in few of the rows."""
     size = chunk(X.shape[1])
     if len(X) <= size:
         return _squares_of_observed(X, y, w, K)
@@ -143,7 +144,7 @@ def _squares_with_gaps(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> Cla
 
 
 def _squares_of_observed(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSquares:
-    """The same of so few rows that they are looked at together."""
+    """Moments by class of so few rows, some values missing, that all are taken at once."""
     C = indicator(y, w, K)
     values = np.array(X.T, dtype=float, order="C")
     seen = ~np.isnan(values)
@@ -174,9 +175,10 @@ class FittedGaussian(Fitted):
 
     @cached_property
     def _expansion(self) -> tuple[ndarray, ndarray, ndarray] | None:
-        """log f about the centre: constant (K,), linear and quadratic (p, K), or None where that would cancel."""
+        """Expansion of log f about the centre: constant (K,), linear and quadratic (p, K), or None where
+        that would cancel."""
         delta = self.mean - self.centre
-        if not (np.abs(delta) <= CLOSE * self._sd).all():
+        if not (np.abs(delta) <= MAX_EXPANSION_DISTANCE * self._sd).all():
             return None
         linear = delta / self.variance
         return (self._logs - 0.5 * delta * linear).sum(axis=1), linear.T.copy(), (-0.5 / self.variance).T.copy()
@@ -198,7 +200,7 @@ class FittedGaussian(Fitted):
         return out
 
     def _by_class(self, X: ndarray) -> ndarray:
-        """log f without expansion, skipping missing values."""
+        """Log density log f without expansion, skipping missing values."""
         out = np.empty((len(X), self.K))
         seen = ~np.isnan(X)
         complete = bool(seen.all())
@@ -220,7 +222,7 @@ class FittedGaussian(Fitted):
         return -0.5 * (np.log(self.variance) + self.mean**2 / self.variance), eta
 
     def loglik(self, statistics: ClassSquares) -> ndarray:
-        """At any moments, not only at those of the fit."""
+        """Log-likelihood at any moments, not only at those of the fit."""
         distance = statistics.squares + statistics.n * (statistics.mean - self.mean) ** 2
         return statistics.n * self._logs - 0.5 * distance / self.variance
 
@@ -285,12 +287,12 @@ class FittedPooledGaussian(FittedGaussian):
         return -0.5 * (self.mean[1:] + self.mean[0]) * slopes, slopes[..., None]
 
     def _class_covariance(self) -> ndarray:
-        """Of the mean alone: J(m)'J(m) / (sigma^2 n_k)."""
+        """Covariance of (-A, eta) by the mean alone: J(m)'J(m) / (sigma^2 n_k)."""
         J = np.stack([-self.mean, np.ones_like(self.mean)], axis=-1)
         return np.einsum("...i,...j->...ij", J, J) / (self.variance * self.n)[..., None, None]
 
     def _directions(self) -> ndarray:
-        """J(h_k)'beta_k, h_k the midpoint of class k and class 0: minus the derivative in log sigma^2."""
+        """Directions J(h_k)'beta_k, h_k the midpoint of class k and class 0: minus the derivative in log sigma^2."""
         parts, slopes = self.contrasts()
         return np.concatenate([parts[..., None], slopes], axis=-1)
 

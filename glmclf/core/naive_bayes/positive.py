@@ -57,7 +57,7 @@ class Poisson(Family):
 
 @dataclass(frozen=True)
 class _Scalar(Fitted):
-    """A family of one number with one parameter: the mean (K,), from which T = x has its tau."""
+    """Estimates of a family of one number and one parameter, the mean (K,)."""
 
     mean: ndarray
 
@@ -69,7 +69,7 @@ class _Scalar(Fitted):
         raise NotImplementedError
 
     def _x(self, values: ndarray) -> tuple[ndarray, ndarray]:
-        """Values (n, 1) with the first class's mean in place of missing ones, and which are missing."""
+        """Values (n, 1) with the first class's mean in place of missing ones, and a mask of the missing ones."""
         x = np.asarray(values, dtype=float)
         missing = np.isnan(x)
         return np.where(missing, self.mean[0], x)[:, None], missing
@@ -94,7 +94,7 @@ class _Scalar(Fitted):
 
 @dataclass(frozen=True)
 class FittedPoisson(_Scalar):
-    """Rates (K,)."""
+    """Estimated Poisson rates (K,)."""
 
     def _variance(self) -> ndarray:
         return np.where(self.mean > 0, self.mean, np.nan)
@@ -116,7 +116,7 @@ class FittedPoisson(_Scalar):
         return psi
 
     def log_density(self, values: ndarray) -> ndarray:
-        """Loader's form: rounding is that of the distance of x from the rate, not of log x!."""
+        """Log density in Loader's form: its rounding is that of the distance of x from the rate, not of log x!."""
         x, missing = self._x(values)
         with np.errstate(divide="ignore", invalid="ignore"):
             positive = gammas.stirling(x) - np.log(x) + x * gammas.log_excess(self.mean, x)
@@ -167,7 +167,7 @@ class Exponential(Family):
 
 @dataclass(frozen=True)
 class FittedExponential(_Scalar):
-    """Means (K,), the inverses of the rates."""
+    """Estimated means (K,) of durations, the inverses of the rates."""
 
     def _variance(self) -> ndarray:
         return self.mean**2
@@ -232,14 +232,14 @@ class Gamma(Family):
 
 @dataclass(frozen=True)
 class FittedGamma(Fitted):
-    """Means and shapes (K,)."""
+    """Estimated means and shapes (K,) of gamma features."""
 
     mean: ndarray
     shape: ndarray
 
     @property
     def rate(self) -> ndarray:
-        """b = a / mean, (K,)."""
+        """Rates b = a / mean, (K,)."""
         return self.shape / self.mean
 
     @cached_property
@@ -248,7 +248,7 @@ class FittedGamma(Fitted):
 
     @cached_property
     def _log_mean(self) -> ndarray:
-        """E log x = psi(a) - log b."""
+        """Expectation of log x, psi(a) - log b."""
         return np.log(self.mean) - gammas.digamma_gap(self.shape)
 
     def _x(self, values: ndarray) -> tuple[ndarray, ndarray]:
@@ -271,7 +271,7 @@ class FittedGamma(Fitted):
         return (a * np.log(b) - gammaln(a))[:, None], np.stack([a, -b], axis=-1)[:, None]
 
     def loglik(self, statistics: ClassLogs) -> ndarray:
-        """n times the mean of log f; mean log x = log(mean x) - excess/n."""
+        """Log-likelihood, n times the mean of log f, with mean log x = log(mean x) - excess/n."""
         s = ratio(statistics.excess, statistics.n)
         mean_log = np.log(statistics.mean) - s
         # mean of log(x/mu) - (x/mu - 1)
@@ -279,7 +279,7 @@ class FittedGamma(Fitted):
         return (statistics.n * (gammas.stirling(self.shape) - mean_log + self.shape * distance))[:, None]
 
     def _information(self) -> ndarray:
-        """V_T^-1, (K, 2, 2)."""
+        """Inverse V_T^-1 of the covariance of T, (K, 2, 2)."""
         a, b = self.shape, self.rate
         P = np.empty((self.K, 2, 2))
         P[:, 0, 0], P[:, 1, 1] = a, b * b * (1 + self._gap) / a
@@ -294,7 +294,7 @@ class FittedGamma(Fitted):
         return (V / self.n[..., None])[:, None]
 
     def _deviations(self, x: ndarray, k: Any) -> tuple[ndarray, ndarray]:
-        """u = x/mean - 1, and log x - E log x - u."""
+        """Deviations u = x/mean - 1, and log x - E log x - u."""
         mean, shape = self.mean[k], self.shape[k]
         return (x - mean) / mean, gammas.log_excess(x, mean) + gammas.digamma_gap(shape)
 

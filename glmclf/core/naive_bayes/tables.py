@@ -46,7 +46,7 @@ class Categorical(Family):
         return self.levels - 1
 
     def codes(self, values: ndarray) -> ndarray:
-        """The values as codes of the table."""
+        """Codes of the values in the table."""
         return values
 
     def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSums:
@@ -70,7 +70,7 @@ class Categorical(Family):
         return nonempty(Violation(np.flatnonzero(bad), f"codes outside 0..{self.levels - 1}"))
 
     def draws(self, codes: ndarray) -> ndarray:
-        """Sampled codes as values."""
+        """Values for sampled codes."""
         return codes
 
 
@@ -103,12 +103,12 @@ class FittedTable(Fitted):
 
     @cached_property
     def theta(self) -> ndarray:
-        """Probabilities, (K, L)."""
+        """Probabilities of the cells, (K, L)."""
         return self.cells / self.n
 
     @cached_property
     def _log(self) -> ndarray:
-        """log theta, -inf in a zero cell."""
+        """Log probabilities log theta, -inf in a zero cell."""
         with np.errstate(divide="ignore"):
             return np.log(self.theta)
 
@@ -131,7 +131,7 @@ class FittedTable(Fitted):
 
     @cached_property
     def _inverse(self) -> ndarray:
-        """1 / cells, NaN for a zero cell."""
+        """Inverse 1 / cells, NaN for a zero cell."""
         return np.divide(1.0, self.cells, out=np.full(self.cells.shape, np.nan), where=self.cells > 0)
 
     def class_covariance(self, chosen: ndarray | None = None) -> ndarray:
@@ -169,7 +169,7 @@ class FittedTable(Fitted):
         return psi
 
     def indicators(self, values: ndarray) -> ndarray:
-        """[x = l] of every level, (n, L); 0 where missing."""
+        """Indicators [x = l] of every level, (n, L); 0 where missing."""
         return self._last(np.eye(self.family.levels), self.family.codes(values))
 
     def level_influence(self, values: ndarray, y: ndarray) -> ndarray:
@@ -242,7 +242,7 @@ class Multinomial(Family):
 
 
 def _arrangements(X: ndarray) -> ndarray:
-    """log(m! / prod x!) of each row."""
+    """Log of the multinomial coefficient, log(m! / prod x!), of each row."""
     return gammaln(X.sum(axis=1) + 1) - gammaln(X + 1).sum(axis=1)
 
 
@@ -255,11 +255,11 @@ class FittedMultinomial(Fitted):
 
     @cached_property
     def theta(self) -> ndarray:
-        """Probabilities, (K, L)."""
+        """Probabilities of the cells, (K, L)."""
         return self.cells / self.n
 
     def _counts(self, values: ndarray) -> tuple[ndarray, ndarray]:
-        """Counts with 0 in missing rows, and which rows are observed."""
+        """Counts with 0 in missing rows, and a mask of the rows observed."""
         X = np.asarray(values, dtype=float)
         seen = ~np.isnan(X).any(axis=1)
         return (X if seen.all() else np.where(seen[:, None], X, 0.0)), seen
@@ -285,7 +285,7 @@ class FittedMultinomial(Fitted):
 
     @cached_property
     def _inverse(self) -> ndarray:
-        """1 / cells, NaN for a zero cell."""
+        """Inverse 1 / cells, NaN for a zero cell."""
         return np.divide(1.0, self.cells, out=np.full(self.cells.shape, np.nan), where=self.cells > 0)
 
     def class_covariance(self, chosen: ndarray | None = None) -> ndarray:
@@ -331,7 +331,7 @@ class FittedMultinomial(Fitted):
         return [Estimates("p", l, self.theta[:, [l]], se[:, [l]]) for l in range(self.family.levels)]
 
     def sample(self, rng: Generator, k: int, size: int, totals: ndarray | None = None) -> ndarray:
-        """Counts with the row totals given, which the model does not describe."""
+        """Draw counts given the row totals, which the model does not describe."""
         if totals is None:
             raise ValueError("a multinomial block is conditional on its totals: give totals=")
         return rng.multinomial(np.asarray(totals), self.theta[k], size=size).astype(float)

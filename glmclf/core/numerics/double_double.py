@@ -14,19 +14,19 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
-SPLIT = 134217729.0  # 2^27 + 1: cuts a double into two halves whose products are exact
-AT_ONCE = 4096  # numbers of an operation: beyond the cost of a call, within the cache
+SPLITTER = 134217729.0  # 2^27 + 1: cuts a double into two halves whose products are exact (Dekker's splitting)
+NUMBERS_AT_A_TIME = 4096  # numbers of an operation: beyond the cost of a call, within the cache
 
 
 def two_sum(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
-    """a + b as the rounded sum and its error."""
+    """Sum a + b as the rounded sum and its error."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def two_product(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
-    """a b as the rounded product and its error; exact unless a part over- or underflows."""
+    """Product a b as the rounded product and its error; exact unless a part over- or underflows."""
     p = a * b
     ah, al = _halves(a)
     bh, bl = _halves(b)
@@ -34,13 +34,13 @@ def two_product(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def _halves(a: ndarray) -> tuple[ndarray, ndarray]:
-    t = SPLIT * a
+    t = SPLITTER * a
     high = t - (t - a)
     return high, a - high
 
 
 def product(A: ndarray, B: ndarray) -> ndarray:
-    """A B as if in twice the precision of a double, (n, m).
+    """Matrix product A B as if in twice the precision of a double, (n, m).
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def product(A: ndarray, B: ndarray) -> ndarray:
     n = len(A)
     out = np.empty((n, B.shape[1]), order="F")
     columns = np.ascontiguousarray(A.T)
-    width = max(1, AT_ONCE // max(n, 1))
+    width = max(1, NUMBERS_AT_A_TIME // max(n, 1))
     for start in range(0, B.shape[1], width):
         b = B[:, start : start + width, None]
         used = np.flatnonzero(b.any(axis=(1, 2)))  # half of a triangular matrix

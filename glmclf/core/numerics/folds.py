@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
-SINGLY = 10_000_000  # observations of a class up to which each is dealt by itself
+MAX_DEALT_ONE_BY_ONE = 10_000_000  # observations of a class up to which each is dealt by itself
 
 
 def deal(counts: ndarray, folds: int, seed) -> ndarray:
@@ -26,7 +26,8 @@ def deal(counts: ndarray, folds: int, seed) -> ndarray:
 
     Notes
     -----
-    Up to `SINGLY` observations of a class a row of several and the same ones as rows behind each other are dealt alike.
+    Up to `MAX_DEALT_ONE_BY_ONE` observations of a class, a row of several and as many rows behind each other are dealt
+    alike.
 
     Examples
     --------
@@ -45,12 +46,12 @@ def deal(counts: ndarray, folds: int, seed) -> ndarray:
         sizes = np.full(folds, total // folds)
         sizes[(first + np.arange(total % folds)) % folds] += 1
         first = (first + total) % folds
-        out[:, :, j] = (_one_by_one if total <= SINGLY else _by_numbers)(column, sizes, generator)
+        out[:, :, j] = (_one_by_one if total <= MAX_DEALT_ONE_BY_ONE else _by_numbers)(column, sizes, generator)
     return out
 
 
 def _one_by_one(column: ndarray, sizes: ndarray, generator: np.random.Generator) -> ndarray:
-    """Observations in the order of their rows, each with a place in a shuffled row of folds."""
+    """Observations dealt to folds one by one, in the order of their rows, by a shuffled row of folds."""
     fold = np.repeat(np.arange(len(sizes)), sizes)
     generator.shuffle(fold)
     rows = np.repeat(np.arange(len(column)), column)
@@ -58,7 +59,7 @@ def _one_by_one(column: ndarray, sizes: ndarray, generator: np.random.Generator)
 
 
 def _by_numbers(column: ndarray, sizes: ndarray, generator: np.random.Generator) -> ndarray:
-    """The same law by how many observations of each row a fold gets."""
+    """Observations dealt to folds by the number of each row's that a fold gets, with the same law."""
     out, left = np.empty((len(sizes), len(column)), dtype=np.int64), column
     for g, size in enumerate(sizes[:-1]):
         out[g] = generator.multivariate_hypergeometric(left, int(size), method="marginals")

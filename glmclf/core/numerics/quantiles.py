@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
-SUM_ROUNDING = 1e-13  # share by which a sum of weights may round to more than it is
+ROUNDED_SHARE_OF_SUM = 1e-13  # share of a sum of weights that is rounding
 
 
 def at_ranks(values: ndarray, counts: ndarray, ranks: ndarray) -> ndarray:
@@ -25,7 +25,7 @@ def at_ranks(values: ndarray, counts: ndarray, ranks: ndarray) -> ndarray:
     >>> at_ranks(np.array([1.0, 5.0]), np.array([3.0, 4.0]), np.array([0.0, 2.0, 2.5]))
     array([1., 1., 3.])
     """
-    counts, last = counts * (1 - SUM_ROUNDING), len(values) - 1
+    counts, last = counts * (1 - ROUNDED_SHARE_OF_SUM), len(values) - 1
     # the i-th value, i from 0, is the first whose cumulative count exceeds i
     places = (np.searchsorted(counts, i, side="right") for i in (np.floor(ranks), np.ceil(ranks)))
     low, high = (values[np.minimum(place, last)] for place in places)

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def generator(seed: Any) -> np.random.Generator:
-    """A generator from a seed of any kind; ValueError for what makes no random numbers."""
+    """Random generator from a seed of any kind; ValueError for anything else."""
     try:
         if isinstance(seed, (bool, np.bool_)):
             raise TypeError

@@ -6,8 +6,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import gammaln
 
-NEAR = 0.25  # |x/m - 1| below which a series replaces the difference of logs
-FAR = 16  # from here the asymptotic series end below a rounding
+LOG_SERIES_RADIUS = 0.25  # |x/m - 1| below which a series replaces the difference of logs
+ASYMPTOTIC_FROM = 16  # argument from which the asymptotic series end below a rounding
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
@@ -23,7 +23,7 @@ def _series(coefficients: tuple[float, ...], x: ndarray) -> ndarray:
 
 
 def log_excess(x: ndarray, m: ndarray) -> ndarray:
-    """log(x/m) - (x/m - 1), never positive; -inf at x = 0.
+    """Excess log(x/m) - (x/m - 1), never positive; -inf at x = 0.
 
     Parameters
     ----------
@@ -38,45 +38,45 @@ def log_excess(x: ndarray, m: ndarray) -> ndarray:
         u = np.asarray((x - m) / m, dtype=float)
         r = u / (2 + u)
         near = r * (2 * r * r * _series(tuple(1 / (2 * j + 3) for j in range(10)), r * r) - u)
-        return np.where(np.abs(u) < NEAR, near, np.log(x) - np.log(m) - u)
+        return np.where(np.abs(u) < LOG_SERIES_RADIUS, near, np.log(x) - np.log(m) - u)
 
 
 def stirling(a: ndarray) -> ndarray:
-    """a log a - a - log Gamma(a), about log(a / 2 pi) / 2; a > 0."""
+    """Stirling's approximation less log Gamma, a log a - a - log Gamma(a), about log(a / 2 pi) / 2; a > 0."""
     a = np.asarray(a, dtype=float)
     with np.errstate(all="ignore"):
         far = 0.5 * np.log(a / (2 * np.pi)) - _series(_STIRLING, a**-2.0) / a
-        return np.where(a < FAR, a * np.log(a) - a - gammaln(a), far)
+        return np.where(a < ASYMPTOTIC_FROM, a * np.log(a) - a - gammaln(a), far)
 
 
 def digamma_gap(a: ndarray) -> ndarray:
-    """log a - psi(a) > 0, about 1/(2a); a > 0.
+    """Gap log a - psi(a) > 0 of the digamma function, about 1/(2a); a > 0.
 
-    Below `FAR` by psi(a) = psi(a+j) - sum_i 1/(a+i): every term of the difference is positive.
+    Below `ASYMPTOTIC_FROM` by psi(a) = psi(a+j) - sum_i 1/(a+i): every term of the difference is positive.
     """
     a, shifted = _shifted(a)
     gap = 1 / (2 * shifted) + _series(_DIGAMMA, shifted**-2.0) / shifted**2
-    steps = a[..., None] + np.arange(FAR)
+    steps = a[..., None] + np.arange(ASYMPTOTIC_FROM)
     below = -log_excess(steps + 1, steps).sum(axis=-1)
-    return np.where(a < FAR, gap + below, gap)
+    return np.where(a < ASYMPTOTIC_FROM, gap + below, gap)
 
 
 def trigamma_gap(a: ndarray) -> ndarray:
-    """a psi'(a) - 1 > 0, about 1/(2a); a > 0."""
+    """Gap a psi'(a) - 1 > 0 of the trigamma function, about 1/(2a); a > 0."""
     a, shifted = _shifted(a)
     gap = 1 / (2 * shifted**2) + _series(_TRIGAMMA, shifted**-2.0) / shifted**3
-    steps = a[..., None] + np.arange(FAR)
+    steps = a[..., None] + np.arange(ASYMPTOTIC_FROM)
     below = (1 / (steps * steps * (steps + 1))).sum(axis=-1)
-    return a * np.where(a < FAR, gap + below, gap)
+    return a * np.where(a < ASYMPTOTIC_FROM, gap + below, gap)
 
 
 def _shifted(a: ndarray) -> tuple[ndarray, ndarray]:
     a = np.asarray(a, dtype=float)
-    return a, np.where(a < FAR, a + FAR, a)
+    return a, np.where(a < ASYMPTOTIC_FROM, a + ASYMPTOTIC_FROM, a)
 
 
 def gamma_shape(s: ndarray) -> ndarray:
-    """The a that solves log a - psi(a) = s, for s > 0: the maximum likelihood shape of a gamma sample.
+    """Shape a of a gamma sample by maximum likelihood: the solution of log a - psi(a) = s, for s > 0.
 
     Parameters
     ----------

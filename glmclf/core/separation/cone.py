@@ -16,26 +16,27 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from glmclf.core.separation.rows import WIDEST, ScaledRows, directions
+from glmclf.core.separation.rows import MAX_TIE_SHARE, ScaledRows, directions
 from glmclf.errors import EstimationError
 
-TOLERANCE = 1e-7  # HiGHS' feasibility tolerance
-SURE = 1e2 * TOLERANCE  # an answer of a program that is none of its tolerance
-MAGNIFIED = 1e6  # an objective, beside HiGHS' tolerance of 1e-7
-DIGITS = 13  # by which directions are told apart
-GAIN = 1e-10  # share of a row's length that is no rounding
-AGAIN = 40  # rows that a round adds where many questions are asked of one cone
-MANY = 500  # rows with which a linear program begins, and that a round adds
-FEW = 6  # dimensions of a polytope whose corners are quickly found
-NULL = 1e-10  # singular values below this share of the largest belong to the null space
-ZERO = 1e-11  # share of its terms below which a sum of them is rounding
-ROUND = 1e-3  # a cone that holds a ball of this share of its length is told apart by programs as it is
-CENTRED = 50  # steps to its centre
-NEARLY = 0.99  # of the way to a facet
-RIDGE = 1e-13  # share of a metric's diagonal
-AT_ONCE = 2**23  # numbers of a product with all facets
-SPREAD, REFINED, ASKED = 4, 6, 6  # rounds
-REACH = 1e6  # of a correction, in units of what is violated
+HIGHS_TOL = 1e-7  # feasibility tolerance of HiGHS
+SURE_GAIN = 1e2 * HIGHS_TOL  # gain in a program's answer above which the program's tolerance cannot have made it
+OBJECTIVE_SCALE = 1e6  # factor of an objective, which is large beside HiGHS' tolerance
+DIRECTION_DECIMALS = 13  # decimals to which directions are compared
+MIN_GAIN_SHARE = 1e-10  # share of a row's length above which a gain is no rounding
+MAX_ROWS_PER_QUESTION = 40  # rows that a round adds where many questions are asked of one cone
+MAX_ROWS_PER_ROUND = 500  # rows with which a linear program begins, and that a round adds
+MAX_POLYTOPE_DIMENSIONS = 6  # dimensions of a polytope whose corners are quickly found
+NULL_SINGULAR_SHARE = 1e-10  # share of the largest singular value below which one belongs to the null space
+ROUNDED_SHARE_OF_TERMS = 1e-11  # share of its terms below which a sum of them is rounding
+MIN_BALL_SHARE = 1e-3  # least distance of a point to the facets, over its length, at which a cone needs no rounding
+MAX_CENTRING_STEPS = 50  # Newton steps to the centre of a cone
+FACET_STEP_SHARE = 0.99  # share of the way to a facet that a member of the cone is moved
+METRIC_RIDGE = 1e-13  # share of a metric's diagonal that is added to it
+MAX_PRODUCT_NUMBERS = 2**23  # numbers of a product with all facets that are formed at once
+MAX_SPREADING_ROUNDS, MAX_REFINEMENTS = 4, 6  # changes of coordinates, programs solved again for a correction
+EXTRA_PROGRAM_ROUNDS = 6  # programs that are solved at most, beside one for each dimension of the cone
+MAX_CORRECTION_SCALE = 1e6  # largest scale of a correction, in units of the violated rows
 EPS = np.finfo(float).eps
 
 
@@ -48,10 +49,10 @@ class Constraints(Protocol):
     size: int
 
     def times(self, D: ndarray) -> ndarray:
-        """All rows times D (p, r), those of A and E together: (m, r)."""
+        """Products of all rows, those of A and of E together, with D (p, r): (m, r)."""
 
     def rows(self, which: ndarray) -> ndarray:
-        """Some rows, (., p)."""
+        """Some rows of A and E, (., p)."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,9 @@ class RecessionCone:
     basis: ndarray
     facets: ndarray
     decided: ndarray
-    noise: float = ZERO
+    noise: float = ROUNDED_SHARE_OF_TERMS
     M: Any = None
-    tie: float = ZERO
+    tie: float = ROUNDED_SHARE_OF_TERMS
 
     @property
     def direction(self) -> ndarray:
@@ -89,11 +90,12 @@ class RecessionCone:
 
     @property
     def rounding(self) -> float:
-        """What x'd is 0 below for a row of the fit, as a share of the lengths of x and d in the coordinates of rows."""
-        return float(np.clip(max(self.noise, self.tie), ZERO, WIDEST))
+        """Share of the lengths of x and d, in the coordinates of rows, below which x'd is 0 for a row of the fit."""
+        return float(np.clip(max(self.noise, self.tie), ROUNDED_SHARE_OF_TERMS, MAX_TIE_SHARE))
 
     def lengths(self, D: ndarray) -> tuple[ndarray, ndarray]:
-        """T with which the length of a row x is that of x'T, and the lengths (q, ...) of directions D (k, q, ...)."""
+        """Matrix T for which the length of a row x is that of x'T, and the lengths (q, ...) of
+        directions D (k, q, ...)."""
         return lengths(self.M, D)
 
     @property
@@ -103,11 +105,11 @@ class RecessionCone:
 
     @cached_property
     def signs(self) -> ndarray:
-        """Of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
+        """Sign of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
         return self.sign_of(np.eye(len(self.basis)))
 
     def mapped(self, A: ndarray) -> RecessionCone:
-        """The cone of A theta."""
+        """The recession cone of the parameters A theta, a linear map of those of this cone."""
         moved = A @ self.basis
         moved[np.abs(moved) <= 1e-9 * (np.abs(A) @ np.abs(self.basis))] = 0.0  # parameters of one regressor
         return replace(self, basis=moved)
@@ -125,7 +127,7 @@ class RecessionCone:
         rounding = 16 * EPS * size.max(axis=1, initial=0.0) / np.where(largest > 0, largest, 1.0)
         noise = np.maximum(self.noise, rounding)  # differences of large numbers, from far origins
         T = largest_one(T)
-        _, first, of = np.unique(np.round(T, DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True)
+        _, first, of = np.unique(np.round(T, DIRECTION_DECIMALS) + 0.0, axis=0, return_index=True, return_inverse=True)
         T, noise = T[first], noise[first]
         known = self._known(T, noise)
         found = np.array([self._sign(t, float(e), k) for t, e, k in zip(T, noise, known)])
@@ -134,7 +136,8 @@ class RecessionCone:
         return out
 
     def first_signs(self, count: int) -> ndarray:
-        """As `signs`, but of those that are not 0 the first `count` alone are asked for; NaN for the later ones."""
+        """Signs of parameters over the cone, of those that are not 0 the first `count` alone; NaN
+        for the later ones."""
         out = np.where(self.basis.any(axis=1), np.nan, 0.0)
         asked = np.flatnonzero(out)
         for start in range(0, len(asked), count):
@@ -145,7 +148,7 @@ class RecessionCone:
         return out
 
     def _sign(self, t: ndarray, noise: float, known: ndarray) -> float:
-        """Sign of t'x over the cone of `facets`, t known but for `noise`, of which `_known` said so much."""
+        """Sign of t'x over the cone of `facets`, t known but for `noise`; `known` is what `_known` found of t."""
         if not t.any():
             return 0.0
         if len(t) == 1:
@@ -168,18 +171,18 @@ class RecessionCone:
 
         The program has the facets that mattered before; those that its answer violates are added.
         """
-        if any(ray @ t > max(SURE, noise) for ray in self._rays):
+        if any(ray @ t > max(SURE_GAIN, noise) for ray in self._rays):
             return True
         while True:
-            x = _plain_program(MAGNIFIED * t, self._active[0])
+            x = _plain_program(OBJECTIVE_SCALE * t, self._active[0])
             if x is None or t @ x <= noise:
                 return False
-            worst = _violated(self.facets, x, 0.0)[:AGAIN]
+            worst = _violated(self.facets, x, 0.0)[:MAX_ROWS_PER_QUESTION]
             if not len(worst):
                 break
             self._active[0] = np.vstack([self._active[0], self.facets[worst]])
-        if t @ x <= SURE:  # where the program's tolerance may have made it
-            x = _refined(MAGNIFIED * t, self.facets, x)
+        if t @ x <= SURE_GAIN:  # where the program's tolerance may have made it
+            x = _refined(OBJECTIVE_SCALE * t, self.facets, x)
             return x is not None and float(t @ x) > noise and (self.facets @ x).min() > -self.noise
         self._rays.append(x)
         return True
@@ -190,7 +193,7 @@ class RecessionCone:
         known = np.full((len(T), 2), np.nan)
         if not len(self.facets) or T.shape[1] == 1 or self._corner is not None:
             return known
-        least = np.maximum(SURE, noise)[:, None]
+        least = np.maximum(SURE_GAIN, noise)[:, None]
 
         def look(which: ndarray, members: ndarray) -> None:
             values = T[which] @ members
@@ -201,15 +204,15 @@ class RecessionCone:
         for side, s in ((1, 1.0), (0, -1.0)):
             known[np.isnan(known[:, side]) & self._is_facet(s * T, noise), side] = 0.0
         asked = np.flatnonzero(np.isnan(known).any(axis=1) & T.any(axis=1))
-        step = max(1, AT_ONCE // len(self.facets))
+        step = max(1, MAX_PRODUCT_NUMBERS // len(self.facets))
         for start in range(0, len(asked), step):
             some = asked[start : start + step]
             look(some, self._ends(T[some]))
         return known
 
     def _ends(self, T: ndarray) -> ndarray:
-        """Members of the cone, (r, .), as far as the facets allow from the first axis to where t'x rises, and falls, in
-        Dikin's ellipsoid about it: that with the shape of the cone, whose tangent H^-1 t is for the metric H."""
+        """Members of the cone, (r, .), as far from the first axis as the facets allow, towards where t'x rises and
+        falls most in Dikin's ellipsoid about the axis, that is along H^-1 t for its metric H."""
         gain, H = self.facets[:, 0], self._metric
         if H is None:
             return np.zeros((T.shape[1], 0))
@@ -218,22 +221,22 @@ class RecessionCone:
             change = self.facets @ way / gain[:, None]
             ends = []
             for s, fall in ((1.0, -change.min(axis=0)), (-1.0, change.max(axis=0))):
-                ends.append(s * NEARLY / np.maximum(fall, 1e-3 * np.abs(change).max(axis=0)) * way)
+                ends.append(s * FACET_STEP_SHARE / np.maximum(fall, 1e-3 * np.abs(change).max(axis=0)) * way)
         members = np.hstack(ends)
         members[0] += 1.0
         return largest_one(members[:, np.isfinite(members).all(axis=0)].T).T
 
     @cached_property
     def _metric(self) -> Any:
-        """Cholesky factor of the metric of Dikin's ellipsoid about the first axis, with a little more on its diagonal:
-        a direction for members that may be any; None where rounding leaves none."""
+        """Cholesky factor of the metric of Dikin's ellipsoid about the first axis, with a little more on its diagonal,
+        as it only gives directions to members; None where rounding leaves no factor."""
         gain = self.facets[:, 0]
         if not gain.min() > 0:
             return None
         G = self.facets / gain[:, None]
         H = G.T @ G
         try:
-            return cho_factor(H + np.diag(RIDGE * (np.diag(H) + np.trace(H) / len(H))), check_finite=False)
+            return cho_factor(H + np.diag(METRIC_RIDGE * (np.diag(H) + np.trace(H) / len(H))), check_finite=False)
         except np.linalg.LinAlgError:
             return None
 
@@ -252,22 +255,22 @@ class RecessionCone:
 
     @cached_property
     def _corner(self) -> tuple[ndarray, float] | None:
-        """The rays of a cone that has as many facets as dimensions, as of levels that are separated each by itself, and
-        their rounding; None of another, or of one that is too narrow to tell them by an inverse."""
+        """Rays of a cone with as many facets as dimensions, as of levels that are separated each by itself, and their
+        rounding; None for another cone, or for one too narrow to find its rays by an inverse."""
         m, r = self.facets.shape
         if m != r:
             return None
         values = np.linalg.svd(self.facets, compute_uv=False)
         rounding = max(self.noise, 16 * EPS) * float(values[0] / values[-1]) if values[-1] > 0 else np.inf
-        if rounding > TOLERANCE:
+        if rounding > HIGHS_TOL:
             return None
         return largest_one(np.linalg.inv(self.facets).T).T, rounding
 
     @cached_property
     def _active(self) -> list[ndarray]:
-        """Facets that mattered so far."""
-        few = self.facets[:: max(1, len(self.facets) // MANY)]
-        return [self.extreme if len(self.extreme) <= MANY else few]
+        """Facets that the linear programs of earlier questions needed."""
+        few = self.facets[:: max(1, len(self.facets) // MAX_ROWS_PER_ROUND)]
+        return [self.extreme if len(self.extreme) <= MAX_ROWS_PER_ROUND else few]
 
     @cached_property
     def _rays(self) -> list[ndarray]:
@@ -276,12 +279,12 @@ class RecessionCone:
 
     @cached_property
     def extreme(self) -> ndarray:
-        """Facets without those that follow from others, where they are easily told."""
+        """Facets without those that other facets imply, where these are easily found."""
         return self.facets[extreme_rows(self.facets)]
 
 
 def extreme_rows(facets: ndarray) -> ndarray:
-    """Places of the facets that do not follow from others, where that is easily told; of all, where it is not.
+    """Places of the facets that other facets do not imply, where that is easily found; of all facets, where it is not.
 
     Where they meet the plane that the first axis, on which all are positive, points to, they are the corners of a
     polytope.
@@ -289,7 +292,7 @@ def extreme_rows(facets: ndarray) -> ndarray:
     n, r = facets.shape
     if r == 1 or not n:
         return np.arange(min(n, 1))
-    if r > FEW or n <= r:
+    if r > MAX_POLYTOPE_DIMENSIONS or n <= r:
         return np.arange(n)
     flat = facets[:, 1:] / facets[:, :1]
     if r == 2:
@@ -303,7 +306,7 @@ def extreme_rows(facets: ndarray) -> ndarray:
 
 
 def lengths(M: ndarray, D: ndarray) -> tuple[ndarray, ndarray]:
-    """As `RecessionCone.lengths`, in the coordinates of M."""
+    """Matrix T and lengths of directions D, as `RecessionCone.lengths` returns them, in the coordinates of M."""
     at = np.flatnonzero(np.diag(M))
     phi = solve_triangular(M[np.ix_(at, at)], D[at].reshape(len(at), -1), check_finite=False)
     return M[:, at], np.linalg.norm(phi, axis=0).reshape(D.shape[1:])
@@ -316,14 +319,14 @@ def largest_one(T: ndarray) -> ndarray:
 
 
 def _different(T: ndarray) -> ndarray:
-    """One of the rows of each direction."""
+    """Rows of T scaled to a largest entry of one, one row for each direction."""
     T = largest_one(T)
     return T[different_rows(T)]
 
 
 def different_rows(T: ndarray) -> ndarray:
-    """Places of one of the rows of each direction; their largest entries are one."""
-    of = _distinct(np.round(T, DIGITS))[1]
+    """Places of one row of T for each direction, where the rows' largest entries are one."""
+    of = _distinct(np.round(T, DIRECTION_DECIMALS))[1]
     first = np.zeros(int(of.max(initial=-1)) + 1, dtype=np.intp)
     first[of] = np.arange(len(T))
     return first
@@ -365,7 +368,7 @@ def cone_where(constraints: Constraints, R: ndarray) -> RecessionCone | None:
 
 @dataclass(frozen=True)
 class Hint:
-    """What the place where a fit stopped says of the cone.
+    """Hint at the recession cone from the place where a fit stopped.
 
     Attributes
     ----------
@@ -395,7 +398,7 @@ class Hint:
         if not np.isfinite(size).all() or (size <= 0).any():
             return False
         B = size[:, None] * constraints.rows(rows)
-        change = B @ np.linalg.lstsq(B, value / size, rcond=NULL)[0]
+        change = B @ np.linalg.lstsq(B, value / size, rcond=NULL_SINGULAR_SHARE)[0]
         return bool((change[~tied[rows]] < 0.5).all())
 
 
@@ -435,11 +438,13 @@ def _rounded(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:
     G are those of F over their gains F x, it holds the unit ball about x (Dikin's ellipsoid), whatever its shape.
     """
     F = F / np.linalg.norm(F, axis=1)[:, None]
-    R, noise = np.eye(len(x)), ZERO
-    if (F @ x).min() < ROUND * np.linalg.norm(x):
-        near = F if len(F) <= 16 * MANY else np.vstack([F[np.argsort(F @ x)[: 8 * MANY]], F[:: len(F) // (8 * MANY)]])
+    R, noise = np.eye(len(x)), ROUNDED_SHARE_OF_TERMS
+    if (F @ x).min() < MIN_BALL_SHARE * np.linalg.norm(x):
+        near, few = F, 8 * MAX_ROWS_PER_ROUND
+        if len(F) > 2 * few:
+            near = np.vstack([F[np.argsort(F @ x)[:few]], F[:: len(F) // few]])
         x = _centre(near, F, x)
-        noise = max(ZERO, 16 * EPS * float(np.linalg.norm(x) / (F @ x).min()))
+        noise = max(ROUNDED_SHARE_OF_TERMS, 16 * EPS * float(np.linalg.norm(x) / (F @ x).min()))
         F = F / (F @ x)[:, None]
         R = np.asarray(np.linalg.qr(near / (near @ x)[:, None], mode="r"))
     axis = R @ x
@@ -452,7 +457,7 @@ def _rounded(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:
 def _centre(near: ndarray, F: ndarray, x: ndarray) -> ndarray:
     """From x inside F x > 0 towards the maximum of sum(log(near @ x)) where sum(near @ x) = 1, by Newton's method."""
     x = x / (near @ x).sum()
-    for _ in range(CENTRED):
+    for _ in range(MAX_CENTRING_STEPS):
         s = near @ x
         step = np.linalg.lstsq(near / s[:, None], 1.0 - len(s) * s, rcond=None)[0]
         decrement = float(np.linalg.norm((near @ step) / s))
@@ -469,7 +474,7 @@ def _centre(near: ndarray, F: ndarray, x: ndarray) -> ndarray:
 
 
 def _higher(new: ndarray, old: ndarray) -> bool:
-    """Whether sum(log s) - m sum(s) is no lower than before."""
+    """Whether sum(log s) - m sum(s) is no lower for `new` than for `old` values of s."""
     return float(np.log(new / old).sum() - len(old) * (new - old).sum()) >= 0.0
 
 
@@ -488,12 +493,13 @@ def _distinct(rows: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def _at_once(A: ndarray, E: ndarray, t: ndarray | None) -> tuple[ndarray | None, ndarray]:
-    """`t` of size one where it is > 0 in every row of A that is not 0, and these rows; else None."""
+    """The direction `t`, scaled, where it is > 0 in every row of A that is not 0, else None; and the
+    mask of these rows."""
     moved: ndarray = (A != 0).any(axis=1)
     if t is None or E.any() or not moved.any() or not np.isfinite(t).all():
         return None, moved
     size = np.abs(t).max()
-    if not size > 0 or (A[moved] @ (t / size)).min() <= GAIN:
+    if not size > 0 or (A[moved] @ (t / size)).min() <= MIN_GAIN_SHARE:
         return None, moved
     return t / size, moved
 
@@ -506,7 +512,7 @@ def _interior(A: ndarray, E: ndarray, tie: float) -> tuple[ndarray | None, ndarr
 
 
 def _decide(rows: ndarray, tie: float) -> tuple[ndarray | None, ndarray]:
-    """As `_interior`, without E: by one program after the other, each on rows that the last one left open.
+    """Interior direction of a cone without E, by one program after the other, each on rows that the last one left open.
 
     A program tells for sure only where its answer gains much. The other rows are looked at by themselves, in
     coordinates in which they point everywhere. What no direction moves among them no direction of the whole cone moves:
@@ -514,14 +520,14 @@ def _decide(rows: ndarray, tie: float) -> tuple[ndarray | None, ndarray]:
     whole is asked again in coordinates in which the cone of these rows is round.
     """
     N, W, nothing = np.eye(rows.shape[1]), None, (None, np.zeros(len(rows), dtype=bool))
-    for _ in range(ASKED + len(N)):
+    for _ in range(EXTRA_PROGRAM_ROUNDS + len(N)):
         here = rows @ N
         Z, W = _spread_out(here, tie) if W is None else (_of_length_one(here @ W, here, tie), W)
         live = np.flatnonzero(Z.any(axis=1))
         u = _separating(Z[live]) if len(live) else None
         if u is None:
             return nothing
-        sure = Z[live] @ u > SURE
+        sure = Z[live] @ u > SURE_GAIN
         strict, left, b = live[sure], live[~sure], W @ u
         if not len(strict):
             return nothing
@@ -555,7 +561,8 @@ def _of_length_one(Z: ndarray, rows: ndarray, tie: float) -> ndarray:
 
 
 def _joined(b: ndarray, w: Any, strict: ndarray, left: ndarray) -> ndarray | None:
-    """b + s w, where b moves the rows `strict` and w all rows `left`, such that it moves all; None if no s does."""
+    """Direction b + s w that moves all rows, where b moves the rows `strict` and w all rows `left`;
+    None if no s does."""
     change = strict @ w
     falling = change < 0
     high = float(((strict @ b)[falling] / -change[falling]).min(initial=np.inf))
@@ -569,7 +576,7 @@ def _spread_out(rows: ndarray, tie: float) -> tuple[ndarray, ndarray]:
     """Rows of length one, or 0, in coordinates in which they point everywhere; these as columns."""
     moved = np.linalg.norm(rows, axis=1) > tie
     W = np.eye(rows.shape[1])
-    for _ in range(SPREAD):
+    for _ in range(MAX_SPREADING_ROUNDS):
         Z = _of_length_one(rows @ W, rows, tie)
         some = Z[moved] if moved.sum() >= W.shape[1] else np.vstack([Z[moved], np.zeros((W.shape[1], W.shape[1]))])
         _, values, V = np.linalg.svd(np.asarray(np.linalg.qr(some, mode="r")))
@@ -591,13 +598,14 @@ def _separating(Z: ndarray) -> ndarray | None:
     return None if u is None else _refined(c / size, Z, u)
 
 
-def _null_space(rows: ndarray, tie: float = NULL) -> ndarray:
+def _null_space(rows: ndarray, tie: float = NULL_SINGULAR_SHARE) -> ndarray:
     """Orthonormal basis of {d: rows d = 0}, (p, r); rows of length one that are shorter than `tie` there are 0."""
     return _null_space_and_rounding(rows, tie)[0]
 
 
 def _null_space_and_rounding(rows: ndarray, tie: float) -> tuple[ndarray, float]:
-    """The same, and what rounding of the rows makes of its entries."""
+    """Orthonormal basis of {d: rows d = 0}, (p, r), and the rounding of its entries that rounding
+    of the rows causes."""
     p = rows.shape[1]
     if len(rows) > 4 * p:
         rows = np.asarray(np.linalg.qr(rows, mode="r"))
@@ -609,14 +617,14 @@ def _null_space_and_rounding(rows: ndarray, tie: float) -> tuple[ndarray, float]
 
 
 def _solve(c, A, lower=None, low=-1.0, high=1.0) -> ndarray | None:
-    """argmax of c'b over A b >= lower (0), low <= b <= high.
+    """Solution of a linear program, the argmax of c'b over A b >= lower (0), low <= b <= high.
 
     Of many rows few matter: the program begins with some, and those that its answer violates are added.
     """
     lower = np.zeros(len(A)) if lower is None else lower
-    if len(A) <= 4 * MANY:
+    if len(A) <= 4 * MAX_ROWS_PER_ROUND:
         return _plain_program(c, A, lower, low, high)
-    active = np.arange(0, len(A), len(A) // MANY)
+    active = np.arange(0, len(A), len(A) // MAX_ROWS_PER_ROUND)
     while True:
         b = _plain_program(c, A[active], lower[active], low, high)
         if b is None:
@@ -628,10 +636,10 @@ def _solve(c, A, lower=None, low=-1.0, high=1.0) -> ndarray | None:
 
 
 def _violated(A: ndarray, b: ndarray, lower) -> ndarray:
-    """Rows that an answer violates, at most MANY, the worst first."""
+    """Rows that an answer violates, at most MAX_ROWS_PER_ROUND, the worst first."""
     rest = A @ b - lower
-    wrong = np.flatnonzero(rest < -TOLERANCE)
-    return wrong[np.argsort(rest[wrong], kind="stable")[:MANY]]
+    wrong = np.flatnonzero(rest < -HIGHS_TOL)
+    return wrong[np.argsort(rest[wrong], kind="stable")[:MAX_ROWS_PER_ROUND]]
 
 
 def _plain_program(c, A, lower: Any = 0.0, low: Any = -1.0, high: Any = 1.0) -> ndarray | None:
@@ -652,7 +660,7 @@ def _refined(c: ndarray, A: ndarray, b: ndarray) -> ndarray | None:
     The program is solved again for the correction, in units of what is violated (Gleixner, Steffy & Wolter 2016).
     """
     unit = 1.0
-    for _ in range(REFINED):
+    for _ in range(MAX_REFINEMENTS):
         rest = A @ b
         size = float(np.abs(b).max())
         if size < 1e-3:
@@ -660,7 +668,7 @@ def _refined(c: ndarray, A: ndarray, b: ndarray) -> ndarray | None:
         if rest.min() >= -8 * len(b) * EPS * size:
             break
         unit = max(1e-6 * unit, -float(rest.min()))
-        far = min(REACH, 1.0 / unit)
+        far = min(MAX_CORRECTION_SCALE, 1.0 / unit)
         step = _solve(c, A, -rest / unit, np.maximum((-1.0 - b) / unit, -far), np.minimum((1.0 - b) / unit, far))
         if step is None:
             break
@@ -670,7 +678,8 @@ def _refined(c: ndarray, A: ndarray, b: ndarray) -> ndarray | None:
 
 # ------------------------------------------------------------------------------------------------------ the rows
 class BinaryConstraints:
-    """x'd >= 0 for rows of events alone, <= 0 for rows without, = 0 where both were seen."""
+    """Constraints x'd >= 0 for rows of events alone, <= 0 for rows without events, = 0 where both
+    outcomes were seen."""
 
     kind: ndarray | None = None  # of which of its rows each row of an objective is
 
@@ -682,16 +691,17 @@ class BinaryConstraints:
         self.tied = (y > 0) & (y < (1.0 if m is None else m))
 
     def times(self, D: ndarray) -> ndarray:
-        """All rows times D (p, r), those of A and E together: (m, r)."""
+        """Products of all rows, those of A and of E together, with D (p, r): (m, r)."""
         return self._Z @ D
 
     def rows(self, which: ndarray) -> ndarray:
-        """Some rows, (., p)."""
+        """Some rows of A and E, (., p)."""
         return self._Z[which]
 
 
 class MultinomialConstraints:
-    """(d_c - d_l)'x >= 0 for each class c that a row showed and l that it did not, = 0 for two that it showed.
+    """Constraints (d_c - d_l)'x >= 0 for each class c that a row showed and l that it did not, = 0 for
+    two that it showed.
 
     Constraints are ordered by pair (c, l), c < l where tied, then by row; `pair` and `row` say which.
     """
@@ -713,7 +723,7 @@ class MultinomialConstraints:
         self.length = self.directions.length[self.row]
 
     def times(self, D: ndarray) -> ndarray:
-        """All rows times D (p, r), those of A and E together: (m, r)."""
+        """Products of all rows, those of A and of E together, with D (p, r): (m, r)."""
         return self._of(np.ones(len(self.row), dtype=bool), D)
 
     def _of(self, which: ndarray, D: ndarray) -> ndarray:
@@ -728,5 +738,5 @@ class MultinomialConstraints:
         return out
 
     def rows(self, which: ndarray) -> ndarray:
-        """Some rows, (., p)."""
+        """Some rows of A and E, (., p)."""
         return self._of(which, np.eye(self.size))

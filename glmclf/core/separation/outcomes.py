@@ -13,7 +13,7 @@ from glmclf.core.likelihood.objective import MultinomialObjective, Objective
 from glmclf.core.rows.blocks import linear
 from glmclf.core.separation.cone import BinaryConstraints, Hint, MultinomialConstraints, RecessionCone, recession_cone
 
-INSIDE = 1e-4  # a weight above this share of the largest: no direction separates that row
+INSIDE_WEIGHT_SHARE = 1e-4  # share of the largest weight above which no direction separates a row
 
 
 def cone_of_rows(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
@@ -48,12 +48,12 @@ def constraints_of_rows(objective: Objective) -> Any:
 
 
 def _sums(kind: ndarray | None, values: ndarray) -> ndarray:
-    """Sums over the rows of each kind."""
+    """Sums of values over the rows of each kind."""
     return values if kind is None else np.bincount(kind, weights=values)
 
 
 def _outcomes(kind: ndarray, y: ndarray, m: ndarray | None) -> tuple[ndarray, ndarray]:
-    """Outcomes, and how many different ones, that the rows of each kind showed."""
+    """Whether the rows of each kind showed the event, and how many different outcomes they showed."""
     yes, no = (_sums(kind, seen) > 0 for seen in (y > 0, y < (1.0 if m is None else m)))
     return yes.astype(float), yes + no.astype(float)
 
@@ -67,11 +67,11 @@ def _hint(objective: Objective, theta: ndarray, constraints: BinaryConstraints) 
     eta, kind = linear(X, theta), constraints.kind
     _, u, w = objective.likelihood.pointwise(y, m, eta if offset is None else eta + offset, True)
     w, u = _means(kind, w), _sums(kind, u if weights is None else weights * u)
-    return Hint(w > INSIDE * w.max(), constraints.sign * u, theta)
+    return Hint(w > INSIDE_WEIGHT_SHARE * w.max(), constraints.sign * u, theta)
 
 
 def _level_hint(objective: Objective, theta: ndarray, constraints: MultinomialConstraints) -> Hint:
-    """The score is the sum over pairs of classes c, l of (y_c p_l - y_l p_c) (e_c - e_l) x."""
+    """Hint from a multinomial fit, whose score is the sum over pairs c, l of (y_c p_l - y_l p_c) (e_c - e_l) x."""
     X, y, _, offset, weights = objective.blocks.arrays
     eta, kind = linear(X, theta.reshape(X.shape[1], -1, order="F")), constraints.kind
     if offset is not None:
@@ -85,11 +85,11 @@ def _level_hint(objective: Objective, theta: ndarray, constraints: MultinomialCo
         at, score = constraints.row[here], Y[c] * p[l] - Y[l] * p[c]
         inside[here] = _means(kind, p[c] * p[l])[at]
         value[here] = _sums(kind, score if weights is None else weights * score)[at]
-    return Hint(inside > INSIDE * inside.max(), value, theta)
+    return Hint(inside > INSIDE_WEIGHT_SHARE * inside.max(), value, theta)
 
 
 def seen_outcomes(y: ndarray, m: ndarray | None, K: int) -> ndarray:
-    """Which outcomes rows showed, (n, K)."""
+    """Mask of the outcomes that rows showed, (n, K)."""
     if y.ndim == 2:
         return y > 0
     if K == 2 and (m is not None or y.dtype.kind == "f"):

@@ -18,14 +18,14 @@ from glmclf.core.design.product import is_small
 from glmclf.core.numerics.double_double import product
 
 EPS = np.finfo(float).eps
-ROUNDS = 5
-DWARFED = 1e3  # ratio of the largest entry of a column to the distance of nine tenths of them from their median
-TIE, WIDEST = 1e-12, 1e-9  # shares of a row's length that count as 0: at least, at most
+MAX_SCALING_ROUNDS = 5  # rounds in which the columns of a design are scaled anew
+DWARFED_RATIO = 1e3  # ratio of a column's largest entry to the distance of nine tenths of them from their median
+MIN_TIE_SHARE, MAX_TIE_SHARE = 1e-12, 1e-9  # bounds of the share of a row's length that counts as 0
 
 
 @dataclass(frozen=True)
 class ScaledRows:
-    """Rows in coordinates of their own.
+    """Rows of a design in coordinates in which they have length 1.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class ScaledRows:
         return np.where(np.abs(out) <= max(1e-11, noise) * size, 0.0, out)
 
     def coordinates(self, theta: ndarray) -> ndarray:
-        """Parameters (p,) as phi."""
+        """Coordinates phi of parameters (p,)."""
         parts = theta.reshape(-1, len(self.M))
         return np.concatenate([solve_triangular(self.M, part, check_finite=False) for part in parts])
 
@@ -64,7 +64,7 @@ class ScaledRows:
 
 
 def directions(X: ndarray) -> ScaledRows:
-    """The rows of a design of full column rank.
+    """Scale the rows of a design of full column rank to length 1 in coordinates of about one size.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def directions(X: ndarray) -> ScaledRows:
     X = X.astype(float, copy=False)
     size, rare = np.abs(X).max(axis=0, initial=0.0), _rare(X)
     M = np.diag(1.0 / np.where(size > 0, size, 1.0))
-    for again in range(ROUNDS):
+    for again in range(MAX_SCALING_ROUNDS):
         Z = _of_length_one(X, M)[0]
         R = np.asarray(np.linalg.qr(Z, mode="r")) if len(Z) >= len(M) else np.zeros((0, 0))
         if R.shape != M.shape or not np.abs(np.diag(R)).min(initial=1.0) > 0:
@@ -89,16 +89,16 @@ def directions(X: ndarray) -> ScaledRows:
         M = M @ solve_triangular(R, np.eye(len(R)), check_finite=False)
         Z, noise = _product(X, M)
         away, usual = _spread(Z, noise, rare)
-        dwarfed = away * DWARFED < np.abs(Z).max(axis=0)
+        dwarfed = away * DWARFED_RATIO < np.abs(Z).max(axis=0)
         if not dwarfed.any():
             break
         M = M / np.where(dwarfed, usual, 1.0)
     Z, length, share = _of_length_one(X, M)
-    return ScaledRows(Z, length, M, float(np.clip(16 * share, TIE, WIDEST)))
+    return ScaledRows(Z, length, M, float(np.clip(16 * share, MIN_TIE_SHARE, MAX_TIE_SHARE)))
 
 
 def _of_length_one(X: ndarray, M: ndarray) -> tuple[ndarray, ndarray, float]:
-    """X M with rows of length one, their lengths before, and the largest share of rounding in the data."""
+    """Rows of X M scaled to length one, their lengths before, and the largest share of rounding in the data."""
     Z, noise = _product(X, M)
     top = np.abs(Z).max(axis=1, initial=0.0)
     top[top == 0] = 1.0
@@ -109,7 +109,7 @@ def _of_length_one(X: ndarray, M: ndarray) -> tuple[ndarray, ndarray, float]:
 
 
 def _product(X: ndarray, M: ndarray) -> tuple[ndarray, ndarray]:
-    """X M, right to rounding where that is affordable, and the rounding of the entries of X in it."""
+    """Product X M, right to rounding where that is affordable, and the rounding of the entries of X in it."""
     noise = EPS * (np.abs(X) @ np.abs(M))
     Z = X @ M
     if (noise > 1e-13 * np.abs(Z).max(axis=1, keepdims=True, initial=0.0)).any() and is_small(*X.shape):
@@ -118,7 +118,7 @@ def _product(X: ndarray, M: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def _rare(X: ndarray) -> dict[int, ndarray]:
-    """Columns nine tenths of which are one number -> the rows of the others, as of factors and sparse columns."""
+    """Map from columns of which nine tenths are one number, as of factors, to the rows with other numbers."""
     other = X != np.median(X, axis=0)
     return {int(j): np.flatnonzero(other[:, j]) for j in np.flatnonzero(other.mean(axis=0) < 0.1)}
 

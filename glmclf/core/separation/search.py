@@ -34,9 +34,10 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Reces
 
 
 def started(objective: Objective) -> ndarray | None:
-    """Where a fit stops, for `find_cone`: of many rows and columns it takes less time than the programs that it saves.
+    """Parameters at which a fit stops, a start for `find_cone` that saves linear programs where rows
+    and columns are many.
 
-    None of few, and of a design that no fit can begin with.
+    None for few rows and columns, and for a design of deficient rank, with which no fit can begin.
     """
     p = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
     if not passes_are_dear(objective, p):
@@ -54,7 +55,7 @@ def constraints_of(objective: Objective) -> Any:
 
 
 def ruled_out(objective: Objective, cone: RecessionCone, constraints: Any) -> Any:
-    """Outcomes of each row that the cone rules out, (n, K) bool; of rows in a stream what stands for them."""
+    """Outcomes of each row that the cone rules out, (n, K) bool, or `RuledOut` where rows are in a stream."""
     if objective.blocks.streamed:
         return ruled_out_in_stream(objective, cone)
     return ruled_out_rows(objective, cone, constraints)

@@ -23,22 +23,29 @@ from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
 from glmclf.core.rows.summed import Summed
-from glmclf.core.separation.cone import ZERO, RecessionCone, different_rows, extreme_rows, largest_one, lengths
+from glmclf.core.separation.cone import (
+    ROUNDED_SHARE_OF_TERMS,
+    RecessionCone,
+    different_rows,
+    extreme_rows,
+    largest_one,
+    lengths,
+)
 from glmclf.core.separation.outcomes import cone_of_rows, outcomes_ruled_out, seen_outcomes
 from glmclf.core.separation.rows import directions
 
-MOST = 4_000  # rows that object, which a pass adds
-BOUNDING = 2_000_000  # numbers of rows that bound a cone, and of what they say of it
-ROUNDS = 60
-NEAR = 1e-9  # distance of facets that are the same, their largest entries one
+MAX_ROWS_PER_PASS = 4_000  # rows violated most, which a pass adds
+MAX_FACET_NUMBERS = 2_000_000  # numbers of the rows that bound a cone and of their facets
+MAX_PASSES = 60  # passes over the rows in a search for the cone
+SAME_FACET_DISTANCE = 1e-9  # distance of facets that are the same, their largest entries one
 
 
 class UndecidedError(ArithmeticError):
-    """Whether a response is separated was not found out."""
+    """Error of a search that did not find out whether a response is separated."""
 
 
 class ManyBoundsError(Exception):
-    """A cone that too many rows of a stream bound.
+    """Error of a recession cone that too many rows of a stream bound.
 
     Parameters
     ----------
@@ -54,7 +61,7 @@ class ManyBoundsError(Exception):
 
 
 class RuledOut(Elsewhere):
-    """Stands for the outcomes of rows in a stream that a cone rules out, (n, K).
+    """Outcomes (n, K) that a cone rules out for the rows of a stream, without their numbers in memory.
 
     Parameters
     ----------
@@ -73,7 +80,7 @@ class RuledOut(Elsewhere):
 
 
 class ViolatedRows:
-    """The rows that object most to a direction, of those that were seen; + is those of both.
+    """Rows that violate a direction most, of those passed over; + merges the rows of both.
 
     Attributes
     ----------
@@ -86,7 +93,7 @@ class ViolatedRows:
 
     def __init__(self, objection: ndarray, arrays: list[Any], against: int):
         self.against = against
-        most = np.argsort(-objection, kind="stable")[:MOST]
+        most = np.argsort(-objection, kind="stable")[:MAX_ROWS_PER_PASS]
         self.objection, self.arrays = objection[most], [None if a is None else a[most] for a in arrays]
 
     def __add__(self, other: ViolatedRows) -> ViolatedRows:
@@ -95,7 +102,7 @@ class ViolatedRows:
 
 
 class FacetRows:
-    """Rows that bound a cone: what they say of its members, without what follows from others; + is that of both.
+    """Rows that bound a cone, and its facets, without those that others imply; + merges the facets of both.
 
     Parameters
     ----------
@@ -114,7 +121,7 @@ class FacetRows:
         some = different_rows(facets)
         some = some[extreme_rows(facets[some])]
         rows, self.of = np.unique(of[some], return_inverse=True)
-        self.many = many or facets[some].size + rows.size * arrays[0].shape[1] > BOUNDING
+        self.many = many or facets[some].size + rows.size * arrays[0].shape[1] > MAX_FACET_NUMBERS
         if self.many:
             some, rows, self.of = some[:0], rows[:0], self.of[:0]
         self.facets = facets[some]
@@ -126,24 +133,24 @@ class FacetRows:
         return FacetRows(facets, of, _both(self.arrays, other.arrays), self.many or other.many)
 
     def beyond(self, facets: ndarray) -> list[Any]:
-        """The rows that say what is not among these facets, (., r)."""
+        """Rows whose facets are not among the facets given, (., r)."""
         from scipy.spatial import cKDTree
 
-        new = cKDTree(facets).query(self.facets)[0] > NEAR
+        new = cKDTree(facets).query(self.facets)[0] > SAME_FACET_DISTANCE
         rows = np.unique(self.of[new])
         return [None if a is None else a[rows] for a in self.arrays]
 
 
 @dataclass(frozen=True)
 class PassResult(Summed):
-    """What a pass found."""
+    """Rows that a pass found: those that violate a direction and those that bound the cone."""
 
     farthest: ViolatedRows
     bounds: FacetRows | None
 
 
 class SpanningRows:
-    """As many rows as there are columns, which span what all that were seen span; + is those of both.
+    """As many rows as there are columns, with the span of all rows passed over; + merges the rows of both.
 
     Parameters
     ----------
@@ -163,7 +170,7 @@ class SpanningRows:
 
 
 class ActiveRows:
-    """Some rows of a stream, each once.
+    """Rows of a stream that are held for the linear programs, each once.
 
     Parameters
     ----------
@@ -180,7 +187,7 @@ class ActiveRows:
         self.add(arrays)
 
     def add(self, arrays: list[Any]) -> bool:
-        """Hold more rows; whether there are any that were not held before."""
+        """Hold more rows, and return whether any of them was not held before."""
         given = [a for a in arrays if a is not None]
         keys = [b"".join(a[i].tobytes() for a in given) for i in range(len(arrays[0]))]
         first = {key: i for i, key in reversed(list(enumerate(keys)))}
@@ -190,7 +197,7 @@ class ActiveRows:
         return bool(new)
 
     def cone(self) -> tuple[RecessionCone | None, Any]:
-        """Their cone and its constraints."""
+        """Recession cone of the rows held, and its constraints."""
         X, y, m = self.arrays
         few = Blocks(Dense(np.asfortranarray(X)), y, m, None, None)
         return cone_of_rows(type(self.objective)(self.objective.likelihood, few, self.objective.unit))
@@ -221,9 +228,9 @@ def find_cone_in_stream(objective: Objective, theta: ndarray | None = None) -> t
     held = ActiveRows(objective, spanning.arrays)
     if theta is not None and np.isfinite(theta).all():
         M = directions(held.arrays[0]).M
-        held.add(_looked_at(objective, theta[:, None], M, ZERO, False).farthest.arrays)
+        held.add(_looked_at(objective, theta[:, None], M, ROUNDED_SHARE_OF_TERMS, False).farthest.arrays)
     bounds = False
-    for _ in range(ROUNDS):
+    for _ in range(MAX_PASSES):
         cone, constraints = held.cone()
         if cone is None:
             return None, constraints
@@ -247,7 +254,8 @@ def find_cone_in_stream(objective: Objective, theta: ndarray | None = None) -> t
 
 
 def _looked_at(objective: Objective, basis: ndarray, M: ndarray, noise: float, bounds: bool) -> PassResult:
-    """The rows that object most to the first column of a basis (p, r), and those that bound the cone it is inside."""
+    """Rows that violate the first column of a basis (p, r) most, and rows that bound the cone it is
+    inside, by a pass."""
     blocks = expandable(objective.blocks)
     wide = objective.likelihood.n_eta + 1
     blocks = blocks.rechunk(min(blocks.size, expanded_rows(wide * basis.shape[1])))
@@ -257,7 +265,7 @@ def _looked_at(objective: Objective, basis: ndarray, M: ndarray, noise: float, b
 
 
 def _look(D: ndarray, T: ndarray, noise: ndarray, bounds: bool, X, y, m, *_: Any) -> PassResult:
-    """Of one block: what each direction D (k, q, r) takes from each outcome, beside one that was seen.
+    """Violated and bounding rows of one block, by what each direction D (k, q, r) takes from each outcome.
 
     `noise` (q, r) is the rounding of that for a row x of length one, which is that of x'T.
     """
@@ -282,7 +290,7 @@ def _look(D: ndarray, T: ndarray, noise: ndarray, bounds: bool, X, y, m, *_: Any
 
 @dataclass(frozen=True)
 class _Counts(Summed):
-    """Rows left by part, rows decided and rows that are open."""
+    """Counts of rows: those left by part, those decided and those that are open."""
 
     left: dict[int, int]
     decided: int
@@ -290,7 +298,7 @@ class _Counts(Summed):
 
 
 def ruled_out_in_stream(objective: Objective, cone: RecessionCone) -> RuledOut:
-    """What a cone rules out, counted in a pass."""
+    """Outcomes that a cone rules out, counted in a pass over a stream."""
     K = objective.likelihood.n_eta + 1
 
     def part(number: int, X, y, m, *_: Any) -> _Counts:

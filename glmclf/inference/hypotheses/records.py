@@ -65,7 +65,7 @@ def f_tail(F: Any, df1: float, df2: Any) -> Any:
     --------
     >>> from glmclf.inference.hypotheses.records import f_tail
     >>> round(float(f_tail(3.0, 2, 10)), 4), round(float(f_tail(3.0, 2, float("inf"))), 4)
-    (0.0953, 0.0498)
+    (0.0954, 0.0498)
     """
     F = np.maximum(F, 0.0)
     if np.ndim(df2) == 0 and df2 > INFINITE_DF:

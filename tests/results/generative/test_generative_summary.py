@@ -441,7 +441,7 @@ def test_a_class_of_one_row(iris):
 
 
 def test_the_pooled_scatter_alone(iris, monkeypatch):
-    monkeypatch.setattr(glmclf.core.gaussian.moments, "MANY", 10)
+    monkeypatch.setattr(glmclf.core.gaussian.moments, "MAX_SCATTER_NUMBERS", 10)
     s = summary(LDA.from_formula(IRIS, iris).fit())
     assert list(one(s, column="statistic")) == ["Likelihood ratio", "Wilks' lambda"]
     assert "Box's M is left out" in notes(s)
