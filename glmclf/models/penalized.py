@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 # glmnet's grid: number of alphas, smallest as a share of the largest, and the same share where columns exceed rows
 STEPS, FINEST, FINEST_WIDE = 100, 1e-4, 1e-2
-LOST = 1e-10  # share of the information that a ridge needs along what the data say nothing about
+MIN_RIDGE = 1e-10  # share of the information that a ridge needs along directions without information
 
 
 class Regularization(Inputs):
@@ -392,7 +392,7 @@ class Regularization(Inputs):
     def _finished(self, problem: Problem, fit) -> PenalisedEstimate:
         try:
             found = problem.finish(fit)
-            if problem.weakest(fit) < LOST:
+            if problem.weakest(fit) < MIN_RIDGE:
                 raise np.linalg.LinAlgError
             return found
         except np.linalg.LinAlgError:

@@ -1,4 +1,4 @@
-"""Rows of a fit: in memory, or in a source, where they are made part by part when they are summed over."""
+"""Rows of a fit, in memory or in a source, with sums over them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_MISS = 1e-6  # share of the sum of squares that a combination near a constan
 
 
 class FitRows:
-    """The rows that a model is fitted to: sums over them, and facts of their columns.
+    """Base class of the rows that a model is fitted to: sums over rows, and facts about columns.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class FitRowsInMemory(FitRows):
         return rows.blocks(size, n_threads)
 
     def take(self, rows: ndarray) -> FitRowsInMemory:
-        """Some of the rows, by their places."""
+        """Select rows by their places."""
         places = rows if isinstance(self.positions, slice) else self.positions[rows]
         return FitRowsInMemory(*self.observations.take(rows), self.index[rows], places)
 
@@ -203,7 +203,7 @@ class Facts(Summed):
 
 
 class FitRowsInParts(FitRows):
-    """Rows that are in a source, made part by part when they are summed over.
+    """Rows of a fit in a source, read part by part in each sum.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ class FitRowsInParts(FitRows):
         """None: distinct rows of a stream are not searched for."""
 
     def take(self, rows: ndarray) -> NoReturn:
-        """Rows have no places of their own."""
+        """Refuse: rows in a source cannot be selected by place."""
         raise RowsElsewhereError()
 
     @property

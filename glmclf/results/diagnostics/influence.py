@@ -92,7 +92,7 @@ def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None) -> In
 
 
 def influence_on(res: Any, J: ndarray) -> ndarray:
-    """What a row of weight one does to estimates of gradient J (E, p) through the parameters, (n, E)."""
+    """Influence of a row of weight one on estimates with gradient J (E, p) in the parameters, (n, E)."""
     objective, fit = res._objective(), res._state.narrow_centred.fit
     half = fit.evaluation.factor.inverse @ J[:, res._state.places].T
     parts = []
