@@ -130,7 +130,7 @@ class Calibration:
 
     @property
     def table(self) -> pd.DataFrame:
-        """All measures, a row a level and a column a measure."""
+        """Table of all measures, a row for each level and a column for each measure."""
         rows = [{name: v[0] for name, v in found.items()} for found in self._found.values()]
         return pd.DataFrame(rows, index=pd.Index(self.levels, name="level", dtype=object))
 
