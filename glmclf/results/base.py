@@ -94,8 +94,7 @@ class Results(WaldInference):
         """Schwarz's criterion, -2 llf + p log(nobs).
 
         NaN for a pseudo-likelihood, a regularised fit and one that did not converge. Of a generative model it is that
-        of
-        the joint likelihood.
+        of the joint likelihood.
         """
         return self.info_criteria("bic")
 
