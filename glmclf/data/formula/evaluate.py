@@ -60,7 +60,7 @@ def left_value(expression: Expression, value: Value, frame: pd.DataFrame, rows: 
 
 
 def queried(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
-    """What a query, or a piece of one, gives of a table.
+    """Value of a query, or of a piece of one, for a table.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Each factor's values on the rows that have them: incomplete rows are left out, and transforms memorise the rest."""
+"""Values of each factor on the rows that have them: incomplete rows are left out, and transforms memorise the rest."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def settle(
     times: ndarray | None,
     stage: str = "whole",
 ) -> dict[str, Value]:
-    """Each factor's values on the rows where all have one, transforms memorised on exactly these rows.
+    """Values of each factor on the rows where all have one, transforms memorised on exactly these rows.
 
     Of a part of a larger table, transforms are memorised elsewhere: at the stage "before" that, factors with one have
     no value, though their arguments must; "after" it, all have.
@@ -148,7 +148,7 @@ def _scattered(value: Value, rows: RowMask, code: str) -> ndarray:
 
 
 def _lost(rows: RowMask, masks: dict[str, ndarray]) -> bool:
-    """Drop rows in which a factor came out as NaN; whether there were any."""
+    """Drop rows in which a factor came out as NaN, and return whether there were any."""
     found = {code: mask for code, mask in masks.items() if mask.any()}
     full = {}
     for code, mask in found.items():

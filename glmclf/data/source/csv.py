@@ -14,7 +14,7 @@ import pandas as pd
 from glmclf.data.source import base
 from glmclf.data.source.base import Place, Source
 from glmclf.data.source.paths import short
-from glmclf.data.table.frame import EXACT
+from glmclf.data.table.frame import MAX_EXACT_INTEGER
 from glmclf.errors import DataError
 
 DEFAULT_TEXT = pd.Series(["text"]).dtype
@@ -70,7 +70,7 @@ class Csv(Source):
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """What cannot be read is named."""
+        """Name the file in errors of what cannot be read."""
         try:
             yield
         except UnicodeDecodeError as error:
@@ -94,7 +94,7 @@ def _typed(column: pd.Series) -> tuple[pd.Series, str]:
     if dtype.kind in "iu":
         if not column.isna().any():
             return column.astype(np.dtype(dtype.kind + "8")), NUMBERS
-        beyond = (column >= EXACT).any() or (dtype.kind == "i" and (column <= -EXACT).any())
+        beyond = (column >= MAX_EXACT_INTEGER).any() or (dtype.kind == "i" and (column <= -MAX_EXACT_INTEGER).any())
         return column if beyond else column.astype(np.float64), NUMBERS
     if dtype.kind == "f":
         return column.astype(np.float64), NUMBERS

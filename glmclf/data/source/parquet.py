@@ -28,12 +28,12 @@ class Batch(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """How many."""
+        """Number of rows."""
         return self.rows.num_rows
 
     @property
     def schema(self) -> Any:
-        """Their types."""
+        """Types of the columns."""
         return self.rows.schema
 
 
@@ -136,7 +136,7 @@ class Parquet(Source):
         return (start, step) if len(range(start, stop, step)) == self._dataset.count_rows() else (0, 1)
 
     def _labelled(self, rows: Any) -> Any:
-        """By the index that pandas wrote, if it is a column of the files."""
+        """Rows with the index that pandas wrote, if it is a column of the files."""
         if not self._indices or not set(self._indices) <= set(getattr(rows, "columns", ())):
             return rows
         nameless = [name.startswith("__index_level_") for name in self._indices]
@@ -145,13 +145,14 @@ class Parquet(Source):
 
 
 def _because(error: Exception) -> str:
-    """Why something is not read, after its name."""
+    """Words for why a file is not read, to follow its name."""
     words = " ".join(str(error).split()).rstrip(".")
     return f": {words}" if isinstance(error, DataError) else f" cannot be read: {words}"
 
 
 def _format(path: str) -> Any:
-    """How a path is read. Files on this machine are not read ahead of what is decoded: it would hold all of them."""
+    """Options of reading a path; files on this machine are not read ahead of what is decoded, which
+    would hold them all."""
     dataset = needed("pyarrow.dataset", "parquet")
     reading = dataset.ParquetFragmentScanOptions(pre_buffer="://" in path)
     return dataset.ParquetFileFormat(default_fragment_scan_options=reading)
@@ -166,8 +167,8 @@ def _fragments(dataset: Any) -> Iterator[Any]:
 
 
 def _pieces(fragment: Any, schema: Any, apart: Iterable[str]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """What is scanned at a time, with the options of that: row groups of about `ROWS` rows, as a scan of them all runs
-    ahead by up to a gigabyte. Columns that no one type holds have that of the file."""
+    """Pieces of a file that are scanned at a time, with options: row groups of about `ROWS` rows, as a scan of them all
+    runs ahead by up to a gigabyte. Columns that no one type holds have that of the file."""
     options = {"batch_size": base.ROWS, "batch_readahead": 2, "fragment_readahead": 1}
     if not hasattr(fragment, "physical_schema"):
         yield fragment, options
@@ -181,12 +182,12 @@ def _pieces(fragment: Any, schema: Any, apart: Iterable[str]) -> Iterator[tuple[
 
 
 def _runs(groups: list[Any]) -> Iterator[list[int]]:
-    """Numbers of row groups, side by side, of `ROWS` rows or of one that has more."""
+    """Numbers of neighbouring row groups, of `ROWS` rows or of one that has more."""
     return ([group.id for group in run] for run in _in_runs(groups))
 
 
 def _in_runs(pieces: Iterable[Any]) -> Iterator[list[Any]]:
-    """Neighbours of up to `ROWS` rows together, or one that has more."""
+    """Runs of neighbouring pieces of up to `ROWS` rows together, or of one piece that has more."""
     run: list[Any] = []
     rows = 0
     for piece in pieces:
