@@ -6,9 +6,9 @@ import numpy as np
 from numpy import ndarray
 from scipy import sparse
 
-from glmclf.core.design.dense import CHUNK, Dense, gram_of_each_pair, least_rcond
+from glmclf.core.design.dense import ROWS_PER_PRODUCT, Dense, gram_of_each_pair, least_rcond
 
-DENSE = 0.1  # share of entries that are not 0 from which the gram of expanded rows is the faster
+MAX_SHARE_OF_NONZEROS = 0.1  # share of entries that are not 0 from which the gram of expanded rows is the faster
 
 
 class Sparse:
@@ -60,8 +60,8 @@ class Sparse:
     def gram(self, w: ndarray) -> ndarray:
         """X' diag(w) X for w >= 0."""
         n, k = self.shape
-        if self.X.nnz > DENSE * n * k:
-            parts = (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
+        if self.X.nnz > MAX_SHARE_OF_NONZEROS * n * k:
+            parts = (slice(start, start + ROWS_PER_PRODUCT) for start in range(0, n, ROWS_PER_PRODUCT))
             return sum((Dense(self.X[rows].toarray()).gram(w[rows]) for rows in parts), np.zeros((k, k)))
         indices, starts = self.X.indices, self.X.indptr
         weighted = sparse.csr_array((self.X.data * np.repeat(np.sqrt(w), np.diff(starts)), indices, starts), (n, k))

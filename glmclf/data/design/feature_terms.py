@@ -15,6 +15,8 @@ from glmclf.errors import DataError, FormulaError
 
 FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson", "exponential", "gamma")  # that a feature may ask for
 MAX_TABLE_CELLS = 1_000_000  # cells of one table of crossed factors
+
+
 class Term(NamedTuple):
     """Term of a formula: codes of its factors, their names, and whether they are the counts of one block."""
 

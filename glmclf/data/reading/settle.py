@@ -14,7 +14,7 @@ from glmclf.data.formula.evaluate import value_of
 from glmclf.data.formula.factors import Expression, Value, as_value, not_finite
 from glmclf.data.table.frame import Column, quoted
 from glmclf.data.table.rows import RowMask, finish, leave_out_no_trials
-from glmclf.data.transforms.memory import MOST_REPEATED, memorise
+from glmclf.data.transforms.memory import MAX_REPEATED_ROWS, memorise
 from glmclf.errors import DataError
 
 
@@ -123,7 +123,7 @@ def _whole_values(
         if expression.across:
             expression.prepare()
             whole[code] = value_of(expression, table, n)
-    if times is None or not whole or not 0 < np.nansum(times) <= MOST_REPEATED:
+    if times is None or not whole or not 0 < np.nansum(times) <= MAX_REPEATED_ROWS:
         return whole
     where = np.repeat(np.arange(n), np.nan_to_num(times).astype(np.int64))
     repeated = {name: column.take(where) for name, column in table.items()}
